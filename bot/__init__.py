@@ -1,0 +1,1 @@
+"""The engine and everything that a person starts."""

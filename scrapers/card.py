@@ -1,0 +1,48 @@
+"""The task card: the engine's only description of a task."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Direction = Literal["minimize", "maximize"]
+
+
+class MetricSpec(BaseModel):
+    """The official metric by its registry name, its direction, and its parameters."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    direction: Direction
+    params: dict[str, Any] = {}
+
+
+class TaskCard(BaseModel):
+    """What the engine knows of a task; an agent never sets or changes it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    slug: str
+    title: str
+    category: str
+    description: str
+    metric: MetricSpec
+    id_column: str
+    prediction_columns: tuple[str, ...]
+    submission_file: str = "submission.csv"
+    kind: Literal["csv", "code"] = "csv"
+    enabled_at: datetime
+    deadline: datetime
+    max_daily_submissions: int | None = None
+    split: str | None = None
+    sources: dict[str, str] = {}
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether a smaller score is better."""
+        return self.metric.direction == "minimize"
+
+    def oriented(self, score: float) -> float:
+        """Return the score with its sign turned so that more is better."""
+        return -score if self.lower_is_better else score
