@@ -100,7 +100,7 @@ def _folder(prompt: type[object]) -> Path:
 def _environment(folder: Path) -> Environment:
     # The text goes to a model, not to a browser: escaping HTML would garble it.
     environment = Environment(
-        loader=FileSystemLoader(folder),
+        loader=FileSystemLoader([folder, Path(__file__).parent]),
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 - see above
         trim_blocks=True,

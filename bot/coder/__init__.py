@@ -1,0 +1,113 @@
+"""The coder: turns a draft into scripts, and nothing but scripts."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from scrapers.card import TaskCard
+
+__all__ = ["Attempt", "Brief", "Coder", "CoderBudget", "Machine", "Script", "TaskText"]
+
+ScriptAction = Literal["draft", "debug", "improve"]
+
+DESCRIPTION_CHARACTERS = 6_000
+
+
+@dataclass(frozen=True)
+class TaskText:
+    """What a prompt says of the task."""
+
+    title: str
+    description: str
+    metric: str
+    direction: str
+    id_column: str
+    prediction_columns: tuple[str, ...]
+    submission_file: str
+
+    @classmethod
+    def from_card(cls, card: TaskCard) -> "TaskText":
+        """Take the task card's words, the description cut to a bound."""
+        text = card.description
+        if len(text) > DESCRIPTION_CHARACTERS:
+            text = text[:DESCRIPTION_CHARACTERS] + "\n[... cut]"
+        return cls(
+            title=card.title,
+            description=text,
+            metric=card.metric.name,
+            direction=card.metric.direction,
+            id_column=card.id_column,
+            prediction_columns=card.prediction_columns,
+            submission_file=card.submission_file,
+        )
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a script runs on."""
+
+    python: str
+    cpus: int
+    memory_gib: float
+    gpus: int
+    packages: tuple[str, ...]
+    """`name version` of each installed package worth knowing."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A script that was run, and what came of it: the coder's feedback."""
+
+    node: int
+    action: str
+    plan: str
+    code: str
+    score: float | None
+    """The evaluator's score on the hold-out view, or None."""
+    error: str | None
+    """One sentence: exit reason, or what the validator said."""
+    output: str
+    """Cleaned and capped output, the error that matters first."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Brief:
+    """All that a coder knows: task, draft, preview and machine; never the pools."""
+
+    task: TaskText
+    preview: str
+    machine: Machine
+    title: str
+    draft: str
+    codebase: str | None = None
+    """Source of the script that the draft builds on, if any."""
+
+
+@dataclass(frozen=True)
+class CoderBudget:
+    """What is left to a coder when it writes the next script."""
+
+    steps_left: int
+    seconds_left: float
+    execution_seconds: float
+    """Time limit of the next execution."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """One script to run and score, and the plan behind it."""
+
+    plan: str
+    code: str
+    action: ScriptAction
+
+
+class Coder(Protocol):
+    """What a playbook hands a draft to."""
+
+    def scripts(
+        self, brief: Brief, feedback: Callable[[], Sequence[Attempt]], budget: Callable[[], CoderBudget]
+    ) -> AsyncIterator[Script]:
+        """Yield scripts one by one; before each, `feedback()` holds what came of the earlier ones."""
+        ...

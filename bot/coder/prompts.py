@@ -1,0 +1,86 @@
+"""The coder's prompts: write one script; say in a few sentences what a run showed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.coder import Attempt, Machine, TaskText
+from bot.models import Item
+from bot.models.parsing import json_answer, one_code_block
+from bot.models.template import TemplatePrompt
+from state.errors import Unparsable
+
+PLAN_CHARACTERS = 4_000
+
+
+@dataclass(frozen=True)
+class ScriptAnswer:
+    """A plan in prose and one whole script."""
+
+    plan: str
+    code: str
+
+
+@dataclass(frozen=True)
+class WriteScript(TemplatePrompt[ScriptAnswer]):
+    """Ask for one script: a first one for a draft, a repair of a failed one, or an improvement of a scored one."""
+
+    template: ClassVar[str] = "write_script.j2"
+    volatile: ClassVar[Mapping[str, object]] = {"seconds_left": 0.0, "execution_seconds": 0.0}
+
+    task: TaskText
+    preview: str
+    machine: Machine
+    action: Literal["draft", "debug", "improve"]
+    title: str
+    draft: str
+    codebase: str | None
+    attempts: tuple[Attempt, ...]
+    """Oldest first; for debug and improve the last one is the script to start from."""
+    steps_left: int
+    seconds_left: float
+    execution_seconds: float
+    known: tuple[Item, ...] = ()
+    """Where the draft comes from; the coder sees its text, the audit its times."""
+
+    def parse(self, text: str) -> ScriptAnswer:
+        """Read the plan before the fenced script; raises Unparsable when there is no script that compiles."""
+        code = one_code_block(text)
+        try:
+            compile(code, "solution.py", "exec")
+        except (SyntaxError, ValueError) as error:
+            raise Unparsable(f"the script does not compile: {error}; send the whole script again") from error
+        plan = text.split("```", 1)[0].strip()[:PLAN_CHARACTERS]
+        return ScriptAnswer(plan=plan or self.title, code=code)
+
+    def items(self) -> Sequence[Item]:
+        """Return the draft's sources."""
+        return self.known
+
+
+class RunReview(BaseModel):
+    """What a run showed, in two or three sentences."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    summary: str = Field(min_length=1, max_length=2_000)
+
+
+@dataclass(frozen=True)
+class ReviewRun(TemplatePrompt[RunReview]):
+    """Ask what a run showed (AIDE's analysis): a hint for later prompts, never a score."""
+
+    template: ClassVar[str] = "review_run.j2"
+
+    task: TaskText
+    attempt: Attempt
+
+    def parse(self, text: str) -> RunReview:
+        """Read the JSON answer."""
+        return json_answer(text, RunReview)
+
+    def items(self) -> Sequence[Item]:
+        """Return nothing: a run holds nothing of the community."""
+        return ()

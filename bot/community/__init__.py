@@ -1,0 +1,1 @@
+"""The community: posts become analyses, analyses become ideas, finished drafts become reports."""

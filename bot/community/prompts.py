@@ -1,0 +1,248 @@
+"""The community's prompts: analyse a post, propose ideas, plan drafts, report on a draft."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.coder import Attempt, TaskText
+from bot.models import Item
+from bot.models.parsing import json_answer
+from bot.models.template import TemplatePrompt
+from state.errors import Unparsable
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+@dataclass(frozen=True)
+class PostText:
+    """One post as a prompt shows it; unknown signals are None."""
+
+    item: Item
+    kind: str
+    """`message` or `kernel`."""
+    title: str
+    tier: str | None
+    votes: int | None
+    public_score: float | None
+    language: str | None
+    body: str
+
+
+class AnalysisAnswer(_Reply):
+    """What a post holds for us; the four scores run from 0 to 10."""
+
+    summary: str = Field(max_length=4_000)
+    suggestions: tuple[str, ...] = ()
+    """Each one self-contained: a technique, with its parameters and measured effect if the post gives them."""
+    code_abstract: str = ""
+    resources: tuple[str, ...] = ()
+    novelty: float = Field(ge=0, le=10)
+    feasibility: float = Field(ge=0, le=10)
+    effectiveness: float = Field(ge=0, le=10)
+    efficiency: float = Field(ge=0, le=10)
+
+
+@dataclass(frozen=True)
+class AnalyzePost(TemplatePrompt[AnalysisAnswer]):
+    """Ask what one post suggests and how good that is."""
+
+    template: ClassVar[str] = "analyze_post.j2"
+
+    task: TaskText
+    post: PostText
+
+    def parse(self, text: str) -> AnalysisAnswer:
+        """Read the JSON answer."""
+        return json_answer(text, AnalysisAnswer)
+
+    def items(self) -> Sequence[Item]:
+        """Return the post."""
+        return (self.post.item,)
+
+
+@dataclass(frozen=True)
+class AnalysisText:
+    """An analysis as a prompt shows it."""
+
+    item: Item
+    """The post's id, with the analysis' time."""
+    title: str
+    summary: str
+    suggestions: tuple[str, ...]
+    novelty: float
+    feasibility: float
+    effectiveness: float
+    efficiency: float
+    votes: int | None
+    public_score: float | None
+
+
+@dataclass(frozen=True)
+class IdeaText:
+    """An idea as a prompt shows it, with its evidence."""
+
+    item: Item
+    """`idea/<number>`."""
+    number: int
+    text: str
+    support: float
+    """Mean effectiveness of its sources' analyses, 0 to 10; 5 where it came from reports alone."""
+    times_used: int
+    best_score: float | None
+    """Best score of the reports that used it."""
+
+
+@dataclass(frozen=True)
+class ReportText:
+    """A report as a prompt shows it."""
+
+    item: Item
+    """`report/<number>`."""
+    number: int
+    title: str
+    method: str
+    score: float | None
+    numbers: str
+    limitations: str
+    next_steps: str
+
+
+class ProposedIdea(_Reply):
+    """One new atomic idea and the items that it comes from (`message/1`, `kernel/2`, `report/3`)."""
+
+    text: str = Field(min_length=3, max_length=1_500)
+    sources: tuple[str, ...] = Field(min_length=1)
+
+
+class IdeasAnswer(_Reply):
+    """New ideas; the pool is only ever added to."""
+
+    ideas: tuple[ProposedIdea, ...]
+
+
+@dataclass(frozen=True)
+class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
+    """Ask for atomic ideas: brainstorm, filter, and leave out what the pool already has."""
+
+    template: ClassVar[str] = "propose_ideas.j2"
+
+    task: TaskText
+    analyses: tuple[AnalysisText, ...]
+    ideas: tuple[IdeaText, ...]
+    reports: tuple[ReportText, ...]
+
+    def parse(self, text: str) -> IdeasAnswer:
+        """Read the JSON answer; every source must be an item of this prompt."""
+        answer = json_answer(text, IdeasAnswer)
+        known = {item.id for item in self.items()}
+        for idea in answer.ideas:
+            unknown = [source for source in idea.sources if source not in known]
+            if unknown:
+                raise Unparsable(f"unknown source {unknown[0]!r}: name only ids that the text above shows")
+        return answer
+
+    def items(self) -> Sequence[Item]:
+        """Return analysed posts, ideas and reports."""
+        return [x.item for x in (*self.analyses, *self.ideas, *self.reports)]
+
+
+class DraftPlan(_Reply):
+    """A high-level plan made of selected ideas."""
+
+    title: str = Field(min_length=1, max_length=80)
+    description: str = Field(min_length=10, max_length=6_000)
+    ideas: tuple[int, ...] = ()
+    codebase: int | None = None
+    """Number of the report whose code it extends."""
+
+
+class DraftsAnswer(_Reply):
+    """As many plans as were asked for."""
+
+    drafts: tuple[DraftPlan, ...]
+
+
+@dataclass(frozen=True)
+class PlanDrafts(TemplatePrompt[DraftsAnswer]):
+    """Ask for N distinct drafts: one extends the best report, one is absent from all reports."""
+
+    template: ClassVar[str] = "plan_drafts.j2"
+
+    task: TaskText
+    ideas: tuple[IdeaText, ...]
+    reports: tuple[ReportText, ...]
+    count: int
+
+    def parse(self, text: str) -> DraftsAnswer:
+        """Read the JSON answer and hold it to the rules; raises Unparsable with the rule that is broken."""
+        answer = json_answer(text, DraftsAnswer)
+        if len(answer.drafts) != self.count:
+            raise Unparsable(f"exactly {self.count} drafts are asked for, not {len(answer.drafts)}")
+        ideas, reports = {i.number for i in self.ideas}, {r.number for r in self.reports}
+        for draft in answer.drafts:
+            if not set(draft.ideas) <= ideas:
+                raise Unparsable(f"draft {draft.title!r} names an idea that does not exist: {sorted(set(draft.ideas) - ideas)}")
+            if draft.codebase is not None and draft.codebase not in reports:
+                raise Unparsable(f"draft {draft.title!r} names report {draft.codebase}, which does not exist")
+        self._check_mix(answer.drafts)
+        return answer
+
+    def _check_mix(self, drafts: Sequence[DraftPlan]) -> None:
+        if self.count < 2 or not self.reports:
+            return
+        if all(draft.codebase is None for draft in drafts):
+            raise Unparsable("one draft must extend the best report: give its number as `codebase`")
+        if all(draft.codebase is not None for draft in drafts):
+            raise Unparsable("one draft must be new: `codebase` null, and an approach absent from the reports")
+
+    def items(self) -> Sequence[Item]:
+        """Return ideas and reports."""
+        return [x.item for x in (*self.ideas, *self.reports)]
+
+
+class ComponentNote(_Reply):
+    """One main component of a solution and what it did."""
+
+    name: str
+    analysis: str
+
+
+class ReportAnswer(_Reply):
+    """What came of a draft."""
+
+    method: str = Field(min_length=1, max_length=6_000)
+    components: tuple[ComponentNote, ...] = ()
+    numbers: str = ""
+    limitations: str = ""
+    next_steps: str = ""
+
+
+@dataclass(frozen=True)
+class WriteReport(TemplatePrompt[ReportAnswer]):
+    """Ask for the report on a finished draft."""
+
+    template: ClassVar[str] = "write_report.j2"
+
+    task: TaskText
+    title: str
+    draft: str
+    attempts: tuple[Attempt, ...]
+    known: tuple[Item, ...] = ()
+
+    def parse(self, text: str) -> ReportAnswer:
+        """Read the JSON answer."""
+        return json_answer(text, ReportAnswer)
+
+    def items(self) -> Sequence[Item]:
+        """Return the draft's sources."""
+        return self.known
+
+
+def item_time(items: Sequence[Item], fallback: datetime) -> datetime:
+    """Return the latest time among items, which is when something made of them is known; the fallback if there are none."""
+    return max((item.time for item in items), default=fallback)
