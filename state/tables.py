@@ -1,0 +1,331 @@
+"""Tables: what the database holds, one class a table.
+
+Every time is aware UTC. Community rows are keyed by competition, everything else by run. Derived rows carry
+`known_at`, the latest time among their inputs, and obey the clock as posts do.
+"""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from sqlalchemy import JSON, Index, UniqueConstraint
+from sqlmodel import Field, SQLModel
+
+__all__ = [
+    "Analysis",
+    "Blob",
+    "CommunityRow",
+    "Draft",
+    "Evaluation",
+    "Event",
+    "Execution",
+    "Idea",
+    "IdeaUse",
+    "KernelVersion",
+    "LedgerEntry",
+    "Message",
+    "ModelCall",
+    "Node",
+    "Observation",
+    "Report",
+    "Run",
+    "Step",
+    "Submission",
+    "Topic",
+]
+
+
+class Topic(SQLModel, table=True):
+    """A forum topic; its text is its messages. Without `posted_at` it is never visible."""
+
+    competition: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    title: str = ""
+    author: str | None = None
+    tier: str | None = None
+    posted_at: datetime | None = None
+    votes: int | None = None
+    url: str | None = None
+
+
+class Message(SQLModel, table=True):
+    """A forum message; `votes` and `tier` are as of its collection. An edit's older text is not known."""
+
+    competition: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    topic_id: str = Field(index=True)
+    parent_id: str | None = None
+    author: str | None = None
+    tier: str | None = None
+    posted_at: datetime | None = None
+    edited_at: datetime | None = None
+    votes: int | None = None
+    markdown: str = ""
+    deleted: bool = False
+
+
+class KernelVersion(SQLModel, table=True):
+    """One version of a kernel; `text` is its cleaned text and code, `raw_sha` the blob of its file."""
+
+    competition: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    ref: str = Field(index=True)
+    version: int | None = None
+    title: str = ""
+    author: str | None = None
+    tier: str | None = None
+    created_at: datetime | None = None
+    votes: int | None = None
+    public_score: float | None = None
+    language: str | None = None
+    kind: str | None = None
+    """`notebook`, `script`, `writeup`, or what else the source says."""
+    datasets: list[Any] = Field(default_factory=list, sa_type=JSON)
+    parent_ref: str | None = None
+    path: str | None = None
+    url: str | None = None
+    text: str = ""
+    raw_sha: str | None = None
+
+
+class Observation(SQLModel, table=True):
+    """One reading of what changes: votes, public score, tier; None means not read."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_observation_target", "competition", "target", "target_id", "at"),)
+
+    pk: int | None = Field(default=None, primary_key=True)
+    competition: str
+    target: str
+    """`topic`, `message` or `kernel` (a kernel version)."""
+    target_id: str
+    at: datetime
+    votes: int | None = None
+    public_score: float | None = None
+    tier: str | None = None
+
+
+CommunityRow = Topic | Message | KernelVersion | Observation
+
+
+class Run(SQLModel, table=True):
+    """One agent on one competition with one configuration, seed and clock; `cutoff` None means live."""
+
+    id: str = Field(primary_key=True)
+    competition: str
+    agent: str
+    model: str
+    seed: int
+    cutoff: datetime | None = None
+    signals: str = "asof"
+    created_at: datetime
+    status: str = "running"
+    config: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+
+
+class Analysis(SQLModel, table=True):
+    """What a post version says; the four scores go from 0 to 10."""
+
+    run_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    post_kind: str
+    """`message` or `kernel`."""
+    post_id: str
+    summary: str
+    suggestions: list[Any] = Field(default_factory=list, sa_type=JSON)
+    code_abstract: str = ""
+    resources: list[Any] = Field(default_factory=list, sa_type=JSON)
+    novelty: float = 0.0
+    feasibility: float = 0.0
+    effectiveness: float = 0.0
+    efficiency: float = 0.0
+    known_at: datetime
+
+
+class Idea(SQLModel, table=True):
+    """One atomic strategy; `sources` are items such as `message/233009` or `report/r1`."""
+
+    run_id: str = Field(primary_key=True)
+    id: int = Field(primary_key=True)
+    text: str
+    sources: list[str] = Field(default_factory=list, sa_type=JSON)
+    known_at: datetime
+    created_at: datetime
+
+
+class IdeaUse(SQLModel, table=True):
+    """A draft uses an idea."""
+
+    run_id: str = Field(primary_key=True)
+    idea_id: int = Field(primary_key=True)
+    draft_id: str = Field(primary_key=True)
+
+
+class Draft(SQLModel, table=True):
+    """A plan made of selected ideas, perhaps on top of a report's code (`codebase_report`, a report's id)."""
+
+    run_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    title: str
+    description: str
+    idea_ids: list[int] = Field(default_factory=list, sa_type=JSON)
+    codebase_report: str | None = None
+    novel: bool = False
+    round: int = 0
+    known_at: datetime
+    created_at: datetime
+
+
+class Report(SQLModel, table=True):
+    """What came of a draft; `best_node` is a node's id and `score` its score."""
+
+    run_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    draft_id: str | None = None
+    title: str
+    method: str
+    components: list[Any] = Field(default_factory=list, sa_type=JSON)
+    numbers: str = ""
+    limitations: str = ""
+    next_steps: str = ""
+    best_node: int | None = None
+    score: float | None = None
+    known_at: datetime
+    created_at: datetime
+
+
+class Node(SQLModel, table=True):
+    """One scored script of the search; ids count from 1; `score` is the official metric on the hold-out part."""
+
+    run_id: str = Field(primary_key=True)
+    id: int = Field(primary_key=True)
+    action: str
+    """`draft`, `debug`, `improve`, `merge`, `reproduce` or `ensemble`."""
+    parents: list[int] = Field(default_factory=list, sa_type=JSON)
+    draft_id: str | None = None
+    plan: str = ""
+    code_sha: str | None = None
+    status: str = "running"
+    """`running`, `valid`, `buggy`, or `failed` where the engine failed, not the code."""
+    score: float | None = None
+    error: str | None = None
+    created_at: datetime
+    ended_at: datetime | None = None
+    seconds: float | None = None
+    model: str | None = None
+
+
+class Execution(SQLModel, table=True):
+    """One run of a node's code on one view; `reason` is None while it runs."""
+
+    run_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    node: int = Field(index=True)
+    view: str
+    attempt: int = 0
+    reason: str | None = None
+    exit_code: int | None = None
+    seconds: float | None = None
+    cpu_seconds: float | None = None
+    peak_memory_bytes: int | None = None
+    log_sha: str | None = None
+    started_at: datetime
+    ended_at: datetime | None = None
+
+
+class Evaluation(SQLModel, table=True):
+    """The evaluator's score of one execution, or the message that says why there is none."""
+
+    run_id: str = Field(primary_key=True)
+    execution_id: str = Field(primary_key=True)
+    node: int
+    view: str
+    score: float | None = None
+    valid: bool
+    message: str | None = None
+    at: datetime
+
+
+class Submission(SQLModel, table=True):
+    """One handing in; `handed_in` is `refit`, `fold-average` or `holdout`, `tag` what it is found by at the site."""
+
+    run_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    node: int
+    tag: str
+    status: str
+    handed_in: str
+    score: float | None = None
+    at: datetime
+
+
+class LedgerEntry(SQLModel, table=True):
+    """One item of spending; `cost_usd` None means unknown price, `seconds` are wall seconds."""
+
+    pk: int | None = Field(default=None, primary_key=True)
+    run_id: str = Field(index=True)
+    at: datetime
+    kind: str
+    """`tokens`, `money`, `execution`, ..."""
+    node: int | None = None
+    role: str | None = None
+    model: str | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    seconds: float | None = None
+
+
+class ModelCall(SQLModel, table=True):
+    """One call of a model; `items` are {id, time} of all that its prompt held, the texts are blobs."""
+
+    run_id: str = Field(primary_key=True)
+    seq: int = Field(primary_key=True)
+    step: str
+    role: str
+    prompt_name: str
+    model: str
+    as_of: datetime
+    items: list[dict[str, str]] = Field(default_factory=list, sa_type=JSON)
+    messages_sha: str
+    answer_sha: str
+    prompt_hash: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    node: int | None = None
+    at: datetime
+
+
+class Step(SQLModel, table=True):
+    """One effect that is done once; `node` 0 means none."""
+
+    run_id: str = Field(primary_key=True)
+    node: int = Field(primary_key=True, default=0)
+    name: str = Field(primary_key=True)
+    attempt: int = Field(primary_key=True, default=0)
+    status: str = "started"
+    """`started` or `finished`."""
+    result: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    prompt_hash: str | None = None
+    started_at: datetime
+    ended_at: datetime | None = None
+
+
+class Event(SQLModel, table=True):
+    """What happened; `seq` counts from 1 without gaps within a run."""
+
+    __table_args__: ClassVar[Any] = (UniqueConstraint("run_id", "seq", name="uq_event_seq"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: str
+    seq: int
+    at: datetime
+    type: str
+    node: int | None = None
+    data: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+
+
+class Blob(SQLModel, table=True):
+    """A body by the sha256 (hex) of its plain bytes; `data` is zlib."""
+
+    sha256: str = Field(primary_key=True)
+    data: bytes
