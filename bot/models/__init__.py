@@ -21,7 +21,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Item:
-    """Something that a prompt contains: what it is (`message/233009`, `kernel/17`, `node/4`) and since when it is known."""
+    """Something that a prompt contains: its id (`message/233009`, `kernel/17`, `node/4`) and since when it is known."""
 
     id: str
     time: datetime

@@ -44,7 +44,9 @@ def _clean_character(character: str) -> str:
 
 
 def quoted(text: object, id: str, kind: str = "post", limit: int | None = None, **attributes: object) -> str:
-    """Put foreign text into a fence; also a Jinja filter, for example `{{ text | quoted("message/7", votes=3) }}`.
+    """Put foreign text into a fence.
+
+    It is a Jinja filter too: `{{ text | quoted("message/7", votes=3) }}`.
 
     Args:
         text: the foreign text; None is quoted as empty.
