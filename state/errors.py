@@ -63,6 +63,9 @@ class ModelUnavailable(ModelError):
 class ModelRefused(ModelError):
     """The model or endpoint will not answer this prompt (content filter, too long, empty): give this call up."""
 
+    reply: object | None = None
+    """As of Unparsable: what came back, where that is to be charged."""
+
 
 class ModelMisconfigured(ModelError):
     """Wrong key, wrong model name, no credit: no call will succeed; stop the run."""

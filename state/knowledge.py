@@ -1,0 +1,185 @@
+"""Knowledge: analyses, ideas, drafts and reports of a run, written with their events and read as of a time."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import func
+from sqlmodel import col, select
+
+from state.store import Store, Transaction
+from state.tables import Analysis, Draft, Idea, IdeaUse, Report
+
+__all__ = ["add_analysis", "add_draft", "add_idea", "add_report", "analyses", "drafts", "ideas", "reports"]
+
+DerivedT = TypeVar("DerivedT", Analysis, Idea, Draft, Report)
+
+
+def add_analysis(
+    tx: Transaction,
+    run_id: str,
+    id: str,
+    *,
+    post_kind: str,
+    post_id: str,
+    known_at: datetime,
+    summary: str,
+    suggestions: Sequence[Any] = (),
+    code_abstract: str = "",
+    resources: Sequence[Any] = (),
+    novelty: float = 0.0,
+    feasibility: float = 0.0,
+    effectiveness: float = 0.0,
+    efficiency: float = 0.0,
+) -> Analysis:
+    """Keep what a post version says; another analysis under the id replaces it. See `_check` for errors."""
+    _check(tx, known_at)
+    row = tx.session.merge(
+        Analysis(
+            run_id=run_id,
+            id=id,
+            post_kind=post_kind,
+            post_id=post_id,
+            summary=summary,
+            suggestions=list(suggestions),
+            code_abstract=code_abstract,
+            resources=list(resources),
+            novelty=novelty,
+            feasibility=feasibility,
+            effectiveness=effectiveness,
+            efficiency=efficiency,
+            known_at=known_at,
+        )
+    )
+    tx.record("analysis.added", run_id=run_id, analysis=id, post=f"{post_kind}/{post_id}", known_at=known_at)
+    return row
+
+
+def add_idea(
+    tx: Transaction, run_id: str, *, text: str, sources: Sequence[str], known_at: datetime, id: int | None = None
+) -> Idea:
+    """Keep an idea; without `id` it takes the run's next number, with one it replaces what is there."""
+    _check(tx, known_at)
+    if id is None:
+        last = tx.session.exec(select(func.max(Idea.id)).where(Idea.run_id == run_id)).one()
+        id = (last or 0) + 1
+    row = tx.session.merge(
+        Idea(run_id=run_id, id=id, text=text, sources=list(sources), known_at=known_at, created_at=tx.now())
+    )
+    tx.record("idea.added", run_id=run_id, idea=id, sources=row.sources, known_at=known_at)
+    return row
+
+
+def add_draft(
+    tx: Transaction,
+    run_id: str,
+    id: str,
+    *,
+    title: str,
+    description: str,
+    idea_ids: Sequence[int],
+    known_at: datetime,
+    codebase_report: str | None = None,
+    novel: bool = False,
+    round: int = 0,
+) -> Draft:
+    """Keep a draft, and that it uses its ideas; another one under the id replaces it."""
+    _check(tx, known_at)
+    row = tx.session.merge(
+        Draft(
+            run_id=run_id,
+            id=id,
+            title=title,
+            description=description,
+            idea_ids=list(idea_ids),
+            codebase_report=codebase_report,
+            novel=novel,
+            round=round,
+            known_at=known_at,
+            created_at=tx.now(),
+        )
+    )
+    for use in tx.session.exec(select(IdeaUse).where(IdeaUse.run_id == run_id, IdeaUse.draft_id == id)):
+        if use.idea_id not in idea_ids:
+            tx.session.delete(use)
+    for idea_id in dict.fromkeys(idea_ids):
+        tx.session.merge(IdeaUse(run_id=run_id, idea_id=idea_id, draft_id=id))
+    tx.record("draft.added", run_id=run_id, draft=id, title=title, ideas=row.idea_ids, known_at=known_at)
+    return row
+
+
+def add_report(
+    tx: Transaction,
+    run_id: str,
+    id: str,
+    *,
+    draft_id: str | None,
+    title: str,
+    method: str,
+    known_at: datetime,
+    components: Sequence[Any] = (),
+    numbers: str = "",
+    limitations: str = "",
+    next_steps: str = "",
+    best_node: int | None = None,
+    score: float | None = None,
+) -> Report:
+    """Keep what came of a draft (None: of reproducing a kernel); another report under the id replaces it."""
+    _check(tx, known_at)
+    row = tx.session.merge(
+        Report(
+            run_id=run_id,
+            id=id,
+            draft_id=draft_id,
+            title=title,
+            method=method,
+            components=list(components),
+            numbers=numbers,
+            limitations=limitations,
+            next_steps=next_steps,
+            best_node=best_node,
+            score=score,
+            known_at=known_at,
+            created_at=tx.now(),
+        )
+    )
+    told = {"report": id, "draft": draft_id, "best_node": best_node, "score": score, "known_at": known_at}
+    tx.record("report.added", run_id=run_id, node=best_node, **told)
+    return row
+
+
+def analyses(store: Store, run_id: str, as_of: datetime) -> list[Analysis]:
+    """Return the run's analyses that are known at `as_of`, by id."""
+    return _known(store, Analysis, run_id, as_of)
+
+
+def ideas(store: Store, run_id: str, as_of: datetime) -> list[Idea]:
+    """Return the run's ideas that are known at `as_of`, by number."""
+    return _known(store, Idea, run_id, as_of)
+
+
+def drafts(store: Store, run_id: str, as_of: datetime) -> list[Draft]:
+    """Return the run's drafts that are known at `as_of`, by id."""
+    return _known(store, Draft, run_id, as_of)
+
+
+def reports(store: Store, run_id: str, as_of: datetime) -> list[Report]:
+    """Return the run's reports that are known at `as_of`, by id."""
+    return _known(store, Report, run_id, as_of)
+
+
+def _known(store: Store, table: type[DerivedT], run_id: str, as_of: datetime) -> list[DerivedT]:
+    with store.read() as session:
+        query = select(table).where(table.run_id == run_id, table.known_at <= as_of).order_by(col(table.id))
+        return list(session.exec(query))
+
+
+def _check(tx: Transaction, known_at: datetime) -> None:
+    """Refuse a row that would tell of a time after the clock's.
+
+    Raises:
+        ValueError: `known_at` is later than what the clock lets be known; it is the latest time among the row's
+            inputs, never the time at which the row is made.
+    """
+    if known_at > tx.clock.as_of():
+        raise ValueError(f"known_at {known_at} is after {tx.clock.as_of()}, the time up to which anything is known")

@@ -1,0 +1,257 @@
+"""Progress of a run: each function writes a row and the event that tells of it, in the caller's transaction."""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import func
+from sqlmodel import select
+
+from state.spending import charge, log_model_call
+from state.store import Transaction, put_blob
+from state.tables import Evaluation, Execution, Node, Run, Submission
+
+__all__ = [
+    "NodeStatus",
+    "add_evaluation",
+    "add_submission",
+    "charge",
+    "create_node",
+    "create_run",
+    "end_execution",
+    "end_node",
+    "end_run",
+    "log_model_call",
+    "resume_run",
+    "start_execution",
+    "update_node",
+    "update_submission",
+]
+
+NodeStatus = Literal["valid", "buggy", "failed"]
+
+
+def create_run(
+    tx: Transaction,
+    run_id: str,
+    *,
+    competition: str,
+    agent: str,
+    model: str,
+    seed: int,
+    cutoff: datetime | None,
+    signals: Literal["asof", "collected"] = "asof",
+    config: Mapping[str, Any] | None = None,
+) -> Run:
+    """Begin a run; `cutoff` None means live. Raises IntegrityError when it is there already."""
+    row = Run(
+        id=run_id,
+        competition=competition,
+        agent=agent,
+        model=model,
+        seed=seed,
+        cutoff=cutoff,
+        signals=signals,
+        created_at=tx.now(),
+        config=dict(config or {}),
+    )
+    tx.add(row)
+    tx.record(
+        "run.created", run_id=run_id, competition=competition, agent=agent, model=model, seed=seed, status=row.status
+    )
+    return row
+
+
+def resume_run(tx: Transaction, run_id: str) -> Run:
+    """Note that a stopped or killed run goes on. Raises NoResultFound for an unknown run."""
+    return _set_run_status(tx, run_id, "run.resumed", "running")
+
+
+def end_run(tx: Transaction, run_id: str, status: str, *, error: str | None = None) -> Run:
+    """End a run as `finished`, `stopped` or `failed`. Raises NoResultFound for an unknown run."""
+    return _set_run_status(tx, run_id, "run.ended", status, error=error)
+
+
+def _set_run_status(tx: Transaction, run_id: str, type: str, status: str, **fields: Any) -> Run:
+    row = tx.session.get_one(Run, run_id)
+    row.status = status
+    tx.add(row)
+    tx.record(type, run_id=run_id, status=status, **fields)
+    return row
+
+
+def create_node(
+    tx: Transaction,
+    run_id: str,
+    *,
+    action: str,
+    parents: Sequence[int] = (),
+    draft_id: str | None = None,
+    plan: str = "",
+    code: str | None = None,
+    model: str | None = None,
+    id: int | None = None,
+) -> Node:
+    """Begin a node; without `id` it takes the run's next number. One that is there already is given back as it is."""
+    if id is None:
+        last = tx.session.exec(select(func.max(Node.id)).where(Node.run_id == run_id)).one()
+        id = (last or 0) + 1
+    elif (known := tx.session.get(Node, (run_id, id))) is not None:
+        return known
+    row = Node(
+        run_id=run_id,
+        id=id,
+        action=action,
+        parents=list(parents),
+        draft_id=draft_id,
+        plan=plan,
+        code_sha=None if code is None else put_blob(tx, code),
+        created_at=tx.now(),
+        model=model,
+    )
+    tx.add(row)
+    told = {"action": action, "parents": row.parents, "draft": draft_id, "code_sha": row.code_sha, "model": model}
+    tx.record("node.created", run_id=run_id, node=id, status=row.status, **told)
+    return row
+
+
+def update_node(
+    tx: Transaction,
+    run_id: str,
+    node: int,
+    *,
+    plan: str | None = None,
+    code: str | None = None,
+    model: str | None = None,
+) -> Node:
+    """Set what became known of a node while it runs; None leaves a field as it is."""
+    row = tx.session.get_one(Node, (run_id, node))
+    row.plan = row.plan if plan is None else plan
+    row.model = row.model if model is None else model
+    row.code_sha = row.code_sha if code is None else put_blob(tx, code)
+    tx.add(row)
+    tx.record("node.updated", run_id=run_id, node=node, code_sha=row.code_sha, model=row.model)
+    return row
+
+
+def end_node(
+    tx: Transaction, run_id: str, node: int, status: NodeStatus, *, score: float | None = None, error: str | None = None
+) -> Node:
+    """End a node; its seconds are those since it was created.
+
+    Raises:
+        ValueError: the score is not finite, or a node that is not valid has one.
+    """
+    _check_score(score, status == "valid")
+    row = tx.session.get_one(Node, (run_id, node))
+    row.status, row.score, row.error, row.ended_at = status, score, error, tx.now()
+    row.seconds = (row.ended_at - row.created_at).total_seconds()
+    tx.add(row)
+    tx.record("node.ended", run_id=run_id, node=node, status=status, score=score, seconds=row.seconds, error=error)
+    return row
+
+
+def start_execution(tx: Transaction, run_id: str, id: str, *, node: int, view: str, attempt: int = 0) -> Execution:
+    """Begin an execution; one that was begun before and never ended starts anew under its id."""
+    tx.session.flush()
+    row = tx.session.merge(
+        Execution(run_id=run_id, id=id, node=node, view=view, attempt=attempt, started_at=tx.now()),
+    )
+    tx.record("execution.started", run_id=run_id, node=node, execution=id, view=view, attempt=attempt)
+    return row
+
+
+def end_execution(
+    tx: Transaction,
+    run_id: str,
+    id: str,
+    *,
+    reason: str,
+    exit_code: int | None,
+    seconds: float,
+    cpu_seconds: float | None = None,
+    peak_memory_bytes: int | None = None,
+    log: bytes | str | None = None,
+) -> Execution:
+    """End an execution with an exit reason, the wall and processor seconds it took, and its log, kept as a blob."""
+    row = tx.session.get_one(Execution, (run_id, id))
+    row.reason, row.exit_code, row.seconds, row.cpu_seconds = reason, exit_code, seconds, cpu_seconds
+    row.peak_memory_bytes, row.ended_at = peak_memory_bytes, tx.now()
+    row.log_sha = None if log is None else put_blob(tx, log)
+    tx.add(row)
+    told = {"execution": id, "reason": reason, "exit_code": exit_code, "seconds": seconds, "log_sha": row.log_sha}
+    tx.record("execution.ended", run_id=run_id, node=row.node, **told)
+    return row
+
+
+def add_evaluation(
+    tx: Transaction, run_id: str, execution_id: str, *, score: float | None, valid: bool, message: str | None = None
+) -> Evaluation:
+    """Keep the evaluator's verdict on an execution; another one on the same execution replaces it.
+
+    Raises:
+        ValueError: the score is not finite, or there is one without `valid`.
+    """
+    _check_score(score, valid)
+    execution = tx.session.get_one(Execution, (run_id, execution_id))
+    row = tx.session.merge(
+        Evaluation(
+            run_id=run_id,
+            execution_id=execution_id,
+            node=execution.node,
+            view=execution.view,
+            score=score,
+            valid=valid,
+            message=message,
+            at=tx.now(),
+        )
+    )
+    told = {"execution": execution_id, "view": row.view, "score": score, "valid": valid, "message": message}
+    tx.record("evaluation.added", run_id=run_id, node=row.node, **told)
+    return row
+
+
+def add_submission(
+    tx: Transaction,
+    run_id: str,
+    id: str,
+    *,
+    node: int,
+    tag: str,
+    status: str,
+    handed_in: str,
+    score: float | None = None,
+) -> Submission:
+    """Write down a handing in before it is acted on. Raises IntegrityError when it is there already."""
+    _check_score(score, True)
+    row = Submission(
+        run_id=run_id, id=id, node=node, tag=tag, status=status, handed_in=handed_in, score=score, at=tx.now()
+    )
+    tx.add(row)
+    told = {"submission": id, "tag": tag, "status": status, "handed_in": handed_in, "score": score}
+    tx.record("submission.added", run_id=run_id, node=node, **told)
+    return row
+
+
+def update_submission(
+    tx: Transaction, run_id: str, id: str, *, status: str | None = None, score: float | None = None
+) -> Submission:
+    """Set what became known of a submission; None leaves a field as it is."""
+    _check_score(score, True)
+    row = tx.session.get_one(Submission, (run_id, id))
+    row.status = row.status if status is None else status
+    row.score = row.score if score is None else score
+    tx.add(row)
+    tx.record("submission.updated", run_id=run_id, node=row.node, submission=id, status=row.status, score=row.score)
+    return row
+
+
+def _check_score(score: float | None, allowed: bool) -> None:
+    """Refuse what is no score, so that none can pass for one."""
+    if score is None:
+        return
+    if not math.isfinite(score):
+        raise ValueError(f"{score} is not a score: one is finite, or there is none")
+    if not allowed:
+        raise ValueError("what is not valid has no score")

@@ -1,0 +1,126 @@
+"""Spending: the ledger's entries, and the log of model calls."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func
+from sqlmodel import col, select
+
+from state.store import Store, Transaction, iso, put_blob
+from state.tables import LedgerEntry, ModelCall
+
+__all__ = ["Spent", "add_up", "charge", "log_model_call", "spent"]
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What the ledger adds up to; `unpriced` counts entries whose tokens have no known price."""
+
+    entries: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+    seconds: float = 0.0
+    unpriced: int = 0
+
+
+def charge(
+    tx: Transaction,
+    run_id: str,
+    kind: str,
+    *,
+    node: int | None = None,
+    role: str | None = None,
+    model: str | None = None,
+    prompt_tokens: int = 0,
+    completion_tokens: int = 0,
+    cost_usd: float | None = None,
+    seconds: float | None = None,
+) -> LedgerEntry:
+    """Add one item of spending (`tokens`, `money`, `execution`, ...); `cost_usd` None means unknown or no price."""
+    amounts: dict[str, Any] = {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "cost_usd": cost_usd,
+        "seconds": seconds,
+    }
+    row = LedgerEntry(run_id=run_id, at=tx.now(), kind=kind, node=node, role=role, model=model, **amounts)
+    tx.add(row)
+    tx.record("ledger.charged", run_id=run_id, node=node, kind=kind, role=role, model=model, **amounts)
+    return row
+
+
+def log_model_call(
+    tx: Transaction,
+    run_id: str,
+    *,
+    step: str,
+    role: str,
+    prompt_name: str,
+    model: str,
+    as_of: datetime,
+    items: Iterable[tuple[str, datetime]],
+    messages: Sequence[Mapping[str, Any]],
+    answer: str,
+    prompt_hash: str,
+    prompt_tokens: int = 0,
+    completion_tokens: int = 0,
+    cost_usd: float | None = None,
+    node: int | None = None,
+) -> ModelCall:
+    """Keep one call: what its prompt held (`items`: id and time), both texts as blobs, what it took.
+
+    `messages` are {role, content}; their blob is a JSON list. The ledger is charged separately.
+    """
+    last = tx.session.exec(select(func.max(ModelCall.seq)).where(ModelCall.run_id == run_id)).one()
+    row = ModelCall(
+        run_id=run_id,
+        seq=(last or 0) + 1,
+        step=step,
+        role=role,
+        prompt_name=prompt_name,
+        model=model,
+        as_of=as_of,
+        items=[{"id": id, "time": iso(time)} for id, time in items],
+        messages_sha=put_blob(tx, json.dumps([dict(message) for message in messages], ensure_ascii=False)),
+        answer_sha=put_blob(tx, answer),
+        prompt_hash=prompt_hash,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        cost_usd=cost_usd,
+        node=node,
+        at=tx.now(),
+    )
+    tx.add(row)
+    told = {"call": row.seq, "step": step, "role": role, "prompt": prompt_name, "model": model}
+    tokens = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens, "cost_usd": cost_usd}
+    tx.record("model.called", run_id=run_id, node=node, **told, **tokens)
+    return row
+
+
+def add_up(total: Spent, entry: Mapping[str, Any]) -> Spent:
+    """Return the total with one more entry, given by the fields of a `ledger.charged` event."""
+    tokens = entry["prompt_tokens"] + entry["completion_tokens"]
+    return Spent(
+        entries=total.entries + 1,
+        prompt_tokens=total.prompt_tokens + entry["prompt_tokens"],
+        completion_tokens=total.completion_tokens + entry["completion_tokens"],
+        cost_usd=total.cost_usd + (entry["cost_usd"] or 0.0),
+        seconds=total.seconds + (entry["seconds"] or 0.0),
+        unpriced=total.unpriced + (tokens > 0 and entry["cost_usd"] is None),
+    )
+
+
+def spent(store: Store, run_id: str) -> dict[str, Spent]:
+    """Return a run's totals by kind of spending."""
+    totals: dict[str, Spent] = {}
+    with store.read() as session:
+        entries = session.exec(
+            select(LedgerEntry).where(LedgerEntry.run_id == run_id).order_by(col(LedgerEntry.pk))
+        ).all()
+    for entry in entries:
+        totals[entry.kind] = add_up(totals.get(entry.kind, Spent()), entry.model_dump())
+    return totals
