@@ -65,7 +65,7 @@ class ModelsSection(BaseModel):
     """Seconds that one request may take."""
     max_tokens: int | None = Field(default=None, gt=0)
     """Most tokens of one answer; not sent unless set."""
-    retries: int = Field(default=4, ge=0, le=20)
+    retries: int = Field(default=5, ge=0, le=20)
     """How often a failed request is sent again."""
 
 

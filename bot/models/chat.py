@@ -1,0 +1,86 @@
+"""One request to a chat completions endpoint: bytes, or why there are none."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import SecretStr
+
+from bot.models.settings import DUMMY_KEY
+from state.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_HIDDEN = "[key]"
+
+
+class Rejected(Exception):
+    """The endpoint answered with an error status; `body` is decoded JSON, or text."""
+
+    def __init__(self, status: int, body: object, headers: Mapping[str, str]) -> None:
+        super().__init__(f"status {status}")
+        self.status = status
+        self.body = body
+        self.headers = headers
+
+
+class ChatClient:
+    """Sends chat completions with the openai package, which is imported at the first request.
+
+    The key leaves in the header alone: it is cut out of messages, and out of whatever comes back.
+    """
+
+    def __init__(self, base_url: str | None, key: SecretStr) -> None:
+        self._base_url = base_url
+        self._key = key
+        self._openai: AsyncOpenAI | None = None
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._openai is not None:
+            await self._openai.close()
+            self._openai = None
+
+    def redacted(self, text: str) -> str:
+        """Return the text without the key."""
+        key = self._key.get_secret_value()
+        return text if key in ("", DUMMY_KEY) else text.replace(key, _HIDDEN)
+
+    async def post(self, payload: dict[str, Any], *, seconds: float) -> bytes:
+        """Return the body of an answer with status 200, UTF-8.
+
+        Raises:
+            Rejected: any other status.
+            ModelUnavailable: no connection, one that broke, or no whole answer within so many seconds.
+        """
+        from openai import APIConnectionError, APIStatusError
+
+        model = payload["model"]
+        try:
+            async with asyncio.timeout(seconds):
+                raw = await self._client().chat.completions.with_raw_response.create(**payload, timeout=seconds)
+        except APIStatusError as error:
+            answer = error.response
+            raise Rejected(answer.status_code, _decoded(self.redacted(answer.text)), answer.headers) from None
+        except TimeoutError:
+            raise ModelUnavailable(f"{model} gave no answer within {seconds:g} s") from None
+        except APIConnectionError as error:
+            why = self.redacted(str(error.__cause__ or error))
+            raise ModelUnavailable(f"no connection to the endpoint of {model}, or it broke: {why}") from None
+        return self.redacted(raw.text).encode("utf-8", "replace")
+
+    def _client(self) -> "AsyncOpenAI":
+        if self._openai is None:
+            from openai import AsyncOpenAI
+
+            self._openai = AsyncOpenAI(api_key=self._key.get_secret_value(), base_url=self._base_url, max_retries=0)
+        return self._openai
+
+
+def _decoded(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

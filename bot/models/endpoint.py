@@ -1,0 +1,184 @@
+"""Models behind any OpenAI-compatible endpoint: chat completions only, with retries, time-outs and errors by class."""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from pydantic import SecretStr
+
+from bot.models import CallLimits, Completion, Message, Prompt, Usage
+from bot.models.chat import ChatClient, Rejected
+from bot.models.completion import completed
+from bot.models.failures import classify, endpoint_words, retry_after
+from bot.models.pricing import Pricing
+from bot.models.reply import Reply, read_reply
+from bot.models.settings import ModelChoice, ModelSettings
+from state.clock import Clock
+from state.errors import ModelError, ModelRefused, ModelUnavailable, Unparsable
+
+AnswerT = TypeVar("AnswerT")
+
+CUT_OFF = "your answer was cut off before its end because it was too long: answer again, complete but shorter"
+_FIRST_WAIT = 1.0
+_LIMIT_NAMES = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where models are asked, and within which limits."""
+
+    key: SecretStr
+    model_for: Callable[[str], str]
+    """Gives the model's name for a role."""
+    base_url: str | None = None
+    """None is OpenAI's own."""
+    timeout: float = 300.0
+    """Seconds of one request."""
+    max_tokens: int | None = None
+    """Most tokens of one answer; not sent unless set here or by the call."""
+    retries: int = 5
+    """How often a failed request is sent again."""
+
+    @classmethod
+    def configured(cls, settings: ModelSettings, choice: ModelChoice) -> Self:
+        """Return the endpoint of the settings, for the chosen models.
+
+        Raises:
+            UsageError: there is neither a key nor an address.
+        """
+        section = settings.section
+        return cls(
+            settings.key, choice.model_for, settings.base_url, section.timeout, section.max_tokens, section.retries
+        )
+
+
+class OpenAIModel:
+    """A `Model`; belongs to one event loop, and is closed with `aclose` or `async with`."""
+
+    def __init__(self, endpoint: Endpoint, pricing: Pricing, clock: Clock) -> None:
+        self._endpoint = endpoint
+        self._pricing = pricing
+        self._clock = clock
+        self._client = ChatClient(endpoint.base_url, endpoint.key)
+        self._limit_name = "max_tokens"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    def estimate(self, role: str, usage: Usage) -> float | None:
+        """Return what so many tokens cost (USD) at the role's model; None where its price is unknown."""
+        return self._pricing.cost(self._endpoint.model_for(role), usage)
+
+    async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
+        """Answer one prompt; the errors are those of `Model`.
+
+        All tries together take at most `limits.seconds`. An empty answer is asked for once more, and both are charged.
+        An answer that ended at the token limit is Unparsable whatever it holds, so that it is repaired and charged.
+        """
+        model = self._endpoint.model_for(role)
+        messages = [Message(m.role, self._client.redacted(m.content)) for m in prompt.messages()]
+        deadline = asyncio.get_running_loop().time() + limits.seconds
+        payload = self._payload(model, messages, limits)
+        try:
+            async with asyncio.timeout_at(deadline):
+                reply = await self._reply(payload, messages, deadline)
+                if _is_empty(reply):
+                    reply = _both(reply, await self._reply(payload, messages, deadline))
+        except TimeoutError:
+            raise ModelUnavailable(f"{model} gave no answer within {limits.seconds:g} s") from None
+        cost = self._pricing.cost(model, reply.usage)
+        _ensure_complete(reply, Completion(None, reply.text, reply.usage, model, cost))
+        return completed(prompt, reply.text, usage=reply.usage, model=model, cost_usd=cost)
+
+    def _payload(self, model: str, messages: list[Message], limits: CallLimits) -> dict[str, Any]:
+        payload: dict[str, Any] = {
+            "model": model,
+            "messages": [{"role": m.role, "content": m.content} for m in messages],
+        }
+        most = limits.max_tokens or self._endpoint.max_tokens
+        return payload | ({self._limit_name: most} if most else {})
+
+    async def _reply(self, payload: dict[str, Any], messages: list[Message], deadline: float) -> Reply:
+        """Ask until there is an answer, the retries are used up, or the next wait would pass the deadline."""
+        for attempt in range(self._endpoint.retries + 1):
+            asked: float | None = None
+            try:
+                return read_reply(await self._post(payload), messages, model=payload["model"])
+            except Rejected as answer:
+                error: ModelError = classify(answer.status, answer.body, model=payload["model"])
+                asked = retry_after(answer.headers, self._clock.now())
+            except ModelUnavailable as unavailable:
+                error = unavailable
+            if not isinstance(error, ModelUnavailable):
+                raise error
+            wait = _wait(attempt, asked)
+            late = asyncio.get_running_loop().time() + wait >= deadline
+            if late or attempt == self._endpoint.retries:
+                raise ModelUnavailable(f"{error} (tries: {attempt + 1})")
+            await self._clock.sleep(wait)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _post(self, payload: dict[str, Any]) -> bytes:
+        """Send one request, and again under its other name a token limit that the endpoint knows by that one."""
+        try:
+            return await self._client.post(payload, seconds=self._endpoint.timeout)
+        except Rejected as answer:
+            name = next((n for n in _LIMIT_NAMES if n in payload), None)
+            if name is None or answer.status != 400 or _LIMIT_NAMES[name] not in endpoint_words(answer.body):
+                raise
+            self._limit_name = _LIMIT_NAMES[name]
+            payload[self._limit_name] = payload.pop(name)
+        return await self._client.post(payload, seconds=self._endpoint.timeout)
+
+
+def _wait(attempt: int, asked: float | None) -> float:
+    """Return the seconds before the next try: what the endpoint asks, or twice as long each time; with jitter."""
+    share = secrets.SystemRandom().uniform(0.5, 1.0)
+    if asked is not None:
+        return asked + share * _FIRST_WAIT
+    return share * _FIRST_WAIT * float(2**attempt)
+
+
+def _is_empty(reply: Reply) -> bool:
+    return not reply.text.strip() and not reply.refusal and reply.finish not in ("length", "content_filter")
+
+
+def _both(first: Reply, second: Reply) -> Reply:
+    """Return the second answer with the tokens of both."""
+    usage = Usage(
+        first.usage.prompt_tokens + second.usage.prompt_tokens,
+        first.usage.completion_tokens + second.usage.completion_tokens,
+        first.usage.cached_tokens + second.usage.cached_tokens,
+    )
+    return Reply(second.text, second.finish, usage, second.refusal)
+
+
+def _ensure_complete(reply: Reply, charged: Completion[None]) -> None:
+    """Raise if the answer is cut off (Unparsable) or withheld (ModelRefused); either carries what it cost."""
+    if reply.finish == "length":
+        cut = Unparsable(CUT_OFF)
+        cut.reply = charged
+        raise cut
+    why = None
+    if reply.finish == "content_filter":
+        why = "its content filter withheld the answer"
+    elif reply.refusal:
+        why = f"it refused: {endpoint_words(reply.refusal)}"
+    elif not reply.text.strip():
+        why = "its answer was empty, twice"
+    if why is not None:
+        refused = ModelRefused(f"{charged.model} will not answer this prompt: {why}")
+        refused.reply = charged
+        raise refused
