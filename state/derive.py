@@ -1,0 +1,161 @@
+"""Derive: how a run stands, once from its rows and once from its events alone; the two must agree."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlmodel import select
+
+from state.spending import Spent, add_up, spent
+from state.store import Store
+from state.tables import Execution, Node, Run, Submission
+
+__all__ = ["ExecutionState", "NodeState", "Standing", "SubmissionState", "from_events", "from_rows"]
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """A node as events tell of it."""
+
+    action: str
+    parents: tuple[int, ...]
+    draft_id: str | None
+    code_sha: str | None
+    model: str | None
+    status: str
+    score: float | None = None
+    seconds: float | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class ExecutionState:
+    """An execution as events tell of it; `reason` None means that it runs."""
+
+    node: int
+    view: str
+    attempt: int
+    reason: str | None = None
+    exit_code: int | None = None
+    seconds: float | None = None
+    log_sha: str | None = None
+
+
+@dataclass(frozen=True)
+class SubmissionState:
+    """A submission as events tell of it."""
+
+    node: int
+    tag: str
+    status: str
+    handed_in: str
+    score: float | None = None
+
+
+@dataclass
+class Standing:
+    """How a run stands; `ledger` is by kind of spending."""
+
+    status: str | None = None
+    nodes: dict[int, NodeState] = field(default_factory=dict)
+    executions: dict[str, ExecutionState] = field(default_factory=dict)
+    submissions: dict[str, SubmissionState] = field(default_factory=dict)
+    ledger: dict[str, Spent] = field(default_factory=dict)
+
+
+def from_events(events: Iterable[Mapping[str, Any]]) -> Standing:
+    """Return how a run stands by its events, as exported, in order; events of other types are passed over."""
+    standing = Standing()
+    for event in events:
+        apply = _APPLY.get(event["type"])
+        if apply is not None:
+            apply(standing, event)
+    return standing
+
+
+def from_rows(store: Store, run_id: str) -> Standing:
+    """Return how a run stands by its rows, the truth."""
+    with store.read() as session:
+        run = session.get_one(Run, run_id)
+        nodes = session.exec(select(Node).where(Node.run_id == run_id)).all()
+        executions = session.exec(select(Execution).where(Execution.run_id == run_id)).all()
+        submissions = session.exec(select(Submission).where(Submission.run_id == run_id)).all()
+    return Standing(
+        status=run.status,
+        nodes={
+            n.id: NodeState(
+                n.action, tuple(n.parents), n.draft_id, n.code_sha, n.model, n.status, n.score, n.seconds, n.error
+            )
+            for n in nodes
+        },
+        executions={
+            e.id: ExecutionState(e.node, e.view, e.attempt, e.reason, e.exit_code, e.seconds, e.log_sha)
+            for e in executions
+        },
+        submissions={s.id: SubmissionState(s.node, s.tag, s.status, s.handed_in, s.score) for s in submissions},
+        ledger=spent(store, run_id),
+    )
+
+
+def _run_status(standing: Standing, event: Mapping[str, Any]) -> None:
+    standing.status = event["status"]
+
+
+def _node_created(standing: Standing, event: Mapping[str, Any]) -> None:
+    standing.nodes[event["node"]] = NodeState(
+        action=event["action"],
+        parents=tuple(event["parents"]),
+        draft_id=event["draft"],
+        code_sha=event["code_sha"],
+        model=event["model"],
+        status=event["status"],
+    )
+
+
+def _node_updated(standing: Standing, event: Mapping[str, Any]) -> None:
+    node = standing.nodes[event["node"]]
+    standing.nodes[event["node"]] = replace(node, code_sha=event["code_sha"], model=event["model"])
+
+
+def _node_ended(standing: Standing, event: Mapping[str, Any]) -> None:
+    ended = {name: event[name] for name in ("status", "score", "seconds", "error")}
+    standing.nodes[event["node"]] = replace(standing.nodes[event["node"]], **ended)
+
+
+def _execution_started(standing: Standing, event: Mapping[str, Any]) -> None:
+    standing.executions[event["execution"]] = ExecutionState(event["node"], event["view"], event["attempt"])
+
+
+def _execution_ended(standing: Standing, event: Mapping[str, Any]) -> None:
+    ended = {name: event[name] for name in ("reason", "exit_code", "seconds", "log_sha")}
+    standing.executions[event["execution"]] = replace(standing.executions[event["execution"]], **ended)
+
+
+def _submission_added(standing: Standing, event: Mapping[str, Any]) -> None:
+    standing.submissions[event["submission"]] = SubmissionState(
+        event["node"], event["tag"], event["status"], event["handed_in"], event["score"]
+    )
+
+
+def _submission_updated(standing: Standing, event: Mapping[str, Any]) -> None:
+    known = standing.submissions[event["submission"]]
+    standing.submissions[event["submission"]] = replace(known, status=event["status"], score=event["score"])
+
+
+def _ledger_charged(standing: Standing, event: Mapping[str, Any]) -> None:
+    standing.ledger[event["kind"]] = add_up(standing.ledger.get(event["kind"], Spent()), event)
+
+
+_APPLY: Mapping[str, Callable[[Standing, Mapping[str, Any]], None]] = {
+    "run.created": _run_status,
+    "run.resumed": _run_status,
+    "run.ended": _run_status,
+    "node.created": _node_created,
+    "node.updated": _node_updated,
+    "node.ended": _node_ended,
+    "execution.started": _execution_started,
+    "execution.ended": _execution_ended,
+    "submission.added": _submission_added,
+    "submission.updated": _submission_updated,
+    "ledger.charged": _ledger_charged,
+}
