@@ -1,0 +1,91 @@
+"""Collecting: rows of a community go into the store once, in any order and however often they come."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, TypeVar
+
+from sqlmodel import Session, col, select
+
+from state.store import Transaction
+from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
+
+__all__ = ["add_community"]
+
+_BATCH = 400
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+PostT = TypeVar("PostT", Topic, Message, KernelVersion)
+_Reading = tuple[str, str, datetime, int | None, float | None, str | None]
+
+
+def add_community(tx: Transaction, competition: str, rows: Iterable[CommunityRow]) -> None:
+    """Add rows to a competition's community; what is there already is brought up to date, never doubled.
+
+    Of two states of one message the later edit stays, and a deletion stays deleted; otherwise a row that comes
+    again replaces the one before. The rows handed in are left alone.
+
+    Raises:
+        ValueError: a row is of another competition.
+        StatementError: a row has a naive time.
+    """
+    pending = iter(rows)
+    while batch := list(islice(pending, _BATCH)):
+        for row in batch:
+            # A source may leave the competition out: rows of a table are not validated when they are made.
+            if row.competition not in (None, competition):
+                raise ValueError(f"a row of {row.competition} cannot be added to {competition}")
+        _add_posts(tx.session, competition, Topic, [row for row in batch if isinstance(row, Topic)])
+        _add_posts(tx.session, competition, Message, [row for row in batch if isinstance(row, Message)])
+        _add_posts(tx.session, competition, KernelVersion, [row for row in batch if isinstance(row, KernelVersion)])
+        _add_observations(tx.session, competition, [row for row in batch if isinstance(row, Observation)])
+
+
+def _add_posts(
+    session: Session,
+    competition: str,
+    table: type[PostT],
+    rows: Sequence[PostT],
+) -> None:
+    if not rows:
+        return
+    query = select(table).where(table.competition == competition, col(table.id).in_([row.id for row in rows]))
+    known = {row.id: row for row in session.exec(query)}
+    for row in rows:
+        values = row.model_dump() | {"competition": competition}
+        there = known.get(row.id)
+        if there is None:
+            known[row.id] = table(**values)
+            session.add(known[row.id])
+        else:
+            _bring_up_to_date(there, values)
+    session.flush()
+
+
+def _bring_up_to_date(there: Topic | Message | KernelVersion, values: dict[str, Any]) -> None:
+    """Take over a row's values unless they are those of a message before its last edit."""
+    if isinstance(there, Message):
+        values["deleted"] = values["deleted"] or there.deleted
+        if (values["edited_at"] or _NEVER) < (there.edited_at or _NEVER):
+            there.deleted = values["deleted"]
+            return
+    for name, value in values.items():
+        setattr(there, name, value)
+
+
+def _add_observations(session: Session, competition: str, rows: Sequence[Observation]) -> None:
+    if not rows:
+        return
+    query = select(Observation).where(
+        Observation.competition == competition, col(Observation.target_id).in_({row.target_id for row in rows})
+    )
+    known = {_reading(row) for row in session.exec(query)}
+    for row in rows:
+        if _reading(row) not in known:
+            known.add(_reading(row))
+            session.add(Observation(**row.model_dump(exclude={"pk"}) | {"competition": competition}))
+    session.flush()
+
+
+def _reading(row: Observation) -> _Reading:
+    return (row.target, row.target_id, row.at, row.votes, row.public_score, row.tier)
