@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from scrapers.card import TaskCard
 
-__all__ = ["Attempt", "Brief", "Coder", "CoderBudget", "Machine", "Script", "TaskText"]
+__all__ = ["Attempt", "Brief", "Coder", "CoderBudget", "Machine", "Script", "ScriptAction", "TaskText"]
 
 ScriptAction = Literal["draft", "debug", "improve"]
 

@@ -186,7 +186,9 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
         ideas, reports = {i.number for i in self.ideas}, {r.number for r in self.reports}
         for draft in answer.drafts:
             if not set(draft.ideas) <= ideas:
-                raise Unparsable(f"draft {draft.title!r} names an idea that does not exist: {sorted(set(draft.ideas) - ideas)}")
+                raise Unparsable(
+                    f"draft {draft.title!r} names an idea that does not exist: {sorted(set(draft.ideas) - ideas)}"
+                )
             if draft.codebase is not None and draft.codebase not in reports:
                 raise Unparsable(f"draft {draft.title!r} names report {draft.codebase}, which does not exist")
         self._check_mix(answer.drafts)

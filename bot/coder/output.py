@@ -1,0 +1,57 @@
+"""A run's output as a coder should read it: no progress bars, no colours, bounded, the error that matters first."""
+
+import re
+
+OUTPUT_CHARACTERS = 6_000
+_ERROR_CHARACTERS = 2_500
+_LINE_CHARACTERS = 400
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_PROGRESS = re.compile(r"\d+%\s*\|.*\||\[[=>#.\s-]{8,}\]|\d+/\d+ \[=|it/s[\],]|s/it[\],]")
+_TRACEBACK = "Traceback (most recent call last):"
+
+
+def clean_output(text: str, limit: int = OUTPUT_CHARACTERS) -> str:
+    """Return at most about `limit` characters of a run's output that are worth reading.
+
+    The last traceback comes first, since that is what a repair needs; then the rest, its middle cut.
+    """
+    lines = _readable_lines(text)
+    error = _last_traceback(lines)
+    if not error:
+        return _cut_middle("\n".join(lines), limit)
+    shown = _cut_middle("\n".join(error), min(_ERROR_CHARACTERS, limit))
+    rest = "\n".join(lines[: len(lines) - len(error)] if lines[-len(error) :] == error else lines)
+    return f"{shown}\n\n[output before]\n{_cut_middle(rest, max(500, limit - len(shown)))}" if rest.strip() else shown
+
+
+def _readable_lines(text: str) -> list[str]:
+    lines: list[str] = []
+    for raw in _ANSI.sub("", text).replace("\r\n", "\n").split("\n"):
+        # A carriage return overwrites: what a terminal would show is the last piece.
+        line = raw.rstrip("\r").rsplit("\r", 1)[-1].rstrip()
+        if _PROGRESS.search(line):
+            continue
+        if len(line) > _LINE_CHARACTERS:
+            line = f"{line[:_LINE_CHARACTERS]} [{len(line) - _LINE_CHARACTERS} more characters]"
+        if line or (lines and lines[-1]):
+            lines.append(line)
+    return lines
+
+
+def _last_traceback(lines: list[str]) -> list[str]:
+    starts = [i for i, line in enumerate(lines) if line.startswith(_TRACEBACK)]
+    if not starts:
+        return []
+    end = starts[-1] + 1
+    while end < len(lines) and (lines[end].startswith((" ", "\t")) or not lines[end]):
+        end += 1
+    # The line after the frames is the exception itself; its message may have further lines.
+    return lines[starts[-1] : min(len(lines), end + 12)]
+
+
+def _cut_middle(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters cut ...]\n{text[-half:]}"

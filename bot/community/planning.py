@@ -1,0 +1,114 @@
+"""Planning: a round of distinct drafts made of ideas, on top of reports; and the reports on finished drafts."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from bot.coder import Attempt, TaskText
+from bot.community.pool import idea_texts, propose_ideas, report_texts, reports_of
+from bot.community.prompts import DraftPlan, PlanDrafts, ReportAnswer, WriteReport, item_time
+from bot.models import Item
+from bot.runs.context import RunContext
+from state.errors import ModelRefused
+from state.knowledge import add_draft, add_report, drafts
+from state.tables import Draft
+
+
+async def plan_round(context: RunContext, round_number: int, count: int) -> None:
+    """Ask for the drafts of a round (from 1) and keep them; a round that is there already is left alone."""
+    first = (round_number - 1) * count + 1
+    if draft_row(context, first) is not None:
+        return
+    task = TaskText.from_card(context.card)
+    await propose_ideas(context, f"propose:{round_number}", task)
+    prompt = PlanDrafts(task, tuple(idea_texts(context)), tuple(report_texts(context)), count)
+    answer = await context.asker.ask(prompt, role="coordinator", name=f"plan:{round_number}")
+    titles = {d.title for d in _all_drafts(context)}
+    with context.store.write() as tx:
+        for offset, plan in enumerate(answer.drafts):
+            title = _unique(plan.title, titles)
+            titles.add(title)
+            add_draft(
+                tx,
+                context.run_id,
+                str(first + offset),
+                title=title,
+                description=plan.description,
+                idea_ids=plan.ideas,
+                known_at=item_time(_inputs(prompt, plan), context.card.enabled_at),
+                codebase_report=str(plan.codebase) if plan.codebase is not None else None,
+                novel=plan.codebase is None,
+                round=round_number,
+            )
+
+
+def _inputs(prompt: PlanDrafts, plan: DraftPlan) -> list[Item]:
+    items = [i.item for i in prompt.ideas if i.number in plan.ideas]
+    items += [r.item for r in prompt.reports if r.number == plan.codebase]
+    # A plan that names nothing was made in sight of everything.
+    return items or list(prompt.items())
+
+
+def _unique(title: str, taken: set[str]) -> str:
+    if title not in taken:
+        return title
+    number = 2
+    while f"{title} ({number})" in taken:
+        number += 1
+    return f"{title} ({number})"
+
+
+def _all_drafts(context: RunContext) -> Sequence[Draft]:
+    return drafts(context.store, context.run_id, context.clock.as_of())
+
+
+def draft_row(context: RunContext, draft_id: int) -> Draft | None:
+    """Return a kept draft, or None."""
+    return next((d for d in _all_drafts(context) if d.id == str(draft_id)), None)
+
+
+def provenance(context: RunContext, draft: Draft) -> tuple[Item, ...]:
+    """Return what a draft was made of, with times: its ideas, and the report that it extends."""
+    texts = {i.number: i.item for i in idea_texts(context)}
+    items = [texts[n] for n in draft.idea_ids if n in texts]
+    items += [Item(f"report/{r.id}", r.known_at) for r in reports_of(context) if r.id == draft.codebase_report]
+    return tuple(items)
+
+
+async def report_on(context: RunContext, draft: Draft, attempts: Sequence[Attempt]) -> None:
+    """Ask for the report on a draft that is closed and keep it; the score in it is the evaluator's, not the model's."""
+    if any(r.draft_id == draft.id for r in reports_of(context)) or not attempts:
+        return
+    prompt = WriteReport(
+        TaskText.from_card(context.card), draft.title, draft.description, tuple(attempts), provenance(context, draft)
+    )
+    try:
+        answer = await context.asker.ask(prompt, role="reporter", name=f"report:{draft.id}")
+    except ModelRefused as error:
+        answer = ReportAnswer(method=draft.description, limitations=f"no report was written: {error}")
+    keep_report(context, draft.id, draft.title, answer, attempts, item_time(prompt.items(), draft.known_at))
+
+
+def keep_report(
+    context: RunContext,
+    draft_id: str | None,
+    title: str,
+    answer: ReportAnswer,
+    attempts: Sequence[Attempt],
+    known_at: datetime,
+) -> None:
+    """Write a report's row."""
+    scored = [a for a in attempts if a.score is not None]
+    best = max(scored, key=lambda a: (context.card.oriented(a.score or 0.0), -a.node), default=None)
+    number = len(reports_of(context)) + 1
+    with context.store.write() as tx:
+        add_report(
+            tx,
+            context.run_id,
+            str(number),
+            draft_id=draft_id,
+            title=title,
+            known_at=known_at,
+            best_node=best.node if best else None,
+            score=best.score if best else None,
+            **answer.model_dump(),
+        )

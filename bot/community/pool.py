@@ -1,0 +1,99 @@
+"""The two pools: ideas with their evidence, and reports; both only grow, and obey the clock."""
+
+from datetime import datetime
+
+from bot.coder import TaskText
+from bot.community.prompts import IdeasAnswer, IdeaText, ProposeIdeas, ReportText
+from bot.community.reading import analysis_texts
+from bot.models import Item
+from bot.runs.context import RunContext
+from state.knowledge import add_idea, analyses, drafts, ideas, reports
+from state.tables import Idea, Report
+
+NEUTRAL_SUPPORT = 5.0
+"""Support of an idea that comes from reports alone: nobody has judged it."""
+
+
+def reports_of(context: RunContext) -> list[Report]:
+    """Return the run's reports, oldest first."""
+    return sorted(reports(context.store, context.run_id, context.clock.as_of()), key=lambda r: int(r.id))
+
+
+def best_report(context: RunContext) -> Report | None:
+    """Return the report with the best score, the earliest of equals."""
+    scored = [r for r in reports_of(context) if r.score is not None]
+    return max(scored, key=lambda r: (context.card.oriented(r.score or 0.0), -int(r.id)), default=None)
+
+
+def report_texts(context: RunContext) -> list[ReportText]:
+    """Return reports for a prompt: the best first; where not all fit, some failures stay, since they teach too."""
+    rows = reports_of(context)
+    scored = sorted(
+        (r for r in rows if r.score is not None), key=lambda r: (-context.card.oriented(r.score or 0.0), int(r.id))
+    )
+    failed = [r for r in rows if r.score is None]
+    limit = context.settings.reading.shown_reports
+    kept_failures = failed[-max(limit // 5, limit - len(scored)) :] if failed else []
+    return [_report_text(r) for r in (*scored[: limit - len(kept_failures)], *kept_failures)]
+
+
+def _report_text(row: Report) -> ReportText:
+    number = int(row.id)
+    item = Item(f"report/{number}", row.known_at)
+    return ReportText(item, number, row.title, row.method, row.score, row.numbers, row.limitations, row.next_steps)
+
+
+def idea_texts(context: RunContext) -> list[IdeaText]:
+    """Return ideas for a prompt with their evidence, best supported first."""
+    as_of = context.clock.as_of()
+    pool = ideas(context.store, context.run_id, as_of)
+    support = {a.id: a.effectiveness for a in analyses(context.store, context.run_id, as_of)}
+    uses = {d.id: d.idea_ids for d in drafts(context.store, context.run_id, as_of)}
+    scores = {r.draft_id: r.score for r in reports_of(context) if r.score is not None}
+    texts = [_idea_text(context, idea, support, uses, scores) for idea in pool]
+    texts.sort(key=lambda i: (-i.support, i.number))
+    return texts[: context.settings.reading.shown_ideas]
+
+
+def _idea_text(
+    context: RunContext,
+    idea: Idea,
+    support: dict[str, float],
+    uses: dict[str, list[int]],
+    scores: dict[str | None, float | None],
+) -> IdeaText:
+    judged = [support[s] for s in idea.sources if s in support]
+    users = [draft for draft, numbers in uses.items() if idea.id in numbers]
+    found = [score for score in (scores.get(draft) for draft in users) if score is not None]
+    return IdeaText(
+        item=Item(f"idea/{idea.id}", idea.known_at),
+        number=idea.id,
+        text=idea.text,
+        support=sum(judged) / len(judged) if judged else NEUTRAL_SUPPORT,
+        times_used=len(users),
+        best_score=max(found, key=context.card.oriented, default=None),
+    )
+
+
+async def propose_ideas(context: RunContext, name: str, task: TaskText) -> None:
+    """Ask for new ideas from analyses and reports, and add them to the pool."""
+    prompt = ProposeIdeas(
+        task, tuple(analysis_texts(context)), tuple(idea_texts(context)), tuple(report_texts(context))
+    )
+    answer = await context.asker.ask(prompt, role="proposer", name=name)
+    _add(context, answer, {item.id: item.time for item in prompt.items()})
+
+
+def _add(context: RunContext, answer: IdeasAnswer, times: dict[str, datetime]) -> None:
+    known = {_normal(i.text) for i in ideas(context.store, context.run_id, context.clock.as_of())}
+    with context.store.write() as tx:
+        for proposed in answer.ideas:
+            if _normal(proposed.text) in known:
+                continue
+            known.add(_normal(proposed.text))
+            known_at = max(times[s] for s in proposed.sources)
+            add_idea(tx, context.run_id, text=proposed.text, sources=proposed.sources, known_at=known_at)
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.lower().split())

@@ -1,0 +1,118 @@
+"""Reading: which posts are worth an analysis, and their analyses."""
+
+import asyncio
+from collections.abc import Sequence
+
+from bot.coder import TaskText
+from bot.community.prompts import AnalysisText, AnalyzePost, PostText
+from bot.models import Item
+from bot.runs.context import ReadingSettings, RunContext
+from state.community import Post
+from state.errors import ModelRefused
+from state.knowledge import add_analysis, analyses
+from state.tables import Analysis
+
+
+def worth_reading(posts: Sequence[Post], settings: ReadingSettings, lower_is_better: bool) -> list[Post]:
+    """Choose posts: kernels best by score and most voted (half each), then messages by votes; unknown signals come last."""
+    kernels = [p for p in posts if p.kind == "kernel"]
+    sign = 1 if lower_is_better else -1
+    scored = sorted(
+        (p for p in kernels if p.public_score is not None), key=lambda p: (sign * (p.public_score or 0.0), p.id)
+    )
+    chosen = scored[: (settings.kernels + 1) // 2]
+    taken = {p.id for p in chosen}
+    chosen += [p for p in _by_votes(kernels) if p.id not in taken][: settings.kernels - len(chosen)]
+    return chosen + _by_votes([p for p in posts if p.kind == "message"])[: settings.messages]
+
+
+def _by_votes(posts: Sequence[Post]) -> list[Post]:
+    return sorted(posts, key=lambda p: (-(p.votes if p.votes is not None else -1), p.time, p.id))
+
+
+async def analyze_posts(context: RunContext, posts: Sequence[Post]) -> None:
+    """Analyse posts that this run has not analysed yet, a few at a time; a post that a model refuses is passed over."""
+    done = {f"{a.post_kind}/{a.post_id}" for a in _analyses(context)}
+    gate = asyncio.Semaphore(context.settings.calls_in_flight)
+    task = TaskText.from_card(context.card)
+
+    async def one(post: Post) -> None:
+        async with gate:
+            await _analyze(context, task, post)
+
+    async with asyncio.TaskGroup() as group:
+        for post in posts:
+            if item_id(post) not in done:
+                group.create_task(one(post))
+
+
+async def _analyze(context: RunContext, task: TaskText, post: Post) -> None:
+    prompt = AnalyzePost(task, post_text(post, context.settings.reading.post_characters))
+    try:
+        answer = await context.asker.ask(prompt, role="analyst", name=f"analyze:{item_id(post)}")
+    except ModelRefused as error:
+        context.say(f"{item_id(post)} was not analysed: {error}")
+        return
+    with context.store.write() as tx:
+        add_analysis(
+            tx,
+            context.run_id,
+            item_id(post),
+            post_kind=post.kind,
+            post_id=post.id,
+            known_at=post.time,
+            **answer.model_dump(),
+        )
+
+
+def item_id(post: Post) -> str:
+    """Return the post's id as prompts and provenance name it: `message/17`, `kernel/4`."""
+    return f"{post.kind}/{post.id}"
+
+
+def post_text(post: Post, limit: int) -> PostText:
+    """Show a post, its middle cut where it is longer than `limit` characters: code reads data first and submits last."""
+    body = post.text
+    if len(body) > limit:
+        half = limit // 2
+        body = f"{body[:half]}\n[... {len(body) - 2 * half} characters cut ...]\n{body[-half:]}"
+    return PostText(
+        item=Item(item_id(post), post.time),
+        kind=post.kind,
+        title=post.title,
+        tier=post.tier,
+        votes=post.votes,
+        public_score=post.public_score,
+        language=post.language,
+        body=body,
+    )
+
+
+def analysis_texts(context: RunContext) -> list[AnalysisText]:
+    """Return the run's analyses for a prompt, the most effective and efficient first."""
+    if context.community is None:
+        return []
+    posts = {item_id(p): p for p in context.community.posts()}
+    rows = sorted(_analyses(context), key=lambda a: (-(a.effectiveness + 0.5 * a.efficiency), a.id))
+    texts = []
+    for row in rows[: context.settings.reading.shown_analyses]:
+        post = posts[row.id]
+        texts.append(
+            AnalysisText(
+                item=Item(row.id, row.known_at),
+                title=post.title,
+                summary=row.summary,
+                suggestions=tuple(row.suggestions),
+                novelty=row.novelty,
+                feasibility=row.feasibility,
+                effectiveness=row.effectiveness,
+                efficiency=row.efficiency,
+                votes=post.votes,
+                public_score=post.public_score,
+            )
+        )
+    return texts
+
+
+def _analyses(context: RunContext) -> Sequence[Analysis]:
+    return analyses(context.store, context.run_id, context.clock.as_of())

@@ -1,0 +1,217 @@
+"""Executions: a script on a view in the sandbox, and the evaluator's score of what it wrote."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bot.coder.output import clean_output
+from bot.evaluation.worker import Worker
+from bot.runs.folder import RunFolder
+from bot.runs.stopwatch import Stopwatch
+from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox
+from scrapers.card import TaskCard
+from state.errors import InfrastructureFailure
+from state.progress import add_evaluation, end_execution, start_execution
+from state.steps import Steps
+from state.store import Store
+
+PREDICTIONS = "validation_predictions.csv"
+
+_SENTENCES = {
+    ExitReason.TIMED_OUT: "the script was killed at its time limit of {seconds:.0f} s",
+    ExitReason.OUT_OF_MEMORY: "the script ran out of memory ({memory:.1f} GiB are allowed)",
+    ExitReason.PROCESS_LIMIT: "the script started more than {processes} processes",
+    ExitReason.DISK_LIMIT: "the script wrote more than it may ({written:.1f} GB, {files} files)",
+    ExitReason.STOPPED: "the run was stopped",
+}
+
+
+@dataclass(frozen=True)
+class Executed:
+    """One execution and its score: `score` is None where there is none, and `error` then says why."""
+
+    execution_id: str
+    view: str
+    reason: ExitReason
+    seconds: float
+    score: float | None
+    error: str | None
+    output: str
+    """Cleaned and capped, as a coder reads it."""
+    folder: Path
+
+    @property
+    def submission(self) -> Path | None:
+        """The file for the test rows, where the execution wrote one."""
+        file = self.folder / "submission.csv"
+        return file if file.is_file() else None
+
+
+@dataclass(frozen=True)
+class ExecutorSettings:
+    """What every execution of a run has in common."""
+
+    data: Path
+    """The competition's files."""
+    seed: int
+    cpus: int
+    limits: Limits
+
+
+class Executor:
+    """Builds views once, runs scripts on them, and scores what they leave."""
+
+    def __init__(
+        self,
+        run_id: str,
+        card: TaskCard,
+        folder: RunFolder,
+        settings: ExecutorSettings,
+        store: Store,
+        steps: Steps,
+        sandbox: Sandbox,
+        worker: Worker,
+        stopwatch: Stopwatch,
+    ) -> None:
+        self._run_id = run_id
+        self._card = card
+        self._folder = folder
+        self._settings = settings
+        self._store = store
+        self._steps = steps
+        self._sandbox = sandbox
+        self._worker = worker
+        self._stopwatch = stopwatch
+        self._views: dict[str, Path] = {}
+        self._building = asyncio.Lock()
+
+    async def view(self, name: str) -> Path:
+        """Return a view's folder, built at its first use.
+
+        Raises:
+            UnsupportedLayout: the competition's data cannot be split.
+            InfrastructureFailure: the worker process failed.
+        """
+        async with self._building:
+            if name not in self._views:
+                out = self._folder.views / name
+                with self._stopwatch.measure("views"):
+                    await self._worker.call(
+                        "build_view",
+                        data_dir=str(self._settings.data),
+                        card=self._card.model_dump(mode="json"),
+                        name=name,
+                        seed=self._settings.seed,
+                        out_dir=str(out),
+                        labels_dir=str(self._folder.evaluator / name),
+                    )
+                self._views[name] = out
+        return self._views[name]
+
+    async def execute(self, node: int, script: str, view: str, seconds: float, attempt: int = 0) -> Executed:
+        """Run a node's script on a view and score it; a step, so that it is done once.
+
+        Raises:
+            InfrastructureFailure: our own machinery failed; says nothing of the script.
+        """
+        data = await self.view(view)
+
+        async def run() -> dict[str, Any]:
+            return await self._run_and_score(node, script, view, data, seconds, attempt)
+
+        result = await self._steps.once(f"execute:{view}", run, node=node, attempt=attempt)
+        return _executed(result, self._folder.executions)
+
+    async def _run_and_score(
+        self, node: int, script: str, view: str, data: Path, seconds: float, attempt: int
+    ) -> dict[str, Any]:
+        execution_id = f"n{node}-{view}-{attempt}"
+        out = self._folder.executions / execution_id
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "solution.py").write_text(script, encoding="utf-8")
+        limits = replace(self._settings.limits, seconds=seconds, cpus=self._settings.cpus)
+        request = ExecutionRequest(execution_id, script, data, out, limits)
+        with self._store.write() as tx:
+            start_execution(tx, self._run_id, execution_id, node=node, view=view, attempt=attempt)
+        try:
+            with self._stopwatch.measure("executions"):
+                outcome = await self._sandbox.run(request)
+        except asyncio.CancelledError:
+            with self._store.write() as tx:
+                end_execution(tx, self._run_id, execution_id, reason=ExitReason.STOPPED, exit_code=None, seconds=0.0)
+            raise
+        self._ended(execution_id, node, outcome)
+        if outcome.reason is ExitReason.INFRASTRUCTURE:
+            raise InfrastructureFailure(outcome.detail or "the sandbox failed")
+        with self._stopwatch.measure("evaluation"):
+            score, valid, message = await self._score(view, data, outcome, out)
+        error = None if score is not None else _why(outcome, limits) or message or "no score"
+        with self._store.write() as tx:
+            add_evaluation(tx, self._run_id, execution_id, score=score, valid=valid, message=error or message)
+        return {
+            "execution_id": execution_id,
+            "view": view,
+            "reason": str(outcome.reason),
+            "seconds": outcome.seconds,
+            "score": score,
+            "error": error,
+            "output": clean_output(outcome.output),
+        }
+
+    def _ended(self, execution_id: str, node: int, outcome: Outcome) -> None:
+        with self._store.write() as tx:
+            end_execution(
+                tx,
+                self._run_id,
+                execution_id,
+                reason=outcome.reason,
+                exit_code=outcome.exit_code,
+                seconds=outcome.seconds,
+                cpu_seconds=outcome.cpu_seconds,
+                peak_memory_bytes=outcome.peak_memory_bytes,
+            )
+
+    async def _score(
+        self, view: str, data: Path, outcome: Outcome, out: Path
+    ) -> tuple[float | None, bool, str | None]:
+        # A score comes from a clean run only: files of a script that then failed are not trusted to be whole.
+        if outcome.reason is not ExitReason.FINISHED:
+            return None, False, None
+        found = await self._worker.call(
+            "score_execution",
+            labels_dir=str(self._folder.evaluator / view),
+            view_dir=str(data),
+            predictions_path=str(out / PREDICTIONS),
+            submission_path=str(out / "submission.csv"),
+            card=self._card.model_dump(mode="json"),
+        )
+        score = found["score"] if found["valid"] else None
+        return score, bool(found["valid"]), found["message"]
+
+
+def _why(outcome: Outcome, limits: Limits) -> str | None:
+    if outcome.reason is ExitReason.FINISHED:
+        return None
+    if outcome.reason is ExitReason.ERROR:
+        return outcome.detail or f"the script ended with exit status {outcome.exit_code}"
+    return _SENTENCES[outcome.reason].format(
+        seconds=limits.seconds,
+        memory=limits.memory_bytes / 1024**3,
+        processes=limits.processes,
+        written=limits.written_bytes / 1e9,
+        files=limits.files,
+    )
+
+
+def _executed(result: dict[str, Any], executions: Path) -> Executed:
+    return Executed(
+        execution_id=result["execution_id"],
+        view=result["view"],
+        reason=ExitReason(result["reason"]),
+        seconds=result["seconds"],
+        score=result["score"],
+        error=result["error"],
+        output=result["output"],
+        folder=executions / result["execution_id"],
+    )

@@ -1,0 +1,1 @@
+"""Replay: a past competition under a clock, from the snapshot to the report."""

@@ -1,0 +1,60 @@
+"""A run's time and steps: what may still be started so that everything ends in time."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.strategies import Remaining
+
+FINISH_SECONDS = 10.0
+FINISH_SHARE = 0.02
+REFIT_FACTOR = 1.3
+"""A refit and the final check see more rows than the hold-out run did; each may take this much longer."""
+EXECUTION_SHARE = 1 / 6
+"""No execution may take more of a run's time than this (the papers' own: 1 h of 5 h)."""
+SHORTEST_EXECUTION = 5.0
+SAMPLE_SHARE = 1 / 3
+
+
+class Elapsed(Protocol):
+    """Anything that knows how many seconds a run has taken."""
+
+    def wall(self) -> float:
+        """Return seconds since the run's start."""
+        ...
+
+
+@dataclass(frozen=True)
+class RunBudget:
+    """The caps of one run: wall seconds to its exit, refit, grading and report included, and nodes."""
+
+    elapsed: Elapsed
+    seconds: float
+    steps: int | None
+
+    @property
+    def reserve(self) -> float:
+        """Seconds kept for grading, the report and the exit."""
+        return FINISH_SECONDS + FINISH_SHARE * self.seconds
+
+    def left(self) -> float:
+        """Return seconds left, the reserve taken off; never negative."""
+        return max(0.0, self.seconds - self.elapsed.wall() - self.reserve)
+
+    def execution_seconds(self, best_seconds: float | None) -> float | None:
+        """Return the time limit of a new hold-out run, or None where nothing can be started any more.
+
+        Whatever is chosen in the end is run twice more (refit, final check), so the limit leaves room for that: for the
+        new node should it become the best, and for the best so far (its seconds given) should it not.
+        """
+        after = 2 * REFIT_FACTOR
+        limit = min(self.seconds * EXECUTION_SHARE, self.left() / (1 + after))
+        if best_seconds is not None:
+            limit = min(limit, self.left() - after * best_seconds)
+        return limit if limit >= SHORTEST_EXECUTION else None
+
+    def remaining(self, nodes: int, best_seconds: float | None) -> Remaining:
+        """Return what a policy sees; where steps are the budget, time is left out, so that decisions repeat exactly."""
+        if self.steps is not None:
+            return Remaining(max(0, self.steps - nodes), self.steps, None, None)
+        usable = self.left() - 2 * REFIT_FACTOR * (best_seconds or 0.0)
+        return Remaining(None, None, max(0.0, usable), self.seconds)

@@ -1,0 +1,66 @@
+"""What a run's parts share: handed in, never global."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.coder import Machine
+from bot.evaluation.executor import Executor
+from bot.models.ask import Asker
+from bot.runs.budget import RunBudget
+from bot.strategies.rounds import RoundsSettings
+from bot.strategies.tree_search import TreeSearchSettings
+from scrapers.card import TaskCard
+from state.clock import Clock
+from state.community import CommunityView
+from state.store import Store
+
+
+class ReadingSettings(BaseModel):
+    """How much of a community is read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kernels: int = Field(default=20, ge=0, description="kernels analysed a run: half by score, half by votes")
+    messages: int = Field(default=40, ge=0, description="messages analysed a run, most voted first")
+    post_characters: int = Field(default=12_000, ge=500, description="characters of one post that a prompt shows")
+    shown_analyses: int = Field(default=40, ge=1, description="analyses that one prompt for ideas shows")
+    shown_ideas: int = Field(default=60, ge=1, description="ideas that one prompt shows, best supported first")
+    shown_reports: int = Field(
+        default=30, ge=1, description="reports that one prompt shows: the best, and the last failures"
+    )
+
+
+class EngineSettings(BaseModel):
+    """Settings of the engine that are the same for every agent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    reading: ReadingSettings = ReadingSettings()
+    rounds: RoundsSettings = RoundsSettings()
+    tree_search: TreeSearchSettings = TreeSearchSettings()
+    calls_in_flight: int = Field(default=8, ge=1, description="model calls at once while reading posts")
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """One run's services and facts."""
+
+    run_id: str
+    card: TaskCard
+    seed: int
+    settings: EngineSettings
+    store: Store
+    clock: Clock
+    asker: Asker
+    executor: Executor
+    budget: RunBudget
+    machine: Machine
+    preview: str
+    community: CommunityView | None
+    """None where the run goes without a community."""
+    evaluator: Path
+    say: Callable[[str], None]
+    """Shows one line of progress."""

@@ -1,0 +1,86 @@
+"""A run's folder: where everything of a run lies."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The paths in a run's folder, as the command-line contract names them."""
+
+    path: Path
+
+    @property
+    def result(self) -> Path:
+        """What came of the run."""
+        return self.path / "result.json"
+
+    @property
+    def config(self) -> Path:
+        """Every setting used, with versions and a hash."""
+        return self.path / "config.json"
+
+    @property
+    def submission(self) -> Path:
+        """The file that was graded."""
+        return self.path / "submission.csv"
+
+    @property
+    def database(self) -> Path:
+        """The run's database."""
+        return self.path / "state.db"
+
+    @property
+    def views(self) -> Path:
+        """Data as executions saw it, a folder a view."""
+        return self.path / "views"
+
+    @property
+    def evaluator(self) -> Path:
+        """Withheld labels, a folder a view; no execution ever sees it."""
+        return self.path / "evaluator"
+
+    @property
+    def executions(self) -> Path:
+        """What executions left, a folder each."""
+        return self.path / "executions"
+
+    @property
+    def solution(self) -> Path:
+        """The script that made the submission, and how to run it."""
+        return self.path / "solution"
+
+    @property
+    def report(self) -> Path:
+        """The self-contained page."""
+        return self.path / "report.html"
+
+    @property
+    def events(self) -> Path:
+        """Every event, exported from the database."""
+        return self.path / "events.jsonl"
+
+    @property
+    def prompts(self) -> Path:
+        """Every model call, exported from the database."""
+        return self.path / "prompts.jsonl"
+
+    def make(self) -> None:
+        """Make the folder and its fixed subfolders.
+
+        Raises:
+            FileExistsError: the folder exists.
+        """
+        self.path.mkdir(parents=True)
+        for folder in (self.views, self.evaluator, self.executions, self.solution):
+            folder.mkdir()
+        # Labels are for the evaluator alone.
+        self.evaluator.chmod(0o700)
+
+
+def run_id(slug: str, agent: str, model: str, seed: int, at: datetime) -> str:
+    """Return `<slug>-<agent>-<model>-<seed>-<UTC time>`; every character but letters, digits and dots becomes `_`."""
+    fields = (slug, agent, model, str(seed), at.strftime("%Y%m%dT%H%M%S%fZ"))
+    return "-".join(re.sub(r"[^A-Za-z0-9.]", "_", field) for field in fields)

@@ -1,0 +1,69 @@
+"""AIDE: no community; draft, debug and improve by what earlier scripts showed."""
+
+from bot.coder import Brief, TaskText
+from bot.coder.prompts import ReviewRun
+from bot.runs.context import RunContext
+from bot.strategies import Action, Strategy
+from bot.strategies.attempts import attempt
+from bot.strategies.playbooks import Assignment, ScriptPlaybook
+from bot.strategies.tree import Tree
+from bot.strategies.tree_search import TreeSearchPolicy
+from state.errors import ModelRefused
+
+MEMORY_NODES = 20
+"""Valid nodes that the memory lists, best first: beyond that a prompt grows without telling more."""
+
+_TASKS = {
+    "draft": "Propose a solution that differs from the earlier ones below in its features or its model, and keep it simple.",
+    "debug": "The script below is broken. Repair it without changing its approach.",
+    "improve": "Improve the script below by one atomic change whose effect can be measured; name it in your plan.",
+}
+
+
+class AideBriefing:
+    """Draft and improve see plan, review and score of every valid node; debug sees its parent only."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+
+    async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
+        """Return the brief with the memory in it, and the parent as the only feedback."""
+        memory = "" if action.kind == "debug" else await self._memory(tree)
+        text = _TASKS[action.kind] + (f"\n\nEarlier solutions, best first:\n{memory}" if memory else "")
+        context = self._context
+        brief = Brief(
+            task=TaskText.from_card(context.card),
+            preview=context.preview,
+            machine=context.machine,
+            title=f"{action.kind.capitalize()} {node}",
+            draft=text,
+        )
+        return Assignment(brief=brief, attempts=tuple(attempt(context, p) for p in action.parents))
+
+    async def _memory(self, tree: Tree) -> str:
+        best_first = sorted(tree.valid(), key=lambda n: (-(n.score or 0.0), n.id))[:MEMORY_NODES]
+        lines = []
+        for node in best_first:
+            done = attempt(self._context, node.id)
+            lines.append(f"- node {node.id}, score {done.score:.6g}: {done.plan}\n  {await self._review(node.id)}")
+        return "\n".join(lines)
+
+    async def _review(self, node: int) -> str:
+        """Ask once a node; a finished step is not asked again."""
+        prompt = ReviewRun(TaskText.from_card(self._context.card), attempt(self._context, node))
+        try:
+            answer = await self._context.asker.ask(prompt, role="reviewer", name="review", node=node)
+        except ModelRefused:
+            return "(not reviewed)"
+        return answer.summary
+
+    async def finish(self, tree: Tree) -> None:
+        """Do nothing: AIDE keeps no reports."""
+
+
+def aide(context: RunContext) -> Strategy:
+    """Return AIDE's policy and playbooks."""
+    briefing = AideBriefing(context)
+    playbook = ScriptPlaybook(context, briefing)
+    policy = TreeSearchPolicy(context.settings.tree_search)
+    return Strategy("aide", policy, {"draft": playbook, "debug": playbook, "improve": playbook}, briefing.finish)

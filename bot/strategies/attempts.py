@@ -1,0 +1,75 @@
+"""What came of earlier nodes, read back from the database as coders and policies see it."""
+
+from sqlmodel import col, select
+
+from bot.coder import Attempt
+from bot.runs.context import RunContext
+from bot.strategies.tree import NodeView, Tree
+from state.store import Store
+from state.tables import Node, Step
+
+BASELINE = 1
+"""Number of a run's first node."""
+
+
+def load_tree(context: RunContext) -> Tree:
+    """Return the run's tree, scores oriented so that more is better."""
+    with context.store.read() as session:
+        rows = session.exec(select(Node).where(Node.run_id == context.run_id).order_by(col(Node.id))).all()
+    return Tree(tuple(_view(context, row) for row in rows))
+
+
+def _view(context: RunContext, row: Node) -> NodeView:
+    if row.status not in ("running", "valid", "buggy", "failed"):
+        raise ValueError(f"node {row.id} has the unknown status {row.status!r}")
+    return NodeView(
+        id=row.id,
+        action=row.action,
+        state=row.status,  # type: ignore[arg-type] # narrowed by the check above, which mypy does not follow
+        parents=tuple(row.parents),
+        score=None if row.score is None else context.card.oriented(row.score),
+        draft_id=None if row.draft_id is None else int(row.draft_id),
+        seconds=row.seconds or 0.0,
+        baseline=row.id == BASELINE,
+    )
+
+
+def attempt(context: RunContext, node: int) -> Attempt:
+    """Return a node that has ended as a coder sees it."""
+    with context.store.read() as session:
+        row = session.get_one(Node, (context.run_id, node))
+    last = last_execution(context.store, context.run_id, node)
+    return Attempt(
+        node=node,
+        action=row.action,
+        plan=row.plan,
+        code=code(context, node),
+        score=row.score,
+        error=row.error,
+        output=str(last.get("output", "")),
+        seconds=row.seconds or 0.0,
+    )
+
+
+def code(context: RunContext, node: int) -> str:
+    """Return a node's script; empty where none was written."""
+    with context.store.read() as session:
+        row = session.get_one(Node, (context.run_id, node))
+    return context.store.blob(row.code_sha).decode() if row.code_sha else ""
+
+
+def last_execution(store: Store, run_id: str, node: int) -> dict[str, object]:
+    """Return the stored result of the node's hold-out run, or of its debug run if it got no further; else nothing."""
+    with store.read() as session:
+        for name in ("execute:holdout", "execute:sample"):
+            row = session.get(Step, (run_id, node, name, 0))
+            if row is not None and row.result is not None:
+                return dict(row.result)
+    return {}
+
+
+def holdout_seconds(context: RunContext, node: int) -> float | None:
+    """Return how long a node's hold-out run took, or None where it had none."""
+    with context.store.read() as session:
+        row = session.get(Step, (context.run_id, node, "execute:holdout", 0))
+    return None if row is None or row.result is None else float(row.result["seconds"])

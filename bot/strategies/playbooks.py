@@ -1,0 +1,125 @@
+"""Playbooks: what draft, debug and improve do; both agents share them and differ in how they brief the coder."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.coder import Attempt, Brief, CoderBudget, Script
+from bot.coder.prompts import ScriptAnswer, WriteScript
+from bot.coder.script_coder import ScriptCoder
+from bot.evaluation.executor import Executed
+from bot.models import Item
+from bot.runs.budget import SAMPLE_SHARE
+from bot.runs.context import RunContext
+from bot.strategies import Action
+from bot.strategies.attempts import holdout_seconds
+from bot.strategies.tree import Tree
+from state.errors import BudgetExceeded, ModelRefused
+from state.progress import end_node, update_node
+
+LONG_RUN_SECONDS = 60.0
+"""A parent whose hold-out run was shorter than this makes a debug run on a sample pointless."""
+SAMPLE_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What the coder is given for one node."""
+
+    brief: Brief
+    attempts: tuple[Attempt, ...] = ()
+    known: tuple[Item, ...] = ()
+    steps_left: int = 0
+
+
+class Briefing(Protocol):
+    """An agent's way to turn an action into an assignment."""
+
+    async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
+        """Return the brief and the feedback; may call models (a draft's plan, a review of earlier runs)."""
+        ...
+
+    async def finish(self, tree: Tree) -> None:
+        """Do what is still worth doing after the last node (reports)."""
+        ...
+
+
+class ScriptPlaybook:
+    """Has one script written, run and scored."""
+
+    def __init__(self, context: RunContext, briefing: Briefing) -> None:
+        self._context = context
+        self._briefing = briefing
+
+    async def play(self, action: Action, node: int, tree: Tree) -> None:
+        """Write, debug-run if that is worth it, run on the hold-out view, score, and record the node's end."""
+        context = self._context
+        assignment = await self._briefing.assign(action, node, tree)
+        try:
+            script = await self._script(assignment, node, tree)
+        except ModelRefused as error:
+            with context.store.write() as tx:
+                end_node(tx, context.run_id, node, "buggy", error=f"no script was written: {error}")
+            return
+        parent = holdout_seconds(context, action.parents[0]) if action.parents else None
+        await run_script(context, node, script, best_seconds(context, tree), parent)
+
+    async def _script(self, assignment: Assignment, node: int, tree: Tree) -> Script:
+        context = self._context
+        limit = context.budget.execution_seconds(best_seconds(context, tree))
+        if limit is None:
+            raise BudgetExceeded("no time is left for another execution")
+
+        async def ask(prompt: WriteScript) -> ScriptAnswer:
+            return await context.asker.ask(prompt, role="coder", name="write", node=node)
+
+        coder = ScriptCoder(ask, assignment.known)
+        budget = CoderBudget(assignment.steps_left, context.budget.left(), limit)
+        scripts = coder.scripts(assignment.brief, lambda: assignment.attempts, lambda: budget)
+        try:
+            return await anext(scripts)
+        finally:
+            await scripts.aclose()
+
+
+async def run_script(
+    context: RunContext,
+    node: int,
+    script: Script,
+    best: float | None,
+    parent_seconds: float | None,
+    *,
+    sample: bool = True,
+) -> None:
+    """Run a script as a node: on the sample view first where a long run may lie ahead, then on the hold-out view.
+
+    Raises:
+        BudgetExceeded: no time is left for a run that could still be handed in.
+        InfrastructureFailure: our own machinery failed.
+    """
+    with context.store.write() as tx:
+        update_node(tx, context.run_id, node, plan=script.plan, code=script.code)
+    limit = context.budget.execution_seconds(best)
+    if limit is None:
+        raise BudgetExceeded("no time is left for another execution")
+    short = parent_seconds is not None and parent_seconds < LONG_RUN_SECONDS
+    if sample and not short:
+        tried = await context.executor.execute(node, script.code, "sample", min(SAMPLE_SECONDS, limit * SAMPLE_SHARE))
+        if tried.score is None:
+            _end(context, node, tried)
+            return
+        limit = context.budget.execution_seconds(best)
+        if limit is None:
+            raise BudgetExceeded("no time is left for another execution")
+    _end(context, node, await context.executor.execute(node, script.code, "holdout", limit))
+
+
+def _end(context: RunContext, node: int, done: Executed) -> None:
+    score = done.score if done.view == "holdout" else None
+    with context.store.write() as tx:
+        end_node(tx, context.run_id, node, "buggy" if score is None else "valid", score=score, error=done.error)
+
+
+def best_seconds(context: RunContext, tree: Tree) -> float | None:
+    """Return how long the best node's hold-out run took, or None without one."""
+    best = tree.best()
+    return None if best is None else holdout_seconds(context, best.id)

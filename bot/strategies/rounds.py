@@ -1,0 +1,95 @@
+"""CoMind's policy: rounds of a few drafts side by side, each worked on until its share is used up or it stagnates."""
+
+import math
+import random
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.strategies import Action, Remaining
+from bot.strategies.tree import NodeView, Tree
+
+
+class RoundsSettings(BaseModel):
+    """Settings of the rounds; the step limit is the paper's (arXiv 2506.20640 v1, section 4)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    drafts_per_round: int = Field(default=2, ge=2, description="one extends the best so far, one is new")
+    steps_per_draft: int = Field(default=20, ge=1, description="scripts a draft at the most")
+    draft_share: float = Field(default=0.12, gt=0, le=1, description="share of the run's budget that one draft may use")
+    patience: int = Field(default=2, ge=1, description="scored scripts in a row without gain that close a draft")
+    max_debug_depth: int = Field(
+        default=3, ge=0, description="failed scripts in a row after the first that close a draft"
+    )
+
+
+class RoundsPolicy:
+    """Chooses the open draft with the fewest scripts; opens the next round when all drafts of this one are closed."""
+
+    def __init__(self, settings: RoundsSettings | None = None) -> None:
+        self.settings = settings or RoundsSettings()
+
+    def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
+        """Return work for as many slots as there are drafts without a script in flight."""
+        size = self.settings.drafts_per_round
+        started = sorted({n.draft_id for n in tree.drafts() if n.draft_id is not None})
+        in_round = started[len(started) - len(started) % size :] if len(started) % size else started[-size:]
+        actions: list[Action] = []
+        if len(started) % size:
+            actions += self._openings(len(started), free_slots)
+        idle = [d for d in in_round if not any(n.state == "running" for n in tree.of_draft(d))]
+        open_drafts = [d for d in idle if not self.is_closed(tree, d, budget)]
+        for draft_id in sorted(open_drafts, key=lambda d: (len(tree.of_draft(d)), d)):
+            actions.append(self._continue(tree, draft_id))
+        if not actions and len(idle) == len(in_round):
+            actions = self._openings(len(started), free_slots)
+        return actions[:free_slots]
+
+    def _openings(self, started: int, free_slots: int) -> list[Action]:
+        size = self.settings.drafts_per_round
+        first = started % size
+        return [
+            Action("draft", draft_id=started + 1 + offset, slot=first + offset)
+            for offset in range(min(free_slots, size - first))
+        ]
+
+    def _continue(self, tree: Tree, draft_id: int) -> Action:
+        nodes = tree.of_draft(draft_id)
+        last = nodes[-1]
+        if last.buggy:
+            return Action("debug", (last.id,), draft_id)
+        best = Tree(tuple(nodes)).best()
+        return Action("improve", ((best or last).id,), draft_id)
+
+    def is_closed(self, tree: Tree, draft_id: int, budget: Remaining) -> bool:
+        """Whether a draft's share is used up, or it no longer gains, or it cannot be repaired."""
+        nodes = tree.of_draft(draft_id)
+        if not nodes:
+            return False
+        return self._share_used(nodes, budget) or self._stagnates(nodes)
+
+    def _share_used(self, nodes: Sequence[NodeView], budget: Remaining) -> bool:
+        limit = self.settings.steps_per_draft
+        if budget.steps_total is not None:
+            limit = min(limit, max(1, math.ceil(self.settings.draft_share * budget.steps_total)))
+        if len(nodes) >= limit:
+            return True
+        if budget.seconds_total is None:
+            return False
+        return sum(n.seconds for n in nodes) >= self.settings.draft_share * budget.seconds_total
+
+    def _stagnates(self, nodes: Sequence[NodeView]) -> bool:
+        failures = 0
+        for node in reversed(nodes):
+            if not node.buggy:
+                break
+            failures += 1
+        if failures > self.settings.max_debug_depth:
+            return True
+        best, since_gain = -math.inf, 0
+        for node in nodes:
+            if node.valid and node.score is not None:
+                since_gain = 0 if node.score > best else since_gain + 1
+                best = max(best, node.score)
+        return since_gain >= self.settings.patience

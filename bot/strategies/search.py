@@ -1,0 +1,178 @@
+"""The search: asks the policy whenever a slot is free, lets playbooks play, and ends in order."""
+
+import asyncio
+import traceback
+from dataclasses import asdict
+from typing import Any
+
+from bot.coder import TaskText
+from bot.models.builtin import baseline_script
+from bot.runs.context import RunContext
+from bot.strategies import Action, Strategy
+from bot.strategies.attempts import BASELINE, load_tree
+from bot.strategies.playbooks import best_seconds, run_script
+from bot.strategies.tree import Tree
+from state.errors import BotError, BudgetExceeded, InfrastructureFailure, ModelMisconfigured, ModelUnavailable
+from state.progress import create_node, end_node
+from state.steps import Steps
+
+MOST_FAILURES = 3
+"""Failures of our own machinery in a row that end a run."""
+UNAVAILABLE_PAUSE = 30.0
+
+
+class Search:
+    """Runs one strategy to the end of its budget; whatever stops it, the best node so far stays."""
+
+    def __init__(self, context: RunContext, strategy: Strategy, steps: Steps, slots: int = 1) -> None:
+        self._context = context
+        self._strategy = strategy
+        self._steps = steps
+        self._slots = slots
+        self._stop = asyncio.Event()
+        self._running: dict[asyncio.Task[None], int] = {}
+        self._decisions = 0
+        self._failures = 0
+        self.stopped_by: str | None = None
+        """Why the search ended before its budget did, in one sentence; None where it did not."""
+        self.misconfigured = False
+
+    def stop(self, why: str) -> None:
+        """End in order: nothing new is started, what runs is cancelled."""
+        self.stopped_by = self.stopped_by or why
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Write and score the baseline, then follow the policy until steps, time or money are used up."""
+        await self._guarded(self._baseline)
+        while not self._stop.is_set():
+            if not self._start_actions(await self._decide()) and not self._running:
+                break
+            await self._wait()
+        await self._cancel_running()
+        await self._guarded_finish()
+
+    async def _baseline(self) -> None:
+        context = self._context
+        script = baseline_script(TaskText.from_card(context.card), context.preview)
+        with context.store.write() as tx:
+            create_node(tx, context.run_id, action="draft", id=BASELINE, model="builtin")
+        context.say("node 1: the safe baseline")
+        await self._play(BASELINE, run_script(context, BASELINE, script, None, None, sample=False))
+
+    async def _guarded(self, work: Any) -> None:
+        """Run the baseline in a task, so that a stop can cancel it."""
+        task = asyncio.create_task(work())
+        self._running[task] = BASELINE
+        await self._wait()
+        await self._cancel_running()
+
+    async def _decide(self) -> list[Action]:
+        context = self._context
+        tree = load_tree(context)
+        free = self._slots - len(self._running)
+        best = best_seconds(context, tree)
+        remaining = context.budget.remaining(len(tree.nodes), best)
+        if remaining.steps is not None:
+            free = min(free, remaining.steps)
+        if free <= 0 or context.budget.execution_seconds(best) is None:
+            return []
+
+        def choose(rng: Any) -> dict[str, Any]:
+            actions = self._strategy.policy.next_actions(tree, remaining, free, rng)
+            return {"actions": [asdict(a) for a in actions]}
+
+        chosen = await self._steps.decision(self._decisions, choose)
+        self._decisions += 1
+        return [Action(**{**a, "parents": tuple(a["parents"])}) for a in chosen["actions"]]
+
+    def _start_actions(self, actions: list[Action]) -> bool:
+        context = self._context
+        for action in actions:
+            draft = None if action.draft_id is None else str(action.draft_id)
+            with context.store.write() as tx:
+                row = create_node(
+                    tx,
+                    context.run_id,
+                    action=action.kind,
+                    parents=action.parents,
+                    draft_id=draft,
+                    model=context.asker.model_name,
+                )
+            about = f" of node {action.parents[0]}" if action.parents else ""
+            context.say(f"node {row.id}: {action.kind}{about}")
+            playbook = self._strategy.playbooks[action.kind]
+            work = self._play(row.id, playbook.play(action, row.id, load_tree(context)))
+            self._running[asyncio.create_task(work)] = row.id
+        return bool(actions)
+
+    async def _wait(self) -> None:
+        """Wait until a node has ended or somebody asked to stop."""
+        if not self._running:
+            return
+        stop = asyncio.create_task(self._stop.wait())
+        done, _ = await asyncio.wait([*self._running, stop], return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        for task in done - {stop}:
+            del self._running[task]  # type: ignore[arg-type] # the set's element type is lost by mixing in `stop`
+            task.result()
+
+    async def _cancel_running(self) -> None:
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        self._running.clear()
+
+    async def _play(self, node: int, work: Any) -> None:
+        """Supervise one node: whatever goes wrong in it is recorded, and takes nothing else down."""
+        try:
+            await work
+            self._failures = 0
+        except asyncio.CancelledError:
+            self._fail(node, "the run was stopped")
+            raise
+        except BudgetExceeded as error:
+            self._fail(node, str(error))
+            self.stop(str(error))
+        except ModelMisconfigured as error:
+            self._fail(node, str(error))
+            self.misconfigured = True
+            self.stop(str(error))
+        except ModelUnavailable as error:
+            self._fail(node, str(error))
+            self._count_failure(str(error))
+            await asyncio.wait([asyncio.create_task(self._stop.wait())], timeout=UNAVAILABLE_PAUSE)
+        except InfrastructureFailure as error:
+            self._fail(node, str(error))
+            self._count_failure(str(error))
+        except Exception as error:  # the worker's supervision boundary: the traceback is kept as an event
+            self._fail(node, f"{type(error).__name__}: {error}", traceback.format_exc())
+            self._count_failure(f"{type(error).__name__}: {error}")
+
+    def _count_failure(self, why: str) -> None:
+        self._failures += 1
+        if self._failures >= MOST_FAILURES:
+            self.stop(f"{MOST_FAILURES} failures in a row, the last: {why}")
+
+    def _fail(self, node: int, error: str, trace: str | None = None) -> None:
+        context = self._context
+        context.say(f"node {node} was not finished: {error}")
+        with context.store.write() as tx:
+            end_node(tx, context.run_id, node, "failed", error=error)
+            if trace is not None:
+                tx.record("worker.crashed", run_id=context.run_id, node=node, traceback=trace[-8_000:])
+
+    async def _guarded_finish(self) -> None:
+        """Let the strategy write what is still missing, where there is time; its failure costs nothing that matters."""
+        context = self._context
+        if self._stop.is_set() or context.budget.left() <= 0:
+            return
+        try:
+            async with asyncio.timeout(context.budget.left()):
+                await self._strategy.finish(load_tree(context))
+        except (TimeoutError, BotError) as error:
+            context.say(f"the last reports were not written: {error or 'no time was left'}")
+
+    def tree(self) -> Tree:
+        """Return the tree as it stands."""
+        return load_tree(self._context)

@@ -1,0 +1,80 @@
+"""The search tree as a policy sees it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+NodeState = Literal["running", "valid", "buggy", "failed"]
+
+
+@dataclass(frozen=True)
+class NodeView:
+    """One node: `score` is oriented, so that more is better; `failed` means that our own machinery failed, not the code."""
+
+    id: int
+    action: str
+    state: NodeState
+    parents: tuple[int, ...] = ()
+    score: float | None = None
+    draft_id: int | None = None
+    seconds: float = 0.0
+    baseline: bool = False
+    """The first node of a run: scored and improved as any other, but no draft of the policy."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether it ended with a finite score."""
+        return self.state == "valid" and self.score is not None and math.isfinite(self.score)
+
+    @property
+    def buggy(self) -> bool:
+        """Whether it ended without one by its own fault."""
+        return self.state == "buggy" or (self.state == "valid" and not self.valid)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """All nodes of a run so far, nodes in flight included, in the order of their ids."""
+
+    nodes: tuple[NodeView, ...] = ()
+
+    @cached_property
+    def _by_id(self) -> dict[int, NodeView]:
+        return {node.id: node for node in self.nodes}
+
+    @cached_property
+    def _parents(self) -> frozenset[int]:
+        # A node that our machinery failed releases its reservation: its parent is a leaf again.
+        return frozenset(p for node in self.nodes if node.state != "failed" for p in node.parents)
+
+    def __getitem__(self, node_id: int) -> NodeView:
+        return self._by_id[node_id]
+
+    def is_leaf(self, node: NodeView) -> bool:
+        """Whether nothing was built on the node, nodes in flight included."""
+        return node.id not in self._parents
+
+    def drafts(self) -> Sequence[NodeView]:
+        """Return the policy's drafts, buggy ones and those in flight included."""
+        return [n for n in self.nodes if n.action == "draft" and not n.baseline and n.state != "failed"]
+
+    def valid(self) -> Sequence[NodeView]:
+        """Return the nodes with a score."""
+        return [n for n in self.nodes if n.valid]
+
+    def best(self) -> NodeView | None:
+        """Return the valid node with the highest oriented score, the earliest of equals."""
+        return max(self.valid(), key=lambda n: (n.score, -n.id), default=None)
+
+    def debug_depth(self, node: NodeView) -> int:
+        """Return 0 for a draft or a node whose parent is valid, else the parent's depth + 1."""
+        if not node.parents or node.action == "draft":
+            return 0
+        parent = self._by_id[node.parents[0]]
+        return 0 if parent.valid else self.debug_depth(parent) + 1
+
+    def of_draft(self, draft_id: int) -> Sequence[NodeView]:
+        """Return the nodes that grew from a draft, oldest first."""
+        return [n for n in self.nodes if n.draft_id == draft_id and n.state != "failed"]
