@@ -48,6 +48,8 @@ def _migrate(connection: Connection, found: str | None) -> None:
     from alembic import command
     from alembic.config import Config
 
+    if found is None and (strange := inspect(connection).get_table_names()):
+        raise UsageError(f"{connection.engine.url.database} holds tables that are not ours, such as {strange[0]}.")
     if found is not None and found > HEAD:
         raise UsageError(
             f"{connection.engine.url.database} was made by a newer version of this program (schema {found}, "
