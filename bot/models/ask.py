@@ -1,0 +1,241 @@
+"""Asking: each call is a step that is paid once, logged, charged, and repaired where its reply cannot be read."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from bot.models import CallLimits, Completion, Message, Model, Prompt, Usage
+from bot.models.cap import Estimate, MoneyCap, free
+from bot.models.fingerprint import prompt_hash
+from bot.models.recorded import Bindable, Recorded, RecordedMessage, RecordingWriter, step_key
+from bot.models.repair import Repair
+from state.clock import Clock
+from state.errors import BotError, ModelError, ModelRefused, Unparsable
+from state.spending import Spent, add_up, charge, log_model_call, spent
+from state.steps import Steps
+from state.store import Store
+
+AnswerT = TypeVar("AnswerT")
+
+MOST_REPAIRS = 2
+_LEDGER = "tokens"
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What all calls of a run took so far, those before a resume included; `cost_usd` None if any price is unknown."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+    model_seconds: float
+    """Wall seconds in calls; calls side by side add up."""
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One attempt at one question, as it is logged."""
+
+    step: str
+    role: str
+    node: int | None
+    prompt: Prompt[Any]
+    messages: Sequence[Message]
+    hash: str
+    as_of: datetime
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """How an attempt ended; `fault` says what to repair, `refused` why there is no answer."""
+
+    reply: Completion[None]
+    fault: str | None = None
+    refused: str | None = None
+    error: ModelError | None = None
+    """A failure of the call itself, after which the step is not done."""
+
+
+class Asker:
+    """Asks a run's model; the one way in which the engine does."""
+
+    def __init__(
+        self,
+        model: Model,
+        store: Store,
+        run_id: str,
+        clock: Clock,
+        steps: Steps,
+        *,
+        max_cost: float | None = None,
+        estimate: Estimate = free,
+        limits: CallLimits | None = None,
+        recorder: RecordingWriter | None = None,
+        timed: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """Take up a run; what it spent before counts.
+
+        Args:
+            model: who answers; one that must know the step (`Bindable`) is bound to it.
+            store: where calls are logged and charged.
+            run_id: the run, which must be in the store.
+            clock: what nothing in a prompt may be newer than.
+            steps: the run's steps.
+            max_cost: cap in USD over all calls of the run.
+            estimate: what tokens cost for a role, such as `OpenAIModel.estimate`; by default nothing.
+            limits: bounds of each call.
+            recorder: where calls are recorded.
+            timed: opened around each call, for a stopwatch.
+        """
+        self._model = model
+        self._store = store
+        self._run_id = run_id
+        self._clock = clock
+        self._steps = steps
+        self._limits = limits or CallLimits()
+        self._recorder = recorder
+        self._timed = timed
+        self._spent = spent(store, run_id).get(_LEDGER, Spent())
+        self._cap = MoneyCap(max_cost, estimate, spent=self._spent.cost_usd)
+
+    @property
+    def totals(self) -> Totals:
+        """What was spent on calls."""
+        cost = None if self._spent.unpriced else self._spent.cost_usd
+        tokens = self._spent.prompt_tokens, self._spent.completion_tokens
+        return Totals(self._spent.entries, *tokens, cost, self._spent.seconds)
+
+    async def ask(self, prompt: Prompt[AnswerT], *, role: str, name: str, node: int | None = None) -> AnswerT:
+        """Return the answer to a prompt.
+
+        The question is the step (run, node, name): asked again under the same name, it gives the stored answer. A reply
+        that cannot be read goes back with what is wrong, at most twice; each attempt is a step, and charged.
+
+        Args:
+            prompt: the question.
+            role: for whom, such as `coder`; it may choose the model.
+            name: the step's name, unique within the node.
+            node: the node that the call is for.
+
+        Raises:
+            BotError: the prompt holds something newer than the clock; nothing was sent.
+            BudgetExceeded: the call does not fit into the money cap; nothing was sent.
+            ModelRefused: no answer to this prompt, or none that can be read.
+            ModelUnavailable: no answer now.
+            ModelMisconfigured: no answer to any prompt.
+        """
+        question, fault = prompt, ""
+        for attempt in range(MOST_REPAIRS + 1):
+            result = await self._step(question, role, name, node, attempt)
+            if result["refused"] is not None:
+                raise ModelRefused(result["refused"])
+            fault = result["fault"]
+            if fault is None:
+                try:
+                    return prompt.parse(result["text"])
+                except Unparsable as error:
+                    fault = str(error)
+            question = Repair(prompt, result["text"], fault)
+        raise ModelRefused(f"no answer to {prompt.name} could be read in {MOST_REPAIRS + 1} attempts: {fault}")
+
+    async def _step(self, prompt: Prompt[Any], role: str, name: str, node: int | None, attempt: int) -> dict[str, Any]:
+        """Return the stored outcome of an attempt, made now if it was not made before."""
+        as_of = self._clock.as_of()
+        ensure_known(prompt, as_of)
+        step = step_key(name, node, attempt)
+        asked = _Attempt(step, role, node, prompt, prompt.messages(), prompt_hash(prompt), as_of)
+
+        async def make() -> dict[str, Any]:
+            outcome = await self._call(asked)
+            if outcome.error is not None:
+                raise outcome.error
+            return {"text": outcome.reply.text, "fault": outcome.fault, "refused": outcome.refused}
+
+        return await self._steps.once(name, make, node=node, attempt=attempt, prompt_hash=asked.hash)
+
+    async def _call(self, asked: _Attempt) -> _Outcome:
+        """Make one call and write down what came of it, whatever it was."""
+        model = self._model.bind(asked.step) if isinstance(self._model, Bindable) else self._model
+        with self._cap.reserve(asked.role, asked.messages, self._limits), self._timed():
+            start = time.monotonic()
+            outcome = await _outcome(model, asked, self._limits)
+            seconds = time.monotonic() - start
+            self._write_down(asked, outcome, seconds)
+        if self._recorder is not None and outcome.error is None:
+            self._recorder.write(_recorded(asked, outcome))
+        return outcome
+
+    def _write_down(self, asked: _Attempt, outcome: _Outcome, seconds: float) -> None:
+        """Log and charge in one transaction."""
+        reply = outcome.reply
+        took: dict[str, Any] = {
+            "prompt_tokens": reply.usage.prompt_tokens,
+            "completion_tokens": reply.usage.completion_tokens,
+            "cost_usd": reply.cost_usd,
+        }
+        same: dict[str, Any] = {"role": asked.role, "model": reply.model, "node": asked.node, **took}
+        with self._store.write() as tx:
+            log_model_call(
+                tx,
+                self._run_id,
+                step=asked.step,
+                prompt_name=asked.prompt.name,
+                as_of=asked.as_of,
+                items=[(item.id, item.time) for item in asked.prompt.items()],
+                messages=[{"role": m.role, "content": m.content} for m in asked.messages],
+                answer=reply.text,
+                prompt_hash=asked.hash,
+                **same,
+            )
+            charge(tx, self._run_id, _LEDGER, seconds=seconds, **same)
+        self._spent = add_up(self._spent, {**took, "seconds": seconds})
+        self._cap.spend(reply.cost_usd or 0.0)
+
+
+def ensure_known(prompt: Prompt[Any], as_of: datetime) -> None:
+    """Raise BotError if the prompt holds anything newer than the clock, or of a time that is not aware: a bug must not leak."""
+    for item in prompt.items():
+        if item.time.tzinfo is None or item.time > as_of:
+            raise BotError(
+                f"the prompt {prompt.name} holds {item.id} of {item.time.isoformat()}, "
+                f"but nothing after {as_of.isoformat()} may be known; it was not sent"
+            )
+
+
+async def _outcome(model: Model, asked: _Attempt, limits: CallLimits) -> _Outcome:
+    """Ask, and turn each way to fail into a value, so that all are logged alike."""
+    try:
+        completion = await model.complete(asked.prompt, role=asked.role, limits=limits)
+    except Unparsable as error:
+        return _Outcome(_charged(error.reply), fault=str(error))
+    except ModelRefused as error:
+        return _Outcome(_charged(error.reply), refused=str(error))
+    except ModelError as error:
+        return _Outcome(_charged(None), error=error)
+    return _Outcome(Completion(None, completion.text, completion.usage, completion.model, completion.cost_usd))
+
+
+def _charged(reply: object | None) -> Completion[None]:
+    """Return what an error carries; without a reply nothing was paid."""
+    if isinstance(reply, Completion):
+        return Completion(None, reply.text, reply.usage, reply.model, reply.cost_usd)
+    return Completion(None, "", Usage(), "", 0.0)
+
+
+def _recorded(asked: _Attempt, outcome: _Outcome) -> Recorded:
+    reply = outcome.reply
+    return Recorded(
+        step=asked.step,
+        prompt_hash=asked.hash,
+        messages=tuple(RecordedMessage(role=m.role, content=m.content) for m in asked.messages),
+        text=reply.text,
+        usage=reply.usage,
+        model=reply.model,
+        cost_usd=reply.cost_usd,
+        fault=outcome.fault,
+        refused=outcome.refused,
+    )

@@ -1,0 +1,143 @@
+"""Recordings: a folder with one JSON file a step, and the model that answers from it."""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+from typing import Literal, Protocol, TypeVar, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from bot.models import CallLimits, Completion, Model, Prompt, Usage
+from bot.models.completion import completed
+from bot.models.fingerprint import prompt_hash
+from state.errors import ModelMisconfigured, ModelRefused, Unparsable
+
+AnswerT = TypeVar("AnswerT")
+
+
+def step_key(name: str, node: int | None, attempt: int) -> str:
+    """Return a step's key within a run, such as `3/write/0`; node 0 means none."""
+    return f"{node or 0}/{name}/{attempt}"
+
+
+class RecordedMessage(BaseModel):
+    """One message that was sent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class Recorded(BaseModel):
+    """One call as it went."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    step: str
+    prompt_hash: str
+    messages: tuple[RecordedMessage, ...]
+    text: str
+    usage: Usage
+    model: str
+    cost_usd: float | None = None
+    fault: str | None = None
+    """What was wrong with a reply that could not be read."""
+    refused: str | None = None
+    """Why there was no answer."""
+
+    @property
+    def charged(self) -> Completion[None]:
+        """The reply without an answer."""
+        return Completion(None, self.text, self.usage, self.model, self.cost_usd)
+
+
+class RecordingWriter:
+    """Writes calls into a folder; a step that is made again replaces what was there."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+
+    def write(self, call: Recorded) -> Path:
+        """Write one call, whole or not at all, and return its file."""
+        path = self._folder / _file_name(call.step)
+        partial = path.with_suffix(f".{os.getpid()}.part")
+        partial.write_text(call.model_dump_json(indent=1), encoding="utf-8")
+        partial.replace(path)
+        return path
+
+
+@runtime_checkable
+class Bindable(Protocol):
+    """A model that must know which step it answers; `complete` does not say, so the caller binds it first."""
+
+    def bind(self, step: str) -> Model:
+        """Return the model for one step (`step_key`)."""
+        ...
+
+
+class RecordedModel:
+    """Answers from a recording, keyed by step: `model.bind(step).complete(...)`. It costs nothing.
+
+    A prompt that is no longer the recorded one is answered all the same; `changed` tells of which steps.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.changed: set[str] = set()
+
+    def bind(self, step: str) -> Model:
+        """Return the model for one step."""
+        return _RecordedStep(self, step)
+
+    def read(self, step: str) -> Recorded:
+        """Return what was recorded for a step.
+
+        Raises:
+            ModelMisconfigured: nothing was, or its file is broken.
+        """
+        path = self._folder / _file_name(step)
+        try:
+            return Recorded.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            raise ModelMisconfigured(
+                f"the recording in {self._folder} has no answer for step {step}: it is of another run, or of a shorter one"
+            ) from None
+        except ValidationError as error:
+            raise ModelMisconfigured(f"{path} is not a recorded call: {error.errors()[0]['msg']}") from None
+
+    async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
+        """Refuse: raises ModelMisconfigured, as a step must be bound first."""
+        raise ModelMisconfigured(f"a recording answers by step: bind it before asking {prompt.name}")
+
+
+class _RecordedStep:
+    """The `Model` of one step."""
+
+    def __init__(self, recording: RecordedModel, step: str) -> None:
+        self._recording = recording
+        self._step = step
+
+    async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
+        """Answer, refuse or be unreadable, as it went then."""
+        call = self._recording.read(self._step)
+        if call.prompt_hash != prompt_hash(prompt):
+            self._recording.changed.add(self._step)
+        free = Completion(None, call.text, call.usage, call.model, 0.0)
+        if call.refused is not None:
+            refused = ModelRefused(call.refused)
+            refused.reply = free
+            raise refused
+        if call.fault is not None:
+            unreadable = Unparsable(call.fault)
+            unreadable.reply = free
+            raise unreadable
+        return completed(prompt, call.text, usage=call.usage, model=call.model, cost_usd=0.0)
+
+
+def _file_name(step: str) -> str:
+    """Return a file's name that a person can read and that no other step shares."""
+    readable = re.sub(r"[^A-Za-z0-9.]+", "_", step)[:60]
+    return f"{readable}-{hashlib.sha256(step.encode()).hexdigest()[:12]}.json"
