@@ -1,0 +1,143 @@
+"""Progress: rows and events of nodes, executions, evaluations and submissions."""
+
+import math
+
+import pytest
+from sqlalchemy.exc import IntegrityError, NoResultFound
+from sqlmodel import select
+
+from state.progress import (
+    add_evaluation,
+    add_submission,
+    create_node,
+    create_run,
+    end_execution,
+    end_node,
+    end_run,
+    resume_run,
+    start_execution,
+    update_node,
+    update_submission,
+)
+from state.store import Store
+from state.tables import Evaluation, Execution, Node, Run
+from tests.state.conftest import StandingClock
+
+
+def test_nodes_are_numbered_from_one_within_their_run(store: Store, run_id: str) -> None:
+    with store.write() as tx:
+        first = create_node(tx, run_id, action="draft", code="print(1)")
+        second = create_node(tx, run_id, action="improve", parents=[first.id])
+        elsewhere = create_node(tx, "other", action="draft")
+    assert (first.id, second.id, elsewhere.id) == (1, 2, 1)
+    assert second.parents == [1]
+    assert store.blob(first.code_sha or "") == b"print(1)"
+
+
+def test_a_node_that_is_there_is_not_begun_twice(store: Store, run_id: str) -> None:
+    with store.write() as tx:
+        create_node(tx, run_id, action="draft", id=4, plan="first")
+    with store.write() as tx:
+        again = create_node(tx, run_id, action="draft", id=4, plan="second")
+    assert again.plan == "first"
+    assert [e["node"] for e in store.export_events(run_id) if e["type"] == "node.created"] == [4]
+
+
+def test_a_nodes_seconds_are_those_between_its_events(store: Store, run_id: str, clock: StandingClock) -> None:
+    with store.write() as tx:
+        create_node(tx, run_id, action="draft")
+    clock.pass_by(12.5)
+    with store.write() as tx:
+        update_node(tx, run_id, 1, code="print(2)", plan="plan")
+        node = end_node(tx, run_id, 1, "valid", score=0.25)
+    assert (node.seconds, node.status, node.score, node.plan) == (12.5, "valid", 0.25, "plan")
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_is_no_score(store: Store, run_id: str, score: float) -> None:
+    with store.write() as tx:
+        create_node(tx, run_id, action="draft")
+        start_execution(tx, run_id, "e", node=1, view="holdout")
+        with pytest.raises(ValueError, match="not a score"):
+            end_node(tx, run_id, 1, "valid", score=score)
+        with pytest.raises(ValueError, match="not a score"):
+            add_evaluation(tx, run_id, "e", score=score, valid=True)
+        with pytest.raises(ValueError, match="not a score"):
+            add_submission(tx, run_id, "s", node=1, tag="t", status="sent", handed_in="refit", score=score)
+
+
+def test_what_is_not_valid_has_no_score(store: Store, run_id: str) -> None:
+    with store.write() as tx:
+        create_node(tx, run_id, action="draft")
+        start_execution(tx, run_id, "e", node=1, view="holdout")
+        with pytest.raises(ValueError, match="not valid"):
+            end_node(tx, run_id, 1, "buggy", score=0.5)
+        with pytest.raises(ValueError, match="not valid"):
+            add_evaluation(tx, run_id, "e", score=0.5, valid=False)
+
+
+def test_an_execution_that_was_cut_short_starts_anew(store: Store, run_id: str, clock: StandingClock) -> None:
+    with store.write() as tx:
+        create_node(tx, run_id, action="draft")
+        start_execution(tx, run_id, "e", node=1, view="holdout")
+        end_execution(tx, run_id, "e", reason="stopped", exit_code=None, seconds=3.0)
+    clock.pass_by(60)
+    with store.write() as tx:
+        start_execution(tx, run_id, "e", node=1, view="holdout", attempt=1)
+    with store.read() as session:
+        row = session.exec(select(Execution)).one()
+    assert (row.reason, row.seconds, row.attempt, row.started_at) == (None, None, 1, clock.now())
+
+
+def test_the_log_of_an_execution_is_a_body(store: Store, run_id: str) -> None:
+    with store.write() as tx:
+        create_node(tx, run_id, action="draft")
+        start_execution(tx, run_id, "e", node=1, view="holdout")
+        row = end_execution(tx, run_id, "e", reason="finished", exit_code=0, seconds=1.0, log="fold 1: 0.3")
+    assert store.blob(row.log_sha or "") == b"fold 1: 0.3"
+
+
+def test_an_evaluation_takes_node_and_view_from_its_execution(store: Store, run_id: str) -> None:
+    with store.write() as tx:
+        create_node(tx, run_id, action="draft")
+        start_execution(tx, run_id, "e", node=1, view="fold 2/5")
+        add_evaluation(tx, run_id, "e", score=None, valid=False, message="no submission.csv")
+        add_evaluation(tx, run_id, "e", score=0.0, valid=True)
+    with store.read() as session:
+        row = session.exec(select(Evaluation)).one()
+    assert (row.node, row.view, row.score, row.valid, row.message) == (1, "fold 2/5", 0.0, True, None)
+
+
+def test_a_submission_is_written_down_once(store: Store, run_id: str) -> None:
+    with store.write() as tx:
+        add_submission(tx, run_id, "s", node=1, tag="t", status="intended", handed_in="refit")
+    with pytest.raises(IntegrityError), store.write() as tx:
+        add_submission(tx, run_id, "s", node=1, tag="t", status="intended", handed_in="refit")
+    with store.write() as tx:
+        row = update_submission(tx, run_id, "s", status="confirmed")
+        assert (row.status, row.score) == ("confirmed", None)
+        row = update_submission(tx, run_id, "s", score=0.0)
+    assert (row.status, row.score) == ("confirmed", 0.0)
+
+
+def test_a_run_ends_and_goes_on(store: Store, run_id: str) -> None:
+    with store.write() as tx:
+        end_run(tx, run_id, "stopped")
+        assert resume_run(tx, run_id).status == "running"
+        end_run(tx, run_id, "finished")
+    with store.read() as session:
+        assert session.get_one(Run, run_id).status == "finished"
+    types = [event["type"] for event in store.export_events(run_id)]
+    assert types == ["run.created", "run.ended", "run.resumed", "run.ended"]
+
+
+def test_a_run_is_begun_once(store: Store, run_id: str) -> None:
+    with pytest.raises(IntegrityError), store.write() as tx:
+        create_run(tx, run_id, competition="wine", agent="aide", model="builtin", seed=1, cutoff=None)
+
+
+def test_an_unknown_node_cannot_end(store: Store, run_id: str) -> None:
+    with pytest.raises(NoResultFound), store.write() as tx:
+        end_node(tx, run_id, 9, "buggy")
+    with store.read() as session:
+        assert session.exec(select(Node)).all() == []
