@@ -109,6 +109,10 @@ class Executor:
                 self._views[name] = out
         return self._views[name]
 
+    def submission_of(self, node: int, view: str, attempt: int = 0) -> Path:
+        """Return where a node's file for the test rows lies, if its execution on that view wrote one."""
+        return self._folder.executions / _execution_id(node, view, attempt) / "submission.csv"
+
     async def execute(self, node: int, script: str, view: str, seconds: float, attempt: int = 0) -> Executed:
         """Run a node's script on a view and score it; a step, so that it is done once.
 
@@ -126,7 +130,7 @@ class Executor:
     async def _run_and_score(
         self, node: int, script: str, view: str, data: Path, seconds: float, attempt: int
     ) -> dict[str, Any]:
-        execution_id = f"n{node}-{view}-{attempt}"
+        execution_id = _execution_id(node, view, attempt)
         out = self._folder.executions / execution_id
         out.mkdir(parents=True, exist_ok=True)
         (out / "solution.py").write_text(script, encoding="utf-8")
@@ -172,9 +176,7 @@ class Executor:
                 peak_memory_bytes=outcome.peak_memory_bytes,
             )
 
-    async def _score(
-        self, view: str, data: Path, outcome: Outcome, out: Path
-    ) -> tuple[float | None, bool, str | None]:
+    async def _score(self, view: str, data: Path, outcome: Outcome, out: Path) -> tuple[float | None, bool, str | None]:
         # A score comes from a clean run only: files of a script that then failed are not trusted to be whole.
         if outcome.reason is not ExitReason.FINISHED:
             return None, False, None
@@ -188,6 +190,10 @@ class Executor:
         )
         score = found["score"] if found["valid"] else None
         return score, bool(found["valid"]), found["message"]
+
+
+def _execution_id(node: int, view: str, attempt: int) -> str:
+    return f"n{node}-{view}-{attempt}"
 
 
 def _why(outcome: Outcome, limits: Limits) -> str | None:

@@ -1,0 +1,104 @@
+"""Tells whether two submissions of the same code agree, so that a refit may be handed in for the scored run."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.directions import CLASSIFICATION_METRICS, LABEL_METRICS
+from bot.evaluation.metrics import canonical_labels
+from bot.evaluation.ranks import pearson, spearman
+from bot.evaluation.submission_file import read_submission
+from scrapers.card import TaskCard
+from state.errors import InvalidSubmission
+
+CORRELATION_FLOOR = 0.8
+"""Refits of sound code on a third more rows stay above 0.9; shuffled rows or swapped columns fall to about 0."""
+LABEL_FLOOR = 0.7
+"""Share of equal labels; weak but sound models change more labels than probabilities."""
+CLASS_SHARE_CEILING = 0.15
+"""Classes' shares move by a few hundredths in a refit; a fold that never saw a class, or a flipped one, moves more."""
+SHIFT_CEILING = 0.5
+"""How far the mean of a quantity may move, in standard deviations; a forgotten back-transformation moves it more."""
+
+
+def agree(file_a: Path, file_b: Path, card: TaskCard) -> dict[str, Any]:
+    """Compare the test predictions of two submissions, row by row through their ids.
+
+    A column's correlation is Spearman's; for probabilities the greater of Spearman's and Pearson's, since ranks among
+    saturated probabilities are noise. For labels it is the share of equal ones.
+
+    Returns:
+        `agrees`, `correlation` (mean over the columns, None if undefined), `class_share_difference` (total variation
+        between the predicted shares of the classes; None for quantities and scores without a scale), `message`.
+
+    Raises:
+        InvalidSubmission: a file cannot be read, or `file_b` holds other ids than `file_a`.
+    """
+    ids, left = read_submission(file_a, file_a, card)
+    _, right = read_submission(file_b, file_a, card)
+    if not ids:
+        raise InvalidSubmission(f"{file_a.name} has no rows.")
+    faults = []
+    if card.metric.name in LABEL_METRICS:
+        correlation: float | None = _equal_labels(left, right)
+        floor, what = LABEL_FLOOR, "share of equal labels"
+        shares: float | None = _label_shares(left, right)
+    else:
+        correlation = _mean_correlation(left, right, probabilities=card.metric.name in CLASSIFICATION_METRICS)
+        floor, what = CORRELATION_FLOOR, "correlation"
+        shares = _probability_shares(left, right) if card.metric.name in CLASSIFICATION_METRICS else None
+        if card.metric.name not in CLASSIFICATION_METRICS and (shift := _shift(left, right)) > SHIFT_CEILING:
+            faults.append(f"the mean moved by {shift:.2f} standard deviations (at most {SHIFT_CEILING})")
+    if correlation is None or correlation < floor:
+        shown = "undefined" if correlation is None else f"{correlation:.3f}"
+        faults.append(f"the {what} is {shown} (at least {floor})")
+    if shares is not None and shares > CLASS_SHARE_CEILING:
+        faults.append(f"the classes' shares differ by {shares:.3f} (at most {CLASS_SHARE_CEILING})")
+    message = f"The predictions disagree: {'; '.join(faults)}." if faults else "The predictions agree."
+    return {
+        "agrees": not faults,
+        "correlation": correlation,
+        "class_share_difference": shares,
+        "message": message,
+    }
+
+
+def _mean_correlation(left: NDArray[Any], right: NDArray[Any], *, probabilities: bool) -> float | None:
+    each = []
+    for a, b in zip(left.T, right.T, strict=True):
+        both = [spearman(a, b), pearson(a, b)] if probabilities else [spearman(a, b)]
+        # A column that only one side varies in agrees in nothing.
+        each.append(max((value for value in both if value is not None), default=0.0))
+    return float(np.mean(each)) if each and len(left) > 1 else None
+
+
+def _shift(left: NDArray[Any], right: NDArray[Any]) -> float:
+    spread = left.std(axis=0)
+    moved = np.abs(left.mean(axis=0) - right.mean(axis=0))
+    return float(np.max(np.divide(moved, spread, out=np.where(moved > 0, np.inf, 0.0), where=spread > 0)))
+
+
+def _probability_shares(left: NDArray[Any], right: NDArray[Any]) -> float | None:
+    """Total variation between the mean class probabilities; None for one column of scores outside [0, 1]."""
+    if left.shape[1] == 1:
+        both = np.vstack([left, right])
+        inside = bool((both >= 0).all() and (both <= 1).all())
+        return float(abs(left.mean() - right.mean())) if inside else None
+    sums = [side.sum(axis=1, keepdims=True) for side in (left, right)]
+    if any((total <= 0).any() for total in sums):
+        return None
+    means = [(side / total).mean(axis=0) for side, total in zip((left, right), sums, strict=True)]
+    return float(np.abs(means[0] - means[1]).sum() / 2)
+
+
+def _equal_labels(left: NDArray[Any], right: NDArray[Any]) -> float:
+    return float(np.equal(canonical_labels(left), canonical_labels(right)).mean())
+
+
+def _label_shares(left: NDArray[Any], right: NDArray[Any]) -> float:
+    counts = [Counter(canonical_labels(side).ravel().tolist()) for side in (left, right)]
+    labels = counts[0].keys() | counts[1].keys()
+    return sum(abs(counts[0][label] - counts[1][label]) for label in labels) / (2 * counts[0].total())

@@ -1,0 +1,20 @@
+"""What the worker process may be asked to do: names, and where the functions lie."""
+
+from collections.abc import Mapping
+
+OPERATIONS: Mapping[str, str] = {
+    "build_view": "bot.evaluation.views:build_view",
+    "score_execution": "bot.evaluation.score:score_execution",
+    "grade": "bot.evaluation.grading:grade",
+    "grade_nodes": "bot.evaluation.hidden:grade_nodes",
+    "agree": "bot.evaluation.agreement:agree",
+    "preview": "bot.evaluation.preview:preview",
+}
+"""Name to `module:function`; anything else is refused. Imported only when first asked for, in the worker."""
+
+
+def function_path(op: str) -> str | None:
+    """Return `module:function` for an operation's name, or for one of these paths itself; None if not allowed."""
+    if op in OPERATIONS:
+        return OPERATIONS[op]
+    return op if op in OPERATIONS.values() else None

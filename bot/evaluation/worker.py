@@ -1,0 +1,164 @@
+"""The worker process that holds pandas, numpy and scikit-learn, so that the bot's own process never does."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from state import errors
+
+DEFAULT_MEMORY = 6 * 1024**3
+DEFAULT_SECONDS = 600.0
+_LONGEST_ANSWER = 1 << 28
+_STDERR_LINES = 50
+_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
+"""What the worker inherits; keys and tokens are none of its business."""
+
+
+class Worker:
+    """Runs operations of `bot.evaluation.ops` in one child process, one at a time; it starts with the first call.
+
+    Not promised: that a call which was cancelled or timed out had no effect. The child is killed then, and the next
+    call starts a fresh one.
+    """
+
+    def __init__(self, *, memory_bytes: int = DEFAULT_MEMORY, seconds: float = DEFAULT_SECONDS) -> None:
+        """Prepare; nothing is started yet.
+
+        Args:
+            memory_bytes: limit of the child's address space.
+            seconds: longest duration of a call, unless the call names its own.
+        """
+        self._memory_bytes = memory_bytes
+        self._seconds = seconds
+        self._process: asyncio.subprocess.Process | None = None
+        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._drain: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+        self._calls = 0
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id while it lives."""
+        alive = self._process is not None and self._process.returncode is None
+        return self._process.pid if self._process is not None and alive else None
+
+    async def call(self, op: str, *, timeout_seconds: float | None = None, **arguments: Any) -> Any:
+        """Run one operation and return its result as JSON values (dataclasses become dicts, paths strings).
+
+        Args:
+            op: a name of `ops.OPERATIONS`, or the path of one.
+            timeout_seconds: longest duration; None means the worker's own.
+            **arguments: the function's, by name: JSON values, paths and pydantic models.
+
+        Raises:
+            BotError: whatever of our errors the function raised, as the same class.
+            InfrastructureFailure: the function failed in another way, took too long, or the process died.
+        """
+        async with self._turn:
+            if self.pid is None:
+                await self._stop()
+                await self._start()
+            self._calls += 1
+            line = json.dumps({"id": self._calls, "op": op, "args": to_jsonable_python(arguments)}) + "\n"
+            try:
+                async with asyncio.timeout(timeout_seconds or self._seconds):
+                    reply = await self._exchange(line)
+            except TimeoutError as error:
+                await self._stop()
+                limit = timeout_seconds or self._seconds
+                raise errors.InfrastructureFailure(f"The operation {op} took longer than {limit:g} s.") from error
+            except BaseException:
+                # Cancelled, or the pipe is broken: the next answer would not be the next call's.
+                await self._stop()
+                raise
+        return _result(op, reply)
+
+    async def aclose(self) -> None:
+        """End the child, if there is one; a later call starts another."""
+        async with self._turn:
+            await self._stop()
+
+    async def _start(self) -> None:
+        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        # Each BLAS thread reserves address space, which is limited, and other work needs the cores.
+        environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        # The child finds our packages where this process did, and nothing in the current folder (-P).
+        paths = (str(Path(__file__).parents[2]), environment.get("PYTHONPATH", ""))
+        environment |= {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUTF8": "1"}
+        self._stderr.clear()
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "bot.evaluation.worker", str(self._memory_bytes)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+            limit=_LONGEST_ANSWER,
+        )
+        self._drain = asyncio.create_task(self._keep_stderr(self._process))
+
+    async def _keep_stderr(self, process: asyncio.subprocess.Process) -> None:
+        if process.stderr is not None:
+            while line := await process.stderr.readline():
+                self._stderr.append(line.decode("utf-8", "replace").rstrip())
+
+    async def _exchange(self, line: str) -> dict[str, Any]:
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            raise errors.InfrastructureFailure("The worker process did not start.")
+        try:
+            process.stdin.write(line.encode())
+            await process.stdin.drain()
+            answer = await process.stdout.readline()
+        except ConnectionError:
+            answer = b""
+        if not answer.endswith(b"\n"):
+            raise errors.InfrastructureFailure(await self._last_words(process))
+        reply: dict[str, Any] = json.loads(answer)
+        return reply
+
+    async def _last_words(self, process: asyncio.subprocess.Process) -> str:
+        status = await process.wait()
+        if self._drain is not None:
+            await self._drain
+        said = " | ".join(list(self._stderr)[-5:])
+        return f"The worker process ended with status {status}{': ' + said if said else '.'}"
+
+    async def _stop(self) -> None:
+        process, drain = self._process, self._drain
+        self._process, self._drain = None, None
+        if process is not None:
+            if process.stdin is not None:
+                process.stdin.close()
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+        if drain is not None:
+            await drain
+
+
+def _result(op: str, reply: dict[str, Any]) -> Any:
+    """Return the result, or raise what the function raised."""
+    if "failure" in reply:
+        raise errors.InfrastructureFailure(f"The operation {op} failed:\n{reply['failure']}")
+    if "error" not in reply:
+        return reply["result"]
+    if reply["error"] == errors.SnapshotError.__name__:
+        raise errors.SnapshotError([errors.Problem(*problem) for problem in reply["problems"]])
+    kind = getattr(errors, reply["error"], errors.InfrastructureFailure)
+    raise kind(reply["message"])
+
+
+if __name__ == "__main__":
+    from bot.evaluation.serving import serve
+
+    serve(int(sys.argv[1]))
