@@ -1,0 +1,104 @@
+"""What the tests of the models share: a clock that does not wait, a small prompt, and a run in a database."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel, SecretStr
+
+from bot.models import Item, Message
+from bot.models.ask import Asker
+from bot.models.endpoint import Endpoint, OpenAIModel
+from bot.models.parsing import json_answer
+from bot.models.pricing import Price, Pricing
+from bot.models.recorded import RecordingWriter
+from state.clock import ReplayClock
+from state.progress import create_run
+from state.steps import Steps
+from state.store import Store
+
+CUTOFF = datetime(2017, 10, 25, tzinfo=UTC)
+EARLIER = datetime(2017, 10, 1, tzinfo=UTC)
+KEY = "sk-test-4242424242424242"
+RUN = "spooky-comind-1"
+GOOD = 'Here it is: {"value": 7}'
+PRICES = {"gpt-x": Price(input=1.0, output=10.0, cached=0.1)}
+
+
+class HurriedClock(ReplayClock):
+    """Does not wait, and remembers for how long it should have."""
+
+    def __init__(self, cutoff: datetime = CUTOFF) -> None:
+        super().__init__(cutoff)
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        await asyncio.sleep(0)
+
+
+class Value(BaseModel):
+    value: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """Asks for a number as JSON."""
+
+    text: str = "Which number?"
+    shown: tuple[Item, ...] = field(default=(Item("message/1", EARLIER),))
+    name: str = "question"
+
+    def messages(self) -> Sequence[Message]:
+        return (Message("system", "Answer in JSON."), Message("user", self.text))
+
+    def parse(self, text: str) -> Value:
+        return json_answer(text, Value)
+
+    def items(self) -> Sequence[Item]:
+        return self.shown
+
+
+def model_at(
+    url: str,
+    clock: HurriedClock | None = None,
+    *,
+    retries: int = 2,
+    timeout: float = 30.0,
+    max_tokens: int | None = None,
+) -> OpenAIModel:
+    """Return the model gpt-x at an endpoint."""
+    endpoint = Endpoint(SecretStr(KEY), lambda role: "gpt-x", url, timeout, max_tokens, retries)
+    return OpenAIModel(endpoint, Pricing(PRICES, base_url=url), clock or HurriedClock())
+
+
+def open_run(folder: Path) -> AbstractContextManager[Store]:
+    """Open a database that holds the run."""
+    store = Store.open(folder / "state.db", HurriedClock())
+    try:
+        with store.write() as tx:
+            create_run(tx, RUN, competition="spooky", agent="comind", model="gpt-x", seed=1, cutoff=CUTOFF)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def asker_of(
+    model: OpenAIModel, store: Store, *, max_cost: float | None = None, recorder: RecordingWriter | None = None
+) -> Asker:
+    """Return the asker of the run, as a new process would make it."""
+    return Asker(
+        model,
+        store,
+        RUN,
+        HurriedClock(),
+        Steps(store, RUN),
+        max_cost=max_cost,
+        estimate=model.estimate,
+        recorder=recorder,
+        timed=nullcontext,
+    )

@@ -1,0 +1,131 @@
+"""An OpenAI-compatible endpoint on loopback that answers from a script and keeps what it was asked."""
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer of the script; by default a good one with `text`."""
+
+    text: str | None = ""
+    status: int = 200
+    finish: str = "stop"
+    prompt_tokens: int = 100
+    completion_tokens: int = 20
+    cached_tokens: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    """Seconds before anything is sent; ended early when the server closes."""
+    cut_after: int | None = None
+    """Drop the connection after so many bytes of the body."""
+    body: object | None = None
+    """Sent instead of a chat completion: a JSON value, or text as it is."""
+
+    def rendered(self, model: str) -> bytes:
+        """Return the body."""
+        if isinstance(self.body, str):
+            return self.body.encode()
+        if self.body is not None:
+            return json.dumps(self.body).encode()
+        message = {"role": "assistant", "content": self.text}
+        usage = {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "total_tokens": self.prompt_tokens + self.completion_tokens,
+            "prompt_tokens_details": {"cached_tokens": self.cached_tokens},
+        }
+        choice = {"index": 0, "message": message, "finish_reason": self.finish}
+        return json.dumps(
+            {"id": "c", "object": "chat.completion", "created": 0, "model": model, "choices": [choice], "usage": usage}
+        ).encode()
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request as it came; header names are in lower case."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+    @property
+    def last(self) -> str:
+        """The content of the last message."""
+        return str(self.body["messages"][-1]["content"])
+
+
+def failure(status: int, message: str, code: str | None = None, **headers: str) -> Reply:
+    """Return an error as OpenAI words it; header names are given with underscores."""
+    body = {"error": {"message": message, "type": code or "error", "code": code}}
+    return Reply(status=status, body=body, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+
+class ScriptedEndpoint:
+    """A context manager; the script is a list of replies, the last of which is repeated, or a function of the request."""
+
+    def __init__(self, script: Sequence[Reply | str] | Callable[[Request], Reply | str]) -> None:
+        self._script = script
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self.requests: list[Request] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = False
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+
+    @property
+    def url(self) -> str:
+        """The base URL, as OPENAI_BASE_URL takes it."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def _next(self, request: Request) -> Reply:
+        with self._lock:
+            position = len(self.requests)
+            self.requests.append(request)
+        reply = self._script(request) if callable(self._script) else self._script[min(position, len(self._script) - 1)]
+        return Reply(reply) if isinstance(reply, str) else reply
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                content = self.rfile.read(int(self.headers["Content-Length"]))
+                request = Request(self.path, {k.lower(): v for k, v in self.headers.items()}, json.loads(content))
+                endpoint._answer(self, endpoint._next(request), str(request.body.get("model")))
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        return Handler
+
+    def _answer(self, handler: BaseHTTPRequestHandler, reply: Reply, model: str) -> None:
+        if reply.delay:
+            self._closing.wait(reply.delay)
+        body = reply.rendered(model)
+        try:
+            handler.send_response(reply.status)
+            kind = "text/html" if isinstance(reply.body, str) else "application/json"
+            for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **reply.headers}.items():
+                handler.send_header(name, value)
+            handler.end_headers()
+            handler.wfile.write(body if reply.cut_after is None else body[: reply.cut_after])
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the client gave up waiting, which is what a delay is for
