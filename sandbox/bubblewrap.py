@@ -1,0 +1,152 @@
+"""The back end that isolates without a daemon: bubblewrap, as root or as an ordinary user."""
+
+import itertools
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription
+from sandbox.environment import clean_environment
+from sandbox.execution import Prepared, execute, run_in_thread
+from sandbox.identity import Identity, choose_identity
+from sandbox.launch import Launch, as_first_process, choose_cpus, with_limits
+from sandbox.mounts import CODE, TMPFS, file_arguments, visible_paths
+from sandbox.seccomp import seccomp_program
+from sandbox.supervise import stop_signal
+from sandbox.tree import NamespaceTree
+from sandbox.workspace import Workspace
+
+__all__ = ["BubblewrapSandbox"]
+
+_TASK_SLACK = 16
+"""Tasks allowed by the kernel beyond the limit, so that the watcher sees the limit broken and says so."""
+_NAMESPACES = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+_HOW_TO_ALLOW = (
+    "allow unprivileged user namespaces (Ubuntu 24.04 and later: sysctl kernel.apparmor_restrict_unprivileged_userns=0, "
+    "or an AppArmor profile for bwrap; elsewhere: sysctl kernel.unprivileged_userns_clone=1 and "
+    "user.max_user_namespaces above 0; in a container: more privileges)"
+)
+
+
+class BubblewrapSandbox:
+    """Runs scripts that see the Python environment, their view and their working folder, and nothing else."""
+
+    def __init__(self) -> None:
+        self._turns = itertools.count()
+        self._filter = seccomp_program()
+        self._visible = visible_paths()
+
+    async def run(self, request: ExecutionRequest) -> Outcome:
+        """Run the script; see `sandbox.Sandbox.run`."""
+        return await run_in_thread(self, request)
+
+    def problem(self) -> str | None:
+        """Say in one sentence why it cannot be used here, found out by running it; none if it works."""
+        needed = {"bwrap": "bubblewrap", "prlimit": "util-linux"}
+        if choose_identity().changes_user:
+            needed["setpriv"] = "util-linux"
+        for tool, package in needed.items():
+            if shutil.which(tool) is None:
+                return f"{tool} is not installed (Debian package {package})."
+        with tempfile.TemporaryDirectory(prefix="bot-") as folder, stop_signal() as stop:
+            view = Path(folder) / "view"
+            view.mkdir()
+            view.parent.chmod(0o755)
+            request = ExecutionRequest("probe", "", view, Path(folder) / "out", Limits(seconds=30))
+            outcome = execute(self, request, stop)
+        if outcome.reason is ExitReason.FINISHED:
+            return None
+        said = (outcome.detail or outcome.output or "it gave no reason").strip()
+        return f"bubblewrap is installed but does not work here ({said}); {_HOW_TO_ALLOW}."
+
+    def describe(self) -> SandboxDescription:
+        """Say what it contains here, and its gaps."""
+        gaps = [
+            "memory is summed five times a second, so a burst over several processes goes over; each process alone "
+            "is held by the kernel",
+            "memory of the kernel itself (socket and pipe buffers) is not counted",
+            "the kernel is shared: its holes are open but for the filtered calls",
+            "no GPU",
+        ]
+        if self._filter is None:
+            gaps.append("no system call filter: libseccomp is missing (Debian package libseccomp2)")
+        if not choose_identity().counted:
+            gaps.append("processes are limited by the watcher alone")
+        contains = (
+            "network",
+            "files",
+            "environment",
+            "processes",
+            "capabilities",
+            "memory",
+            "time",
+            "disk",
+            "keyrings",
+        )
+        return SandboxDescription("bubblewrap", "bubblewrap", contains, tuple(gaps))
+
+    @contextmanager
+    def prepare(self, request: ExecutionRequest, workspace: Workspace) -> Iterator[Prepared]:
+        """Make the mounts' files and the command."""
+        turn = next(self._turns)
+        identity = choose_identity(turn)
+        self._check_places(request, identity)
+        cpus = choose_cpus(request.limits.cpus, turn)
+        identity.write_accounts(workspace.code)
+        workspace.data.mkdir(exist_ok=True)
+        identity.give(workspace.work)
+        options = [*_NAMESPACES, *identity.namespace, "--hostname", "sandbox"]
+        options += ["--as-pid-1", "--die-with-parent", "--new-session"]
+        options += file_arguments(
+            self._visible,
+            code=workspace.code,
+            work=workspace.work,
+            view=None if request.writable_data else request.view,
+            tmpfs_bytes=request.limits.memory_bytes,
+        )
+        for name, value in clean_environment(request, tmp=TMPFS[0], cpus=len(cpus)).items():
+            options += ["--setenv", name, value]
+        with ExitStack() as stack:
+            files: list[int] = []
+            if self._filter is not None:
+                files.append(_passed(stack, self._filter))
+                options += ["--seccomp", str(files[0])]
+            # By descriptor: in its environment and command line nothing can be read that was not meant for the script.
+            files.append(_passed(stack, b"".join(os.fsencode(option) + b"\0" for option in options)))
+            argv = [_tool("bwrap"), "--args", str(files[-1]), "--", *_inside(request.limits, identity)]
+            launch = Launch(with_limits(argv, request.limits, cpus), {}, workspace.code, files)
+            yield Prepared(launch, lambda pid: NamespaceTree(pid, TMPFS), (workspace.work,))
+
+    def _check_places(self, request: ExecutionRequest, identity: Identity) -> None:
+        """Raise OSError where a script could see the run's folder, or could not see its view."""
+        if shown := self._visible.shows(request.out):
+            raise PermissionError(f"the run folder {request.out} lies in {shown}, which scripts can read")
+        if identity.changes_user and not request.view.stat().st_mode & 0o005 == 0o005:
+            raise PermissionError(f"{request.view} is not readable by others, as a script is (chmod -R o+rX)")
+
+
+def _inside(limits: Limits, identity: Identity) -> list[str]:
+    """Return the command that runs inside: give up rights, limit tasks, then the script."""
+    command = as_first_process([sys.executable, "-P", "-s", CODE])
+    if identity.counted:
+        tasks = limits.processes + _TASK_SLACK
+        command = [_tool("prlimit"), f"--nproc={tasks}:{tasks}", *command]
+    return [*identity.become, *command]
+
+
+def _passed(stack: ExitStack, content: bytes) -> int:
+    """Return a descriptor that holds this content, to be read from its start; closed with the stack."""
+    descriptor = os.memfd_create("bwrap")
+    stack.callback(os.close, descriptor)
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _tool(name: str) -> str:
+    """Return the path of a program, or its bare name, which then fails to start with a clear word."""
+    return shutil.which(name) or name

@@ -1,0 +1,94 @@
+"""Taking the kept files out of a working folder that nobody may be trusted to have left in order."""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["KEPT_BYTES", "Collected", "collect", "write_atomically"]
+
+KEPT_BYTES = 200 * 1000**2
+"""Largest kept file: a run's folder ends under 300 MB."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What was taken, and what was refused."""
+
+    kept: dict[str, Path] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def collect(work: Path, names: Iterable[str], out: Path, *, cap: int = KEPT_BYTES) -> Collected:
+    """Copy those of the named files that are plain files to `out`, each appearing there whole or not at all.
+
+    Links (hard ones too), FIFOs, devices and folders are refused with a note: they could stand for a file of the
+    host, or block who opens them.
+
+    Args:
+        work: The working folder, with no process left that could change it.
+        names: Plain names, without a slash.
+        out: Existing folder.
+        cap: Largest size in bytes.
+
+    Raises:
+        OSError: The disk failed us.
+    """
+    collected = Collected()
+    folder = os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        for name in names:
+            problem = _take(folder, name, out, cap)
+            if problem is None:
+                collected.kept[name] = out / name
+            elif problem:
+                collected.notes.append(f"{name} was not kept: {problem}")
+    finally:
+        os.close(folder)
+    return collected
+
+
+def _take(folder: int, name: str, out: Path, cap: int) -> str | None:
+    """Copy one file; return none if it was, an empty text if it is absent, or why it is refused."""
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return ""
+    if problem := _refusal(status, cap):
+        return problem
+    try:
+        source = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except PermissionError:
+        return "it is not readable"
+    with os.fdopen(source, "rb") as stream:
+        if problem := _refusal(os.fstat(source), cap):
+            return problem
+        partial = out / f".{name}.partial"
+        with partial.open("wb") as target:
+            shutil.copyfileobj(stream, target, 1 << 20)
+        partial.replace(out / name)
+    return None
+
+
+def _refusal(status: os.stat_result, cap: int) -> str | None:
+    if stat.S_ISLNK(status.st_mode):
+        return "it is a link"
+    if not stat.S_ISREG(status.st_mode):
+        return f"it is no plain file but a {_KINDS.get(stat.S_IFMT(status.st_mode), 'device')}"
+    if status.st_nlink != 1:
+        return "it is a hard link"
+    if status.st_size > cap:
+        return f"its {status.st_size} bytes are more than the {cap} allowed"
+    return None
+
+
+_KINDS = {stat.S_IFDIR: "folder", stat.S_IFIFO: "FIFO", stat.S_IFSOCK: "socket"}
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file that appears whole or not at all (UTF-8, lone surrogates replaced)."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, encoding="utf-8", errors="replace", newline="")
+    partial.replace(path)

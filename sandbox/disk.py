@@ -1,0 +1,98 @@
+"""How much a script has written to its folders."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["DEEPEST", "DiskUsage", "folder_usage"]
+
+DEEPEST = 64
+"""Levels of nested folders that are measured; deeper ones count as a breach, since nothing useful needs them."""
+
+
+@dataclass(frozen=True)
+class DiskUsage:
+    """What lies in a folder."""
+
+    bytes: int = 0
+    """Allocated, so that a sparse file counts for what it takes."""
+    files: int = 0
+    """Entries of any kind."""
+    too_deep: bool = False
+
+    def __add__(self, other: "DiskUsage") -> "DiskUsage":
+        return DiskUsage(self.bytes + other.bytes, self.files + other.files, self.too_deep or other.too_deep)
+
+    def __sub__(self, other: "DiskUsage") -> "DiskUsage":
+        return DiskUsage(max(0, self.bytes - other.bytes), max(0, self.files - other.files), self.too_deep)
+
+
+def folder_usage(folder: Path, *, enough_files: int) -> DiskUsage:
+    """Measure a folder that somebody may be changing meanwhile.
+
+    Links are never followed, on no level: a script could swap a folder for a link to the host's root.
+
+    Args:
+        folder: What to measure.
+        enough_files: Stop counting beyond so many entries.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return DiskUsage()
+    try:
+        return _usage(descriptor, DEEPEST, enough_files)
+    finally:
+        os.close(descriptor)
+
+
+def _usage(descriptor: int, levels: int, enough: int) -> DiskUsage:
+    if levels == 0:
+        return DiskUsage(too_deep=True)
+    size = files = 0
+    folders: list[str] = []
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue  # it is gone already
+            size += status.st_blocks * 512
+            files += 1
+            if stat.S_ISDIR(status.st_mode):
+                folders.append(entry.name)
+            if files > enough:
+                return DiskUsage(size, files)
+    total = DiskUsage(size, files)
+    for name in folders:
+        total += _inner_usage(descriptor, name, levels, enough - total.files)
+        if total.files > enough or total.too_deep:
+            break
+    return total
+
+
+def _inner_usage(parent: int, name: str, levels: int, enough: int) -> DiskUsage:
+    try:
+        descriptor = _open_folder(parent, name)
+    except OSError:
+        return DiskUsage()  # gone, or no folder any more
+    try:
+        return _usage(descriptor, levels - 1, enough)
+    finally:
+        os.close(descriptor)
+
+
+def _open_folder(parent: int, name: str) -> int:
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    try:
+        return os.open(name, flags, dir_fd=parent)
+    except PermissionError:
+        # A folder may be written into without being readable; its owner, which we are, can make it readable. Through
+        # the descriptor's own path, since by name it could be a link by now.
+        handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+        try:
+            Path(f"/proc/self/fd/{handle}").chmod(0o700)
+        finally:
+            os.close(handle)
+        return os.open(name, flags, dir_fd=parent)

@@ -1,0 +1,46 @@
+"""The clean environment that a script starts with; nothing of the bot's own gets in."""
+
+import sys
+from pathlib import Path
+
+from sandbox import ExecutionRequest
+
+__all__ = ["clean_environment"]
+
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMEXPR_MAX_THREADS",
+    "LOKY_MAX_CPU_COUNT",
+)
+
+
+def clean_environment(request: ExecutionRequest, *, tmp: str, cpus: int) -> dict[str, str]:
+    """Return the whole environment of a script.
+
+    Args:
+        request: Its limits are told to the script, and its own variables are added last.
+        tmp: Folder for temporary files as the script sees it, which is its home too.
+        cpus: Cores that it may use, at most those of its limits.
+    """
+    environment = {
+        "PATH": f"{Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+        "HOME": tmp,
+        "TMPDIR": tmp,
+        "LANG": "C.UTF-8",
+        "PYTHONHASHSEED": "0",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONSAFEPATH": "1",
+        "PYTHONNOUSERSITE": "1",
+        "MPLBACKEND": "Agg",
+        "HF_HUB_OFFLINE": "1",
+        "BOT_TIME_LIMIT": f"{request.limits.seconds:.3f}".rstrip("0").rstrip("."),
+        "BOT_CPUS": str(cpus),
+        "BOT_GPUS": "0",
+    }
+    environment.update(dict.fromkeys(_THREAD_VARIABLES, str(cpus)))
+    environment.update(request.environment)
+    return environment

@@ -1,0 +1,128 @@
+"""One execution from request to outcome, the same for every back end that runs on this machine."""
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from sandbox import ExecutionRequest, ExitReason, Outcome
+from sandbox.collect import Collected, collect, write_atomically
+from sandbox.launch import Launch
+from sandbox.supervise import Ending, StopSignal, Supervisor, stop_signal
+from sandbox.tree import Tree
+from sandbox.verdict import reach_verdict
+from sandbox.watcher import Watcher
+from sandbox.workspace import LOG_NAME, Workspace, check_request, fresh_workspace
+
+__all__ = ["Backend", "Prepared", "execute", "run_in_thread"]
+
+_FULL_DISK = 16 * 1024**2
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a back end has made ready for one execution."""
+
+    launch: Launch
+    tree: Callable[[int], Tree]
+    """Makes the set of its processes from the process id."""
+    folders: tuple[Path, ...]
+    """Where the script writes on the host's disk; the first is its working folder."""
+
+
+class Backend(Protocol):
+    """How one kind of isolation starts a script."""
+
+    def prepare(self, request: ExecutionRequest, workspace: Workspace) -> AbstractContextManager[Prepared]:
+        """Make ready; raises OSError where the machine does not allow it."""
+        ...
+
+
+async def run_in_thread(backend: Backend, request: ExecutionRequest) -> Outcome:
+    """Run an execution in a thread of its own; when the task is cancelled, kill it, wait for that, and re-raise.
+
+    A thread of its own, not the loop's shared ones: it lasts as long as the script, and bwrap dies with the thread
+    that started it.
+    """
+    check_request(request)
+    loop = asyncio.get_running_loop()
+    with stop_signal() as stop, ThreadPoolExecutor(1, thread_name_prefix=request.execution_id) as thread:
+        running = loop.run_in_executor(thread, execute, backend, request, stop)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            stop.send()
+            while not running.done():
+                try:
+                    await asyncio.wait({running})
+                except asyncio.CancelledError:
+                    continue  # asked again: the code must be gone all the same
+            raise
+
+
+def execute(backend: Backend, request: ExecutionRequest, stop: StopSignal) -> Outcome:
+    """Run an execution in this thread; the engine's own failures become an outcome."""
+    if not request.view.is_dir():
+        return _failure(f"There is no view at {request.view}.")
+    try:
+        with fresh_workspace(request) as workspace:
+            return _execute(backend, request, workspace, stop)
+    except OSError as error:
+        return _failure(f"The sandbox failed: {error}")
+
+
+def _execute(backend: Backend, request: ExecutionRequest, workspace: Workspace, stop: StopSignal) -> Outcome:
+    ooms = _oom_kills()
+    with backend.prepare(request, workspace) as prepared:
+        watcher = Watcher(request.limits, prepared.folders)
+        ending = Supervisor(request.limits, stop).run(prepared.launch, prepared.tree, watcher)
+    full = shutil.disk_usage(request.out).free < _FULL_DISK
+    verdict = reach_verdict(ending, request.limits, host_oom=_oom_kills() > ooms, disk_full=full)
+    if verdict.reason is ExitReason.INFRASTRUCTURE:
+        return _failure(verdict.detail, ending)
+    text = ending.output.text()
+    write_atomically(request.out / LOG_NAME, text)
+    collected = _collect(workspace, request)
+    return Outcome(
+        reason=verdict.reason,
+        exit_code=ending.exit_code,
+        seconds=ending.seconds,
+        cpu_seconds=ending.cpu_seconds,
+        peak_memory_bytes=ending.peak_memory_bytes,
+        output=text,
+        kept=collected.kept,
+        detail=verdict.detail,
+        notes=(*verdict.notes, *collected.notes),
+    )
+
+
+def _collect(workspace: Workspace, request: ExecutionRequest) -> Collected:
+    if workspace.work.is_symlink() or not workspace.work.is_dir():
+        return Collected(notes=["It removed its own working folder."])
+    return collect(workspace.work, request.keep, request.out)
+
+
+def _failure(detail: str | None, ending: Ending | None = None) -> Outcome:
+    return Outcome(
+        reason=ExitReason.INFRASTRUCTURE,
+        exit_code=None,
+        seconds=ending.seconds if ending else 0.0,
+        cpu_seconds=None,
+        peak_memory_bytes=None,
+        output="",
+        kept={},
+        detail=detail,
+    )
+
+
+def _oom_kills() -> int:
+    """Return how often this machine's kernel has killed for memory since it started; 0 where it does not tell."""
+    try:
+        lines = Path("/proc/vmstat").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))

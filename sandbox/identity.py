@@ -1,0 +1,107 @@
+"""Whom a script runs as under bubblewrap: another user if root starts it, else the same in a user namespace."""
+
+import os
+import platform
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Identity", "choose_identity"]
+
+_NOBODY = 65534
+_FIRST_USER = 1_900_000_000
+"""Start of a range that systemd's list of user ids leaves free, so that nobody else has these."""
+_USERS = 200_000_000
+_COUNTS_BY_NAMESPACE = (5, 14)
+"""Kernel since which the limit on processes counts those of a user namespace, not all of the user's."""
+_NEEDED = {"CHOWN": 0, "DAC_OVERRIDE": 1, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8, "SYS_ADMIN": 21}
+_KEPT = ("SETUID", "SETGID", "SETPCAP")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A user, and how bwrap and the command inside come to be it."""
+
+    user: int
+    """User and group id that the script sees."""
+    namespace: tuple[str, ...]
+    """Options of bwrap."""
+    become: tuple[str, ...]
+    """Start of the command inside."""
+    changes_user: bool
+    """Whether it is another user outside too, one that needs rights on its files."""
+    counted: bool
+    """Whether the kernel's limit on processes counts the script's alone."""
+
+    def give(self, folder: Path) -> None:
+        """Make a folder and all in it the user's own."""
+        if not self.changes_user:
+            return
+        os.chown(folder, self.user, self.user)
+        for parent, folders, files in os.walk(folder):
+            for name in (*folders, *files):
+                os.chown(Path(parent) / name, self.user, self.user, follow_symlinks=False)
+
+    def write_accounts(self, folder: Path) -> None:
+        """Write the `passwd`, `group` and `hosts` that the script sees: its own user, and nobody else's names."""
+        (folder / "passwd").write_text(f"solution:x:{self.user}:{self.user}::/tmp:/bin/sh\n")
+        (folder / "group").write_text(f"solution:x:{self.user}:\n")
+        (folder / "hosts").write_text("127.0.0.1 localhost sandbox\n::1 localhost\n")
+        for name in ("passwd", "group", "hosts"):
+            (folder / name).chmod(0o644)
+
+
+def choose_identity(turn: int = 0) -> Identity:
+    """Return whom a script runs as.
+
+    Started by root without a change of user, it would still be the kernel's root: the host's `/proc/sys` could be
+    written, and the limit on processes would not hold. So root's bwrap makes the mounts itself, keeps three
+    capabilities, and `setpriv` uses them up on the way to the script.
+
+    Args:
+        turn: Another number for each execution: each has a user of its own, whose processes the kernel counts apart.
+    """
+    if not _has_capabilities():
+        counted = _kernel() >= _COUNTS_BY_NAMESPACE
+        namespace: tuple[str, ...] = (
+            "--unshare-user",
+            "--uid",
+            str(_NOBODY),
+            "--gid",
+            str(_NOBODY),
+            "--cap-drop",
+            "ALL",
+        )
+        return Identity(_NOBODY, namespace, (), changes_user=False, counted=counted and os.geteuid() != 0)
+    wanted = _FIRST_USER + (os.getpid() * 512 + turn) % _USERS
+    user = wanted if _mapped(wanted) else _NOBODY
+    namespace = ("--cap-drop", "ALL", *(part for name in _KEPT for part in ("--cap-add", f"CAP_{name}")))
+    become = (
+        *(shutil.which("setpriv") or "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"),
+        *("--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", "--no-new-privs"),
+        "--pdeathsig=KILL",  # bwrap had set it, but a change of user clears it
+    )
+    return Identity(user, namespace, become, changes_user=True, counted=True)
+
+
+def _has_capabilities() -> bool:
+    """Return whether we are root with a root's rights, which the root of a container may lack."""
+    if os.geteuid() != 0:
+        return False
+    status = Path("/proc/self/status").read_text()
+    found = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    held = int(found[1], 16) if found else 0
+    return all(held >> bit & 1 for bit in _NEEDED.values())
+
+
+def _mapped(user: int) -> bool:
+    """Return whether this user id exists in our own user namespace."""
+    lines = Path("/proc/self/uid_map").read_text().splitlines()
+    ranges = [tuple(int(part) for part in line.split()) for line in lines]
+    return any(start <= user < start + count for start, _, count in ranges)
+
+
+def _kernel() -> tuple[int, int]:
+    major, minor = re.findall(r"\d+", platform.release())[:2]
+    return int(major), int(minor)

@@ -1,0 +1,105 @@
+"""How a program is started: in a session of its own, with no descriptor of ours, under the kernel's own limits."""
+
+import os
+import resource
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox import Limits
+
+__all__ = ["FILE_SLACK", "Launch", "as_first_process", "choose_cpus", "merged_output", "start", "with_limits"]
+
+_OPEN_FILES = 4096
+_STACKS = 256 * 1024**2
+"""Room for thread stacks, which count as data though they are hardly touched."""
+
+FILE_SLACK = 1024**2
+"""A file may grow so much beyond the limit on all files, for the watcher to see which limit it was."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A command and what it starts with."""
+
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    folder: Path
+    descriptors: Sequence[int] = ()
+
+
+def start(launch: Launch, output: int, engine: int) -> subprocess.Popen[bytes]:
+    """Start the command.
+
+    Args:
+        launch: What to start.
+        output: Descriptor that becomes its stdout.
+        engine: Descriptor that becomes its stderr: what is said before the script runs (see `merged_output`).
+
+    Raises:
+        OSError: It could not be started.
+    """
+    return subprocess.Popen(
+        launch.argv,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=engine,
+        env=dict(launch.environment),
+        cwd=launch.folder,
+        pass_fds=launch.descriptors,
+        start_new_session=True,
+        umask=0o022,
+    )
+
+
+def merged_output(argv: Sequence[str]) -> list[str]:
+    """Return the command with its stderr in its stdout; what the engine says before that stays apart on stderr."""
+    return ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", *argv]
+
+
+def as_first_process(argv: Sequence[str]) -> list[str]:
+    """Return the command below a shell that is the first process of its namespace: it reaps orphans, and output merges.
+
+    The script itself would be a poor first process, to which most signals mean nothing.
+    """
+    return ["/bin/sh", "-c", 'exec 2>&1; "$@"; exit $?', "sh", *argv]
+
+
+def choose_cpus(count: int, turn: int) -> tuple[int, ...]:
+    """Return the cores that an execution may use: `count` of ours, others at each turn."""
+    ours = sorted(os.sched_getaffinity(0))
+    count = max(1, min(count, len(ours)))
+    return tuple(sorted(ours[(turn * count + i) % len(ours)] for i in range(count)))
+
+
+def with_limits(
+    argv: Sequence[str],
+    limits: Limits,
+    cpus: Sequence[int],
+) -> list[str]:
+    """Return the command under rlimits and on these cores, as far as util-linux is there.
+
+    There is no limit on address space: threaded libraries reserve much that they never use. Private writable memory
+    (RLIMIT_DATA) is what counts, and gives the script a MemoryError where the watcher could only kill it.
+    """
+    command = list(argv)
+    if (taskset := shutil.which("taskset")) and len(cpus) < len(os.sched_getaffinity(0)):
+        command = [taskset, "--cpu-list", ",".join(map(str, cpus)), *command]
+    if prlimit := shutil.which("prlimit"):
+        values = {
+            "core": 0,
+            "nofile": _OPEN_FILES,
+            "fsize": limits.written_bytes + FILE_SLACK,
+            "data": limits.memory_bytes + _STACKS,
+        }
+        command = [prlimit, *(_option(name, value) for name, value in values.items()), *command]
+    return command
+
+
+def _option(name: str, value: int) -> str:
+    """Return prlimit's option for a limit, which may lower ours but not raise it."""
+    _, ours = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))
+    value = value if ours == resource.RLIM_INFINITY else min(value, ours)
+    return f"--{name}={value}:{value}"

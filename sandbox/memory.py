@@ -1,0 +1,90 @@
+"""Memory that a set of processes holds, without counting what they share more than once."""
+
+import os
+import stat
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+__all__ = ["Unlinked", "exact_memory", "resident_memory", "unlinked_files"]
+
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True)
+class Unlinked:
+    """Open files without a name: no folder shows them, and they take room until they are closed."""
+
+    disk_bytes: int = 0
+    memory_bytes: int = 0
+    """Those in memory: memfd_create, and /dev/shm of the host."""
+
+
+def resident_memory(members: Iterable[psutil.Process]) -> int:
+    """Return the sum of the resident sets in bytes: quick, and never too low but for swap and unmapped tmpfs."""
+    total = 0
+    for member in members:
+        try:
+            total += member.memory_info().rss
+        except psutil.Error:
+            continue
+    return total
+
+
+def exact_memory(members: Iterable[psutil.Process], file_backed: int) -> int:
+    """Return the bytes that are really held: forked workers share their parent's pages, which count once.
+
+    Each page is divided by its number of users (`smaps_rollup`). Mapped files are left out, since the kernel can drop
+    their pages; shared memory is either mapped or in tmpfs, mostly both, so the larger of the two counts.
+
+    Args:
+        members: The processes.
+        file_backed: Bytes in tmpfs and memfd.
+    """
+    private = shared = 0
+    for member in members:
+        parts = _rollup(member.pid)
+        if parts is None:
+            private += resident_memory([member])
+            continue
+        private += parts.get("Pss_Anon", 0) + parts.get("SwapPss", 0)
+        shared += parts.get("Pss_Shmem", 0)
+    return private + max(shared, file_backed)
+
+
+def unlinked_files(members: Iterable[psutil.Process], work_device: int, counted: Collection[int]) -> Unlinked:
+    """Measure the open files that have no name any more.
+
+    Args:
+        members: The processes.
+        work_device: Device of the working folder.
+        counted: Devices whose whole usage is measured otherwise.
+    """
+    sizes: dict[tuple[int, int], int] = {}
+    for member in members:
+        folder = _PROC / str(member.pid) / "fd"
+        try:
+            names = os.listdir(folder)  # noqa: PTH208 - names are enough, and there may be thousands
+        except OSError:
+            continue
+        for name in names:
+            try:
+                status = os.stat(folder / name)  # noqa: PTH116 - it must follow the link, which leads to no path
+            except OSError:
+                continue
+            if stat.S_ISREG(status.st_mode) and status.st_nlink == 0 and status.st_dev not in counted:
+                sizes[status.st_dev, status.st_ino] = status.st_blocks * 512
+    disk = sum(size for (device, _), size in sizes.items() if device == work_device)
+    return Unlinked(disk, sum(sizes.values()) - disk)
+
+
+def _rollup(pid: int) -> dict[str, int] | None:
+    """Return the bytes by name in a process's `smaps_rollup`, or none where the kernel does not tell."""
+    try:
+        lines = (_PROC / str(pid) / "smaps_rollup").read_text().splitlines()[1:]
+    except OSError:
+        return None
+    parts = {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines)}
+    return parts if "Pss_Anon" in parts else None

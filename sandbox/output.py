@@ -1,0 +1,40 @@
+"""The output of a script: all of it is read, the first and the last part are kept."""
+
+__all__ = ["CappedOutput"]
+
+
+class CappedOutput:
+    """Bytes kept up to a cap, half of it for the beginning and half for the end."""
+
+    def __init__(self, cap: int) -> None:
+        self._head_cap = cap // 2
+        self._tail_cap = cap - self._head_cap
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._seen = 0
+
+    @property
+    def overflowing(self) -> bool:
+        """Whether something has been cut already."""
+        return self._seen > self._head_cap + self._tail_cap
+
+    def add(self, chunk: bytes) -> None:
+        """Take in the next bytes."""
+        self._seen += len(chunk)
+        room = self._head_cap - len(self._head)
+        if room > 0:
+            self._head += chunk[:room]
+            chunk = chunk[room:]
+        self._tail += chunk
+        # Trimmed at twice the cap, not at each chunk: a small chunk must not cost a copy of the whole tail.
+        if len(self._tail) > 2 * self._tail_cap:
+            del self._tail[: len(self._tail) - self._tail_cap]
+
+    def text(self) -> str:
+        """Return what is kept, decoded, with a line that says how much is missing in the middle."""
+        tail = bytes(self._tail[max(0, len(self._tail) - self._tail_cap) :])
+        cut = self._seen - len(self._head) - len(tail)
+        if not cut:
+            return (bytes(self._head) + tail).decode("utf-8", errors="replace")
+        head = bytes(self._head).decode("utf-8", errors="replace")
+        return f"{head}\n[... {cut} bytes cut ...]\n{tail.decode('utf-8', errors='replace')}"

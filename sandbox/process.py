@@ -1,0 +1,58 @@
+"""The back end without isolation: a plain process under limits of time and memory, with a clean environment."""
+
+import itertools
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sandbox import ExecutionRequest, Outcome, SandboxDescription
+from sandbox.environment import clean_environment
+from sandbox.execution import Prepared, run_in_thread
+from sandbox.launch import Launch, choose_cpus, merged_output, with_limits
+from sandbox.tree import MARKER, MarkedTree
+from sandbox.workspace import Workspace
+
+__all__ = ["ProcessSandbox"]
+
+
+class ProcessSandbox:
+    """Runs scripts as plain processes of the bot's own user: for code that is trusted."""
+
+    def __init__(self) -> None:
+        self._turns = itertools.count()
+
+    async def run(self, request: ExecutionRequest) -> Outcome:
+        """Run the script; see `sandbox.Sandbox.run`."""
+        return await run_in_thread(self, request)
+
+    def describe(self) -> SandboxDescription:
+        """Say what a plain process contains, and what it does not."""
+        return SandboxDescription(
+            name="process",
+            isolation="none",
+            contains=("time", "memory", "number of processes", "files and bytes written", "environment variables"),
+            gaps=(
+                "it reads and writes all that the bot's user can: labels, other views, secrets, and data/ itself",
+                "the network is open",
+                "a process that leaves its parents and clears its environment is not found again",
+                "memory, processes and files are looked at five times a second, so a burst goes over",
+                "files outside the working and the temporary folder are not counted",
+            ),
+        )
+
+    @contextmanager
+    def prepare(self, request: ExecutionRequest, workspace: Workspace) -> Iterator[Prepared]:
+        """Link the view into the working folder and make the command."""
+        if not workspace.data.exists():
+            workspace.data.symlink_to(request.view.resolve(), target_is_directory=True)
+        cpus = choose_cpus(request.limits.cpus, next(self._turns))
+        mark = secrets.token_hex(16)
+        environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus))
+        script = [sys.executable, "-P", "-s", str(workspace.script)]
+        argv = with_limits(merged_output(script), request.limits, cpus)
+        yield Prepared(
+            launch=Launch(argv, {**environment, MARKER: mark}, workspace.work),
+            tree=lambda pid: MarkedTree(pid, mark),
+            folders=(workspace.work, workspace.tmp),
+        )

@@ -1,0 +1,76 @@
+"""The system call filter: what no data science script needs, and what kernels have been broken through."""
+
+import errno
+import socket
+import tempfile
+from typing import Any
+
+__all__ = ["seccomp_program"]
+
+_DENIED = (
+    # Kernel surfaces with a long history of holes.
+    *("userfaultfd", "bpf", "perf_event_open", "vmsplice", "lookup_dcookie", "kcmp", "fanotify_init"),
+    # The caller's keys.
+    *("keyctl", "add_key", "request_key"),
+    # Other processes, the sandbox's own first one among them.
+    *("ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "process_madvise"),
+    # Namespaces and mounts.
+    *("unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen"),
+    *("fsconfig", "fsmount", "fspick", "mount_setattr", "open_by_handle_at", "name_to_handle_at"),
+    # The machine.
+    *("init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff"),
+    *("acct", "quotactl", "syslog", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "iopl", "ioperm"),
+    *("vhangup", "sethostname", "setdomainname", "move_pages", "migrate_pages", "uselib", "ustat", "sysfs", "_sysctl"),
+    # Memory that nobody counts.
+    *("shmget", "memfd_secret", "msgget"),
+)
+_ABSENT = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")
+"""Refused as unknown: libraries then take the older way (glibc's threads: clone, whose flags a filter can see)."""
+
+_FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16)
+"""Sockets that may be made; 16 is netlink, by which a program lists the (only) interface."""
+_LAST_FAMILY = 63
+_NEW_NAMESPACES = (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
+"""CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET."""
+_TERMINAL_INPUT = (0x5412, 0x541C)
+"""TIOCSTI and TIOCLINUX: typing into a terminal."""
+
+
+def seccomp_program() -> bytes | None:
+    """Return the compiled filter for this machine's architecture, or none where libseccomp is missing."""
+    try:
+        import pyseccomp  # it loads a shared library, which may be absent
+    except (ImportError, RuntimeError):
+        return None
+    # Foreign architectures' calls (32 bit, x32) end the process: libseccomp's own default.
+    rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
+    _deny_calls(rules, pyseccomp)
+    _deny_arguments(rules, pyseccomp)
+    with tempfile.TemporaryFile() as file:
+        rules.export_bpf(file)
+        file.seek(0)
+        return file.read()
+
+
+def _deny_calls(rules: Any, pyseccomp: Any) -> None:
+    for names, error in ((_DENIED, errno.EPERM), (_ABSENT, errno.ENOSYS)):
+        for name in names:
+            try:
+                number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name)
+            except ValueError:
+                continue  # another architecture's, or newer than this libseccomp
+            if number >= 0:
+                rules.add_rule(pyseccomp.ERRNO(error), number)
+
+
+def _deny_arguments(rules: Any, pyseccomp: Any) -> None:
+    no_family = pyseccomp.ERRNO(errno.EAFNOSUPPORT)
+    for call in ("socket", "socketpair"):
+        for family in set(range(_LAST_FAMILY + 1)) - set(_FAMILIES):
+            rules.add_rule(no_family, call, pyseccomp.Arg(0, pyseccomp.EQ, family))
+        rules.add_rule(no_family, call, pyseccomp.Arg(0, pyseccomp.GT, _LAST_FAMILY))
+    for flag in _NEW_NAMESPACES:
+        rules.add_rule(pyseccomp.ERRNO(errno.EPERM), "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, flag, flag))
+    for request in _TERMINAL_INPUT:
+        argument = pyseccomp.Arg(1, pyseccomp.MASKED_EQ, 0xFFFFFFFF, request)
+        rules.add_rule(pyseccomp.ERRNO(errno.EPERM), "ioctl", argument)

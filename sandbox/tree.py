@@ -1,0 +1,144 @@
+"""Which processes belong to an execution, and how to end all of them."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import psutil
+
+from sandbox.tmpfs import TmpfsUsage, tmpfs_inside
+
+__all__ = ["MARKER", "MarkedTree", "NamespaceTree", "Tree"]
+
+MARKER = "BOT_EXECUTION"
+"""Environment variable by which a process is known again after it has left its parents."""
+
+_ROUNDS = 100
+
+
+class Tree(Protocol):
+    """The processes of one execution."""
+
+    def members(self) -> list[psutil.Process]:
+        """Return those alive now, without the engine's own."""
+        ...
+
+    def tmpfs(self) -> TmpfsUsage:
+        """Measure the file systems in memory that belong to the execution alone."""
+        ...
+
+    def kill(self) -> None:
+        """Kill all of them; the engine's own process then ends by itself or is killed too."""
+        ...
+
+
+class NamespaceTree:
+    """Everything below bwrap: the first process inside takes all others of its namespace along when it dies.
+
+    bwrap, told `--as-pid-1`, waits for that one, and that one's end waits for all others.
+    """
+
+    def __init__(self, pid: int, mounts: Sequence[str]) -> None:
+        """Take bwrap's process id, and where its tmpfs lie inside."""
+        self._pid = pid
+        self._mounts = mounts
+
+    def members(self) -> list[psutil.Process]:
+        """Return all below bwrap's first process inside; one that is orphaned becomes that one's child."""
+        return [member for first in _children(self._pid) for member in _children(first.pid, recursive=True)]
+
+    def tmpfs(self) -> TmpfsUsage:
+        """Measure the mounts as the first process inside sees them."""
+        first = next((child.pid for child in _children(self._pid)), None)
+        return TmpfsUsage() if first is None else tmpfs_inside(first, self._mounts)
+
+    def kill(self) -> None:
+        """Kill the first process inside; bwrap itself only if there is none, since it must outlive the others."""
+        for _ in range(_ROUNDS):
+            inside = _children(self._pid)
+            if not inside:
+                break
+            for child in inside:
+                with contextlib.suppress(psutil.Error):
+                    child.kill()
+            psutil.wait_procs(inside, timeout=0.05)
+        if not _ended(self._pid):
+            _signal(os.kill, self._pid, signal.SIGKILL)
+
+
+class MarkedTree:
+    """A process, its descendants, and all that carry its marker in their environment."""
+
+    def __init__(self, pid: int, mark: str) -> None:
+        """Take the leader of the process group, and the marker's value."""
+        self._pid = pid
+        self._mark = mark
+        self._strangers: set[tuple[int, float]] = set()
+        self._known: dict[tuple[int, float], psutil.Process] = {}
+
+    def members(self) -> list[psutil.Process]:
+        """Return the process and its descendants, also those that a double fork has given to another parent."""
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                self._classify(process)
+        for member in list(self._known.values()):
+            for child in _children(member.pid, recursive=True):
+                with contextlib.suppress(psutil.Error):
+                    self._known.setdefault((child.pid, child.create_time()), child)
+        self._known = {key: process for key, process in self._known.items() if _alive(process)}
+        return list(self._known.values())
+
+    def tmpfs(self) -> TmpfsUsage:
+        """Return nothing: it has none of its own."""
+        return TmpfsUsage()
+
+    def kill(self) -> None:
+        """Kill the group, then whoever left it, until nobody is found; stopped first, so that none forks on."""
+        _signal(os.killpg, self._pid, signal.SIGKILL)
+        for _ in range(_ROUNDS):
+            members = self.members()
+            if not members:
+                return
+            for sign in (signal.SIGSTOP, signal.SIGKILL):
+                for member in members:
+                    with contextlib.suppress(psutil.Error):
+                        member.send_signal(sign)
+            time.sleep(0.01)  # death is not instant, and nothing reports that of a process that is not our child
+
+    def _classify(self, process: psutil.Process) -> None:
+        key = (process.pid, process.create_time())
+        if key in self._known or key in self._strangers:
+            return
+        if process.pid == self._pid or process.environ().get(MARKER) == self._mark:
+            self._known[key] = process
+        else:
+            self._strangers.add(key)
+
+
+def _children(pid: int, *, recursive: bool = False) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=recursive)
+    except psutil.Error:
+        return []
+
+
+def _alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _ended(pid: int) -> bool:
+    try:
+        return not _alive(psutil.Process(pid))
+    except psutil.Error:
+        return True
+
+
+def _signal(send: Callable[[int, int], None], target: int, sign: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        send(target, sign)

@@ -1,0 +1,75 @@
+"""Why an execution ended: from its exit code, the limit that was hit, and the last lines of its output."""
+
+import re
+import signal
+from dataclasses import dataclass, field
+
+from sandbox import ExitReason, Limits
+from sandbox.supervise import Ending
+
+__all__ = ["Verdict", "reach_verdict"]
+
+_TAIL = 4000
+_NO_MEMORY = re.compile(
+    r"^[\w.]*MemoryError\b|std::bad_alloc|Cannot allocate memory|can't allocate memory", re.MULTILINE
+)
+_FILE_TOO_LARGE = re.compile(r"^OSError: \[Errno 27\]", re.MULTILINE)
+_NO_SPACE = re.compile(r"^OSError: \[Errno 28\]", re.MULTILINE)
+_NO_PROCESS = re.compile(r"^BlockingIOError: \[Errno 11\]|can't start new thread", re.MULTILINE)
+_KILLED = 128 + signal.SIGKILL
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The reason, a sentence on it, and oddities."""
+
+    reason: ExitReason
+    detail: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def reach_verdict(ending: Ending, limits: Limits, *, host_oom: bool, disk_full: bool) -> Verdict:
+    """Say why it ended.
+
+    Args:
+        ending: How it ended.
+        limits: What was allowed.
+        host_oom: Whether the kernel killed for memory anywhere on the machine meanwhile.
+        disk_full: Whether the disk of the working folder is full.
+    """
+    if ending.exit_code is None:
+        return Verdict(ExitReason.INFRASTRUCTURE, "A process could not be ended: it hangs in the kernel.")
+    if ending.engine and ending.exit_code != 0 and ending.breach is None:
+        return Verdict(ExitReason.INFRASTRUCTURE, f"The sandbox could not start the script: {ending.engine}")
+    tail = ending.output.text()[-_TAIL:]
+    if ending.breach is not None:
+        return Verdict(ending.breach.reason, ending.breach.detail)
+    if ending.exit_code == 0:
+        notes = ["Something in it ran out of memory, though it ended well."] if _NO_MEMORY.search(tail) else []
+        return Verdict(ExitReason.FINISHED, None, notes)
+    return _error(ending.exit_code, tail, limits, host_oom=host_oom, disk_full=disk_full)
+
+
+def _error(code: int, tail: str, limits: Limits, *, host_oom: bool, disk_full: bool) -> Verdict:
+    if _NO_SPACE.search(tail) and disk_full:
+        return Verdict(ExitReason.INFRASTRUCTURE, "The disk of the working folder is full.")
+    if _NO_MEMORY.search(tail):
+        return Verdict(
+            ExitReason.OUT_OF_MEMORY, f"It was refused more memory; {limits.memory_bytes} bytes are allowed."
+        )
+    if code == _KILLED and host_oom:
+        return Verdict(ExitReason.OUT_OF_MEMORY, "The system ran out of memory and killed it.")
+    if _FILE_TOO_LARGE.search(tail) or _NO_SPACE.search(tail):
+        return Verdict(ExitReason.DISK_LIMIT, f"It may write {limits.written_bytes} bytes of files.")
+    if _NO_PROCESS.search(tail):
+        return Verdict(ExitReason.PROCESS_LIMIT, f"It may run {limits.processes} processes and threads at once.")
+    if code > 128:
+        return Verdict(ExitReason.ERROR, f"It was ended by {_signal_name(code - 128)}.")
+    return Verdict(ExitReason.ERROR)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"exit status {128 + number}"

@@ -1,0 +1,112 @@
+"""Watching an execution: what its processes hold and have written, and whether that is too much."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from sandbox import ExitReason, Limits
+from sandbox.disk import DEEPEST, DiskUsage, folder_usage
+from sandbox.memory import Unlinked, exact_memory, resident_memory, unlinked_files
+from sandbox.tmpfs import TmpfsUsage
+from sandbox.tree import Tree
+
+__all__ = ["Breach", "Watcher"]
+
+_DUTY = 4
+"""Measuring may take a quarter of the time: the pause after it is at least three times as long as it took."""
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A limit that was hit: why the execution must end, and a sentence on it."""
+
+    reason: ExitReason
+    detail: str
+
+
+class Watcher:
+    """Compares what one execution uses with its limits."""
+
+    def __init__(self, limits: Limits, folders: Sequence[Path]) -> None:
+        """Take what lies in the folders now as given: only what is added counts.
+
+        Args:
+            limits: What is allowed.
+            folders: Where the script writes; the first is its working folder.
+        """
+        self._limits = limits
+        self._folders = folders
+        self._device = folders[0].stat().st_dev
+        self._given = DiskUsage()
+        self._given = self.disk()
+        self._unlinked = Unlinked()
+        self._disk_due = 0.0
+        self.peak_memory = 0
+        """Largest number of bytes seen."""
+
+    def disk(self) -> DiskUsage:
+        """Return what has been added to the folders."""
+        total = DiskUsage()
+        for folder in self._folders:
+            total += folder_usage(folder, enough_files=self._given.files + self._limits.files)
+        return total - self._given
+
+    def check(self, tree: Tree) -> Breach | None:
+        """Measure once; return the limit that is exceeded, if one is."""
+        members = tree.members()
+        tmpfs = tree.tmpfs()
+        return self._processes(members) or self._memory(members, tmpfs) or self._written(members, tmpfs)
+
+    def check_disk(self, more: Unlinked | None = None, tmpfs_files: int = 0) -> Breach | None:
+        """Measure the folders alone, as after the end."""
+        usage = self.disk()
+        written = usage.bytes + (more.disk_bytes if more else 0)
+        if usage.too_deep:
+            return Breach(ExitReason.DISK_LIMIT, f"It made folders nested more than {DEEPEST} levels deep.")
+        if written > self._limits.written_bytes:
+            return Breach(ExitReason.DISK_LIMIT, f"It wrote more than {self._limits.written_bytes} bytes of files.")
+        if usage.files + tmpfs_files > self._limits.files:
+            return Breach(ExitReason.DISK_LIMIT, f"It made more than {self._limits.files} files.")
+        return None
+
+    def _processes(self, members: Sequence[psutil.Process]) -> Breach | None:
+        tasks = len(members)
+        if tasks <= self._limits.processes:
+            tasks = sum(_threads(member) for member in members)
+        if tasks <= self._limits.processes:
+            return None
+        detail = f"It ran more than {self._limits.processes} processes and threads at once."
+        return Breach(ExitReason.PROCESS_LIMIT, detail)
+
+    def _memory(self, members: Sequence[psutil.Process], tmpfs: TmpfsUsage) -> Breach | None:
+        file_backed = tmpfs.bytes + self._unlinked.memory_bytes
+        held = resident_memory(members) + file_backed
+        if held > self._limits.memory_bytes:
+            held = exact_memory(members, file_backed)
+        self.peak_memory = max(self.peak_memory, held)
+        if held <= self._limits.memory_bytes:
+            return None
+        detail = (
+            f"It held {held} bytes of memory, children and files in memory included, of {self._limits.memory_bytes}."
+        )
+        return Breach(ExitReason.OUT_OF_MEMORY, detail)
+
+    def _written(self, members: Sequence[psutil.Process], tmpfs: TmpfsUsage) -> Breach | None:
+        began = time.monotonic()
+        if began < self._disk_due:
+            return None
+        self._unlinked = unlinked_files(members, self._device, tmpfs.devices)
+        breach = self.check_disk(self._unlinked, tmpfs.files)
+        ended = time.monotonic()
+        self._disk_due = ended + (_DUTY - 1) * (ended - began)
+        return breach
+
+
+def _threads(process: psutil.Process) -> int:
+    try:
+        return process.num_threads()
+    except psutil.Error:
+        return 0

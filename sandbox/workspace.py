@@ -1,0 +1,93 @@
+"""The folders of one execution on the host: fresh before, gone afterwards."""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox import ExecutionRequest
+
+__all__ = ["LOG_NAME", "Workspace", "check_request", "fresh_workspace"]
+
+LOG_NAME = "log.txt"
+_FOLDER = ".execution"
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where the parts of one execution lie on the host."""
+
+    work: Path
+    """The script's working folder: empty but for `data`."""
+    code: Path
+    """Holds the script and small files made for it; no part of the working folder."""
+    tmp: Path
+    """Temporary files of a back end that has no file system of its own; short, as socket paths must be."""
+
+    @property
+    def script(self) -> Path:
+        """Path of the script."""
+        return self.code / "solution.py"
+
+    @property
+    def data(self) -> Path:
+        """Path of the data folder, the mount point of the view, or a link to it."""
+        return self.work / "data"
+
+
+def check_request(request: ExecutionRequest) -> None:
+    """Raise ValueError for a request that no caller should make: names with a slash, or no time at all."""
+    names = (request.execution_id, *request.keep)
+    for name in names:
+        if not _PLAIN_NAME.fullmatch(name) or name in {".", ".."}:
+            raise ValueError(f"not a plain name: {name!r}")
+    if reserved := {LOG_NAME, "data", _FOLDER} & set(request.keep):
+        raise ValueError(f"these names are not a script's to write: {sorted(reserved)}")
+    if not request.limits.seconds > 0:
+        raise ValueError("an execution needs a time limit above zero seconds")
+
+
+@contextmanager
+def fresh_workspace(request: ExecutionRequest) -> Iterator[Workspace]:
+    """Make the folders inside `request.out`, write the script, and remove all of it at the end.
+
+    They lie in `out` because it is on a real disk, as the system's temporary folder often is not. Whatever a killed
+    attempt or an earlier one left under the kept names is removed first, so that nobody takes it for this one's.
+
+    Raises:
+        OSError: The disk or its permissions do not allow it.
+    """
+    folder = request.out.absolute() / _FOLDER
+    remove_tree(folder)
+    request.out.mkdir(parents=True, exist_ok=True)
+    for name in (*request.keep, LOG_NAME):
+        (request.out / name).unlink(missing_ok=True)
+    tmp = Path(tempfile.mkdtemp(prefix="bot-"))
+    try:
+        workspace = Workspace(folder / "work", folder / "code", tmp)
+        workspace.work.mkdir(parents=True)
+        workspace.code.mkdir()
+        workspace.script.write_text(request.script, encoding="utf-8", errors="replace")
+        workspace.script.chmod(0o644)
+        if request.writable_data:
+            shutil.copytree(request.view, workspace.data, symlinks=True)
+        yield workspace
+    finally:
+        remove_tree(folder)
+        remove_tree(tmp)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder that a script may have locked (mode 0) or nested deeper than a path or Python's stack allows."""
+    if not folder.is_dir():
+        return
+    try:
+        shutil.rmtree(folder)
+    except (OSError, RecursionError):
+        subprocess.run(["chmod", "-R", "u+rwX", "--", str(folder)], check=False, capture_output=True)
+        subprocess.run(["rm", "-rf", "--", str(folder)], check=False, capture_output=True)
