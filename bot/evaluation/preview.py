@@ -1,0 +1,115 @@
+"""A bounded preview of a data folder for whoever writes code on it: files, columns, target, archives."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bot.evaluation.file_list import TABLES, archive_lines, file_lines
+from bot.evaluation.profile import clean, column_lines, profile, target_line
+from bot.evaluation.shared_files import data_files
+from bot.evaluation.tables import Table, encode_row, read_table
+from scrapers.card import TaskCard
+from state.errors import UnsupportedLayout
+
+_OURS = ("train.csv", "test.csv", "validation.csv", "sample_submission.csv", "sample_validation.csv")
+_SHARE = {"Files": 0.22, "Target": 0.15, "Archives": 0.2}
+"""The part of the whole that a section may take; a table may take `_TABLE_SHARE`."""
+_TABLE_SHARE = 0.35
+_LINE = 400
+
+
+def preview(data_dir: Path, card: TaskCard, max_chars: int = 6000) -> str:
+    """Describe a data folder in at most `max_chars` characters; the same folder gives the same text.
+
+    Args:
+        data_dir: a competition's files, or a view of them.
+        card: the task: its id and prediction columns.
+        max_chars: longest text; sections are cut at lines, each with a note of how many are left out.
+    """
+    tables = _tables(data_dir)
+    sections: list[tuple[str, list[str]]] = [("Files", file_lines(data_dir))]
+    if "train.csv" in tables:
+        sections.append(("Target", _target_lines(tables, card)))
+    sections += [(name, _table_lines(name, tables, card)) for name in [*_OURS, *sorted(set(tables) - set(_OURS))]]
+    sections.append(("Archives", archive_lines(data_dir)))
+    parts = [_section(title, lines, max_chars) for title, lines in sections if lines]
+    text = "\n\n".join(parts)
+    return text if len(text) <= max_chars else f"{text[: max_chars - 20].rsplit(chr(10), 1)[0]}\n… (cut)"[:max_chars]
+
+
+def _tables(data_dir: Path) -> dict[str, Table]:
+    """Tables that can be read, by their path."""
+    tables: dict[str, Table] = {}
+    for path in data_files(data_dir):
+        if path.suffix.lower() in TABLES and len(tables) < 12:
+            try:
+                tables[path.as_posix()] = read_table(data_dir / path)
+            except UnsupportedLayout:
+                continue
+    return tables
+
+
+def _section(title: str, lines: Sequence[str], max_chars: int) -> str:
+    room = int(max_chars * _SHARE.get(title, _TABLE_SHARE))
+    kept = [f"## {title}"]
+    for at, line in enumerate(lines):
+        short = line if len(line) <= _LINE else f"{line[:_LINE]}…"
+        if sum(map(len, kept)) + len(kept) + len(short) > room:
+            return "\n".join([*kept, f"… and {len(lines) - at} more lines"])
+        kept.append(short)
+    return "\n".join(kept)
+
+
+def _lacking(tables: dict[str, Table], card: TaskCard) -> list[str]:
+    """Training columns that test rows lack; without a table of test rows, all but the id."""
+    test = tables.get("test.csv") or tables.get("validation.csv")
+    known = {card.id_column} if test is None else {card.id_column, *test.header}
+    return [column for column in tables["train.csv"].header if column not in known]
+
+
+def _target_lines(tables: dict[str, Table], card: TaskCard) -> list[str]:
+    lacking = _lacking(tables, card)
+    wanted = [column for column in card.prediction_columns if column not in lacking]
+    shown = ", ".join(map(clean, card.prediction_columns[:6])) + (" …" if len(card.prediction_columns) > 6 else "")
+    lines = [
+        f"To predict ({card.metric.name}, {card.metric.direction}): {shown} ({len(card.prediction_columns)} columns), "
+        f"one row for each {clean(card.id_column)}.",
+        f"Columns of train.csv that test rows lack: {', '.join(map(clean, lacking[:20])) or 'none'}"
+        + (f" and {len(lacking) - 20} more" if len(lacking) > 20 else ""),
+    ]
+    if len(wanted) == len(card.prediction_columns) and len(lacking) == 1:
+        lines.append(f"{clean(lacking[0])} holds the label; the submission names it in its own columns.")
+    try:
+        columns, _ = profile(tables["train.csv"])
+    except UnsupportedLayout as error:
+        return [*lines, str(error)]
+    return lines + [target_line(column) for column in columns if column.name in lacking[:8]]
+
+
+def _table_lines(name: str, tables: dict[str, Table], card: TaskCard) -> list[str]:
+    if name not in tables:
+        return []
+    table, train = tables[name], tables.get("train.csv")
+    if name in ("sample_submission.csv", "sample_validation.csv"):
+        return _first_rows(table)
+    if train is not None and name in ("test.csv", "validation.csv"):
+        lacking = set(_lacking(tables, card))
+        if [column for column in train.header if column not in lacking] == list(table.header):
+            return [f"The columns of train.csv without {', '.join(map(clean, sorted(lacking)[:10])) or 'any missing'}."]
+    try:
+        columns, rows = profile(table)
+    except UnsupportedLayout as error:
+        return [str(error)]
+    return [f"Columns, by the first {rows:,} rows:", *column_lines(columns)]
+
+
+def _first_rows(table: Table) -> list[str]:
+    """Return a table's header and first two rows, as text."""
+    try:
+        rows = [table.header, *(row for _, row in zip(range(2), table.rows(), strict=False))]
+    except UnsupportedLayout as error:
+        return [str(error)]
+    return [_cut(encode_row([clean(cell) for cell in row], table.delimiter).rstrip("\n")) for row in rows]
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= 200 else f"{line[:200]}…"
