@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
+from sqlmodel import col, select
+
 from bot.models import CallLimits, Completion, Message, Model, Prompt, Usage
 from bot.models.cap import Estimate, MoneyCap, free
 from bot.models.fingerprint import prompt_hash
@@ -17,6 +19,7 @@ from state.errors import BotError, ModelError, ModelRefused, Unparsable
 from state.spending import Spent, add_up, charge, log_model_call, spent
 from state.steps import Steps
 from state.store import Store
+from state.tables import ModelCall
 
 AnswerT = TypeVar("AnswerT")
 
@@ -150,12 +153,30 @@ class Asker:
         asked = _Attempt(step, role, node, prompt, prompt.messages(), prompt_hash(prompt), as_of)
 
         async def make() -> dict[str, Any]:
-            outcome = await self._call(asked)
+            outcome = self._logged(asked) or await self._call(asked)
             if outcome.error is not None:
                 raise outcome.error
             return {"text": outcome.reply.text, "fault": outcome.fault, "refused": outcome.refused}
 
         return await self._steps.once(name, make, node=node, attempt=attempt, prompt_hash=asked.hash)
+
+    def _logged(self, asked: _Attempt) -> _Outcome | None:
+        """Return what a process that was killed had paid and logged, but not yet kept as the step's result."""
+        with self._store.read() as session:
+            call = session.exec(
+                select(ModelCall)
+                .where(ModelCall.run_id == self._run_id, ModelCall.step == asked.step)
+                .where(ModelCall.prompt_hash == asked.hash, ModelCall.completion_tokens > 0)
+                .order_by(col(ModelCall.seq).desc())
+            ).first()
+        if call is None:
+            return None
+        usage = Usage(call.prompt_tokens, call.completion_tokens)
+        return _Outcome(
+            Completion(
+                None, self._store.blob(call.answer_sha).decode(errors="surrogatepass"), usage, call.model, call.cost_usd
+            )
+        )
 
     async def _call(self, asked: _Attempt) -> _Outcome:
         """Make one call and write down what came of it, whatever it was."""

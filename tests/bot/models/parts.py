@@ -1,7 +1,7 @@
 """What the tests of the models share: a clock that does not wait, a small prompt, and a run in a database."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,10 +11,11 @@ from pydantic import BaseModel, SecretStr
 
 from bot.models import Item, Message
 from bot.models.ask import Asker
+from bot.models.cap import free
 from bot.models.endpoint import Endpoint, OpenAIModel
 from bot.models.parsing import json_answer
 from bot.models.pricing import Price, Pricing
-from bot.models.recorded import RecordingWriter
+from bot.models.recorded import RecordedModel, RecordingWriter
 from state.clock import ReplayClock
 from state.progress import create_run
 from state.steps import Steps
@@ -66,12 +67,13 @@ def model_at(
     url: str,
     clock: HurriedClock | None = None,
     *,
+    name: str = "gpt-x",
     retries: int = 2,
     timeout: float = 30.0,
     max_tokens: int | None = None,
 ) -> OpenAIModel:
-    """Return the model gpt-x at an endpoint."""
-    endpoint = Endpoint(SecretStr(KEY), lambda role: "gpt-x", url, timeout, max_tokens, retries)
+    """Return a model at an endpoint; only gpt-x has a price."""
+    endpoint = Endpoint(SecretStr(KEY), lambda role: name, url, timeout, max_tokens, retries)
     return OpenAIModel(endpoint, Pricing(PRICES, base_url=url), clock or HurriedClock())
 
 
@@ -88,17 +90,24 @@ def open_run(folder: Path) -> AbstractContextManager[Store]:
 
 
 def asker_of(
-    model: OpenAIModel, store: Store, *, max_cost: float | None = None, recorder: RecordingWriter | None = None
+    model: OpenAIModel | RecordedModel,
+    store: Store,
+    *,
+    max_cost: float | None = None,
+    recorder: RecordingWriter | None = None,
+    timed: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Asker:
     """Return the asker of the run, as a new process would make it."""
+    estimate = model.estimate if isinstance(model, OpenAIModel) else free
+    steps = Steps(store, RUN)
     return Asker(
         model,
         store,
         RUN,
         HurriedClock(),
-        Steps(store, RUN),
+        steps,
         max_cost=max_cost,
-        estimate=model.estimate,
+        estimate=estimate,
         recorder=recorder,
-        timed=nullcontext,
+        timed=timed,
     )

@@ -90,15 +90,19 @@ async def test_body_cut_without_a_length_is_tried_again() -> None:
 
 
 async def test_silent_endpoint_is_given_up_after_the_request_time_out() -> None:
-    with ScriptedEndpoint([Reply(GOOD, delay=30.0)]) as endpoint:
-        with pytest.raises(ModelUnavailable, match=r"no answer within 0.3 s \(tries: 2\)"):
-            await ask(endpoint, retries=1, timeout=0.3)
+    with (
+        ScriptedEndpoint([Reply(GOOD, delay=30.0)]) as endpoint,
+        pytest.raises(ModelUnavailable, match=r"no answer within 0\.3 s \(tries: 2\)"),
+    ):
+        await ask(endpoint, retries=1, timeout=0.3)
 
 
 async def test_silent_endpoint_is_given_up_after_the_time_limit_of_the_call() -> None:
-    with ScriptedEndpoint([Reply(GOOD, delay=30.0)]) as endpoint:
-        with pytest.raises(ModelUnavailable, match="no answer within 0.3 s"):
-            await ask(endpoint, seconds=0.3)
+    with (
+        ScriptedEndpoint([Reply(GOOD, delay=30.0)]) as endpoint,
+        pytest.raises(ModelUnavailable, match=r"no answer within 0\.3 s"),
+    ):
+        await ask(endpoint, seconds=0.3)
 
 
 async def test_nobody_listening_is_unavailable() -> None:
@@ -148,9 +152,8 @@ async def test_wrong_settings_stop_the_run_with_the_endpoints_words(reply: Reply
     ],
 )
 async def test_prompt_that_will_not_be_answered_is_refused(reply: Reply) -> None:
-    with ScriptedEndpoint([reply]) as endpoint:
-        with pytest.raises(ModelRefused):
-            await ask(endpoint)
+    with ScriptedEndpoint([reply]) as endpoint, pytest.raises(ModelRefused):
+        await ask(endpoint)
 
 
 async def test_empty_answer_is_asked_for_once_more_and_both_are_charged() -> None:
@@ -170,16 +173,17 @@ async def test_two_empty_answers_are_refused_with_what_they_cost() -> None:
 
 
 async def test_answer_at_the_token_limit_is_cut_off_even_if_it_could_be_read() -> None:
-    with ScriptedEndpoint([Reply(GOOD, finish="length")]) as endpoint:
-        with pytest.raises(Unparsable, match="cut off") as caught:
-            await ask(endpoint)
+    with (
+        ScriptedEndpoint([Reply(GOOD, finish="length")]) as endpoint,
+        pytest.raises(Unparsable, match="cut off") as caught,
+    ):
+        await ask(endpoint)
     assert caught.value.reply == Completion(None, GOOD, Usage(100, 20), "gpt-x", pytest.approx(0.0003))
 
 
 async def test_unreadable_answer_carries_what_it_cost() -> None:
-    with ScriptedEndpoint(["no JSON"]) as endpoint:
-        with pytest.raises(Unparsable) as caught:
-            await ask(endpoint)
+    with ScriptedEndpoint(["no JSON"]) as endpoint, pytest.raises(Unparsable) as caught:
+        await ask(endpoint)
     assert isinstance(caught.value.reply, Completion)
     assert (caught.value.reply.text, caught.value.reply.usage) == ("no JSON", Usage(100, 20))
 
@@ -188,9 +192,8 @@ async def test_error_in_the_clothes_of_an_answer_has_the_class_of_its_code() -> 
     busy, wrong = ({"error": {"message": "upstream", "code": code}} for code in (503, 401))
     with ScriptedEndpoint([Reply(body=busy), Reply(GOOD)]) as endpoint:
         assert (await ask(endpoint)).answer.value == 7
-    with ScriptedEndpoint([Reply(body=wrong)]) as endpoint:
-        with pytest.raises(ModelMisconfigured):
-            await ask(endpoint)
+    with ScriptedEndpoint([Reply(body=wrong)]) as endpoint, pytest.raises(ModelMisconfigured):
+        await ask(endpoint)
 
 
 async def test_tokens_that_are_not_reported_are_estimated() -> None:
@@ -205,9 +208,11 @@ async def test_key_that_the_endpoint_echoes_is_in_no_error_and_no_log(
     status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    with ScriptedEndpoint([failure(status, f"wrong key {KEY}, header Bearer {KEY}")]) as endpoint:
-        with pytest.raises(ModelError) as caught:
-            await ask(endpoint, retries=0)
+    with (
+        ScriptedEndpoint([failure(status, f"wrong key {KEY}, header Bearer {KEY}")]) as endpoint,
+        pytest.raises(ModelError) as caught,
+    ):
+        await ask(endpoint, retries=0)
     assert KEY not in str(caught.value) + repr(caught.value.__cause__) + caplog.text
 
 
