@@ -1,0 +1,215 @@
+"""What may be known of a community: nothing later than the clock, and all that is not."""
+
+import itertools
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from state.collect import add_community
+from state.community import CommunityCounts, CommunityView, Signals
+from state.store import Store
+from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
+from tests.state.communities import HOURS, before, communities, expected_signal, in_competition, message_time
+from tests.state.conftest import START, StandingClock
+
+SIGNALS: tuple[Signals, ...] = ("asof", "collected")
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """One store for all examples; each is a competition of its own in it."""
+    with Store.open(tmp_path_factory.mktemp("community") / "state.db", StandingClock()) as store:
+        yield store
+
+
+def view(store: Store, rows: list[CommunityRow], as_of: datetime, signals: Signals) -> CommunityView:
+    competition = f"competition {next(_numbers)}"
+    with store.write() as tx:
+        add_community(tx, competition, in_competition(rows, competition))
+    return CommunityView(store, competition, as_of, signals)
+
+
+def all_of(seen: CommunityView) -> object:
+    return seen.topics(), seen.messages(), seen.kernels(), seen.posts()
+
+
+signals_or_not = pytest.mark.parametrize("signals", SIGNALS)
+quick = settings(max_examples=40, deadline=None)
+
+
+@signals_or_not
+@quick
+@given(rows=communities(), as_of=HOURS)
+def test_nothing_later_than_the_clock_is_seen(
+    shared: Store, signals: Signals, rows: list[CommunityRow], as_of: datetime
+) -> None:
+    seen = view(shared, rows, as_of, signals)
+    for post in [*seen.topics(), *seen.messages(), *seen.kernels(), *seen.posts()]:
+        assert post.time <= as_of
+    world_as_it_was = view(shared, before(rows, as_of), as_of, signals)
+    assert all_of(seen) == all_of(world_as_it_was)
+
+
+@signals_or_not
+@quick
+@given(rows=communities(), as_of=HOURS)
+def test_all_that_may_be_known_is_seen(
+    shared: Store, signals: Signals, rows: list[CommunityRow], as_of: datetime
+) -> None:
+    seen = view(shared, rows, as_of, signals)
+    then = before(rows, as_of)
+    topics = {row.id for row in then if isinstance(row, Topic)}
+    messages = [r for r in then if isinstance(r, Message) and not r.deleted and r.topic_id in topics]
+    kernels = [r for r in then if isinstance(r, KernelVersion)]
+
+    assert {post.id for post in seen.topics()} == topics
+    assert {(post.id, post.text, post.time) for post in seen.messages()} == {
+        (row.id, row.markdown, message_time(row.model_dump())) for row in messages
+    }
+    assert {(p.id, p.text, p.time, p.version) for p in seen.kernels()} == {
+        (row.id, row.text, row.created_at, row.version) for row in kernels
+    }
+    latest = {}
+    for row in sorted(kernels, key=lambda r: (r.created_at or START, r.version or 0, r.id)):
+        latest[row.ref] = row.id
+    assert {post.item for post in seen.posts()} == {f"message/{row.id}" for row in messages} | {
+        f"kernel/{id}" for id in latest.values()
+    }
+    counted = seen.counts()
+    assert (counted.topics, counted.messages, counted.kernels) == (len(topics), len(messages), len(kernels))
+
+
+@signals_or_not
+@quick
+@given(rows=communities(), as_of=HOURS)
+def test_votes_scores_and_tiers_are_the_latest_readings_by_then(
+    shared: Store, signals: Signals, rows: list[CommunityRow], as_of: datetime
+) -> None:
+    seen = view(shared, rows, as_of, signals)
+    by_item = {
+        **{f"topic/{r.id}": r for r in rows if isinstance(r, Topic)},
+        **{f"message/{r.id}": r for r in rows if isinstance(r, Message)},
+        **{f"kernel/{r.id}": r for r in rows if isinstance(r, KernelVersion)},
+    }
+    own = signals == "collected"
+    for post in [*seen.topics(), *seen.messages(), *seen.kernels()]:
+        row = by_item[post.item]
+        assert post.votes == expected_signal(rows, row, post.kind, "votes", as_of, own)
+        assert post.tier == expected_signal(rows, row, post.kind, "tier", as_of, own)
+        if post.kind == "kernel":
+            assert post.public_score == expected_signal(rows, row, "kernel", "public_score", as_of, own)
+
+
+@signals_or_not
+@quick
+@given(rows=communities(), as_of=HOURS, data=st.data())
+def test_neither_order_nor_repetition_of_the_rows_matters(
+    shared: Store, signals: Signals, rows: list[CommunityRow], as_of: datetime, data: st.DataObject
+) -> None:
+    again = data.draw(st.permutations(rows + rows[::2]))
+    assert all_of(view(shared, rows, as_of, signals)) == all_of(view(shared, again, as_of, signals))
+
+
+@quick
+@given(rows=communities(), early=HOURS, late=HOURS)
+def test_time_only_adds_topics_messages_and_versions(
+    shared: Store, rows: list[CommunityRow], early: datetime, late: datetime
+) -> None:
+    early, late = sorted((early, late))
+    now = view(shared, rows, late, "asof")
+    then = CommunityView(shared, now.competition, early)
+    for kind in ("topics", "messages", "kernels"):
+        assert {p.item for p in getattr(then, kind)()} <= {p.item for p in getattr(now, kind)()}
+
+
+def hours(n: float) -> datetime:
+    return START + timedelta(hours=n)
+
+
+def small_forum() -> list[CommunityRow]:
+    return [
+        Topic(competition="c", id="1", title="Marks", author="ann", tier="MASTER", posted_at=hours(1), votes=9),
+        Message(competition="c", id="10", topic_id="1", author="ann", posted_at=hours(1), markdown="first", votes=7),
+        Message(competition="c", id="11", topic_id="1", parent_id="10", posted_at=hours(5), markdown="late reply"),
+        Message(
+            competition="c", id="12", topic_id="1", posted_at=hours(2), edited_at=hours(6), markdown="with hindsight"
+        ),
+        Message(competition="c", id="13", topic_id="1", posted_at=hours(1), markdown="gone", deleted=True),
+        Message(competition="c", id="14", topic_id="1", markdown="when?"),
+        KernelVersion(competition="c", id="20", ref="a/b", version=1, created_at=hours(2), text="v1", kind="script"),
+        KernelVersion(competition="c", id="21", ref="a/b", version=2, created_at=hours(4), text="v2", kind="notebook"),
+        Observation(competition="c", target="kernel", target_id="20", at=hours(2), votes=0, public_score=0.5),
+        Observation(competition="c", target="kernel", target_id="20", at=hours(3), votes=4),
+        Observation(competition="c", target="kernel", target_id="20", at=hours(5), votes=50, public_score=0.1),
+    ]
+
+
+def forum_at(store: Store, as_of: datetime, signals: Signals = "asof") -> CommunityView:
+    with store.write() as tx:
+        add_community(tx, "c", small_forum())
+    return CommunityView(store, "c", as_of, signals)
+
+
+def test_a_small_forum_at_noon(store: Store) -> None:
+    seen = forum_at(store, hours(3))
+    assert [post.item for post in seen.posts()] == ["message/10", "kernel/20"]
+    message, kernel = seen.posts()
+    assert (message.title, message.text, message.topic_id, message.votes) == ("Marks", "first", "1", None)
+    assert (kernel.votes, kernel.public_score, kernel.ref, kernel.version) == (4, 0.5, "a/b", 1)
+    assert kernel.kernel_kind == "script"
+    assert seen.counts() == CommunityCounts(1, 1, 1, 0, 1, 0)
+
+
+def test_the_same_forum_at_night(store: Store) -> None:
+    seen = forum_at(store, hours(6))
+    assert [post.item for post in seen.posts()] == ["message/10", "kernel/21", "message/11", "message/12"]
+    assert seen.posts()[3].time == hours(6)
+    assert [post.parent_id for post in seen.messages()] == [None, "10", None]
+
+
+def test_collected_signals_fill_in_only_where_there_is_no_reading(store: Store) -> None:
+    seen = forum_at(store, hours(3), "collected")
+    assert seen.topics()[0].tier == "MASTER"
+    assert [post.votes for post in seen.posts()] == [7, 4]
+
+
+def test_a_reply_is_not_seen_while_its_topic_is_not(store: Store) -> None:
+    with store.write() as tx:
+        add_community(
+            tx,
+            "c",
+            [
+                Topic(competition="c", id="1", posted_at=hours(5)),
+                Message(competition="c", id="10", topic_id="1", posted_at=hours(1), markdown="early"),
+                Message(competition="c", id="11", topic_id="of no topic", posted_at=hours(1), markdown="orphan"),
+            ],
+        )
+    assert CommunityView(store, "c", hours(4)).messages() == []
+    assert [post.id for post in CommunityView(store, "c", hours(5)).messages()] == ["10"]
+
+
+def test_competitions_do_not_mix(store: Store) -> None:
+    forum_at(store, hours(9))
+    assert all_of(CommunityView(store, "other", hours(9))) == ([], [], [], [])
+    with store.write() as tx:
+        add_community(tx, "other", [Topic(competition="other", id="1", title="Theirs", posted_at=hours(1))])
+        add_community(tx, "other", in_competition(small_forum()[1:3], "other"))
+    assert {post.title for post in CommunityView(store, "other", hours(9)).messages()} == {"Theirs"}
+    assert {post.title for post in CommunityView(store, "c", hours(9)).messages()} == {"Marks"}
+
+
+def test_a_time_without_a_zone_is_no_clock(store: Store) -> None:
+    with pytest.raises(ValueError, match="aware"):
+        CommunityView(store, "c", START.replace(tzinfo=None))
+
+
+def test_a_view_sees_what_is_added_later(store: Store, tmp_path: Path) -> None:
+    seen = forum_at(store, hours(9))
+    with Store.open(tmp_path / "state.db", StandingClock()) as other, other.write() as tx:
+        add_community(tx, "c", [Message(competition="c", id="99", topic_id="1", posted_at=hours(8), markdown="new")])
+    assert seen.messages()[-1].text == "new"
