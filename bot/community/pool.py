@@ -1,5 +1,6 @@
 """The two pools: ideas with their evidence, and reports; both only grow, and obey the clock."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from bot.coder import TaskText
@@ -60,7 +61,7 @@ def _idea_text(
     idea: Idea,
     support: dict[str, float],
     uses: dict[str, list[int]],
-    scores: dict[str | None, float | None],
+    scores: Mapping[str | None, float | None],
 ) -> IdeaText:
     judged = [support[s] for s in idea.sources if s in support]
     users = [draft for draft, numbers in uses.items() if idea.id in numbers]

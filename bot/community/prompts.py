@@ -148,7 +148,7 @@ class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
 
     def items(self) -> Sequence[Item]:
         """Return analysed posts, ideas and reports."""
-        return [x.item for x in (*self.analyses, *self.ideas, *self.reports)]
+        return [*(a.item for a in self.analyses), *(i.item for i in self.ideas), *(r.item for r in self.reports)]
 
 
 class DraftPlan(_Reply):
@@ -204,7 +204,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
 
     def items(self) -> Sequence[Item]:
         """Return ideas and reports."""
-        return [x.item for x in (*self.ideas, *self.reports)]
+        return [*(i.item for i in self.ideas), *(r.item for r in self.reports)]
 
 
 class ComponentNote(_Reply):

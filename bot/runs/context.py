@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -55,12 +54,12 @@ class RunContext:
     store: Store
     clock: Clock
     asker: Asker
+    model_name: str
     executor: Executor
     budget: RunBudget
     machine: Machine
     preview: str
     community: CommunityView | None
     """None where the run goes without a community."""
-    evaluator: Path
     say: Callable[[str], None]
     """Shows one line of progress."""

@@ -75,10 +75,7 @@ class ScriptPlaybook:
         coder = ScriptCoder(ask, assignment.known)
         budget = CoderBudget(assignment.steps_left, context.budget.left(), limit)
         scripts = coder.scripts(assignment.brief, lambda: assignment.attempts, lambda: budget)
-        try:
-            return await anext(scripts)
-        finally:
-            await scripts.aclose()
+        return await anext(scripts)
 
 
 async def run_script(

@@ -3,10 +3,11 @@
 import asyncio
 import traceback
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from bot.coder import TaskText
 from bot.models.builtin import baseline_script
+from bot.runs.budget import REFIT_FACTOR
 from bot.runs.context import RunContext
 from bot.strategies import Action, Strategy
 from bot.strategies.attempts import BASELINE, load_tree
@@ -36,6 +37,30 @@ class Search:
         self.stopped_by: str | None = None
         """Why the search ended before its budget did, in one sentence; None where it did not."""
         self.misconfigured = False
+        self._interrupt = asyncio.Event()
+        self._broken = False
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a person or the system asked to stop."""
+        return self._interrupt.is_set()
+
+    @property
+    def status(self) -> Literal["finished", "stopped", "failed"]:
+        """How it ended: a used-up budget is `finished`, a person's wish `stopped`, anything else `failed`."""
+        if self.interrupted:
+            return "stopped"
+        return "failed" if self.misconfigured or self._broken else "finished"
+
+    async def wait_for_interrupt(self) -> None:
+        """Return when a person or the system asks to stop."""
+        await self._interrupt.wait()
+
+    def interrupt(self) -> None:
+        """End in order because a person or the system asked to."""
+        self._interrupt.set()
+        self._context.say("stopping: the best so far will be handed in")
+        self.stop("interrupted")
 
     def stop(self, why: str) -> None:
         """End in order: nothing new is started, what runs is cancelled."""
@@ -44,7 +69,8 @@ class Search:
 
     async def run(self) -> None:
         """Write and score the baseline, then follow the policy until steps, time or money are used up."""
-        await self._guarded(self._baseline)
+        self._running[asyncio.create_task(self._baseline())] = BASELINE
+        await self._wait()
         while not self._stop.is_set():
             if not self._start_actions(await self._decide()) and not self._running:
                 break
@@ -59,13 +85,6 @@ class Search:
             create_node(tx, context.run_id, action="draft", id=BASELINE, model="builtin")
         context.say("node 1: the safe baseline")
         await self._play(BASELINE, run_script(context, BASELINE, script, None, None, sample=False))
-
-    async def _guarded(self, work: Any) -> None:
-        """Run the baseline in a task, so that a stop can cancel it."""
-        task = asyncio.create_task(work())
-        self._running[task] = BASELINE
-        await self._wait()
-        await self._cancel_running()
 
     async def _decide(self) -> list[Action]:
         context = self._context
@@ -97,7 +116,7 @@ class Search:
                     action=action.kind,
                     parents=action.parents,
                     draft_id=draft,
-                    model=context.asker.model_name,
+                    model=context.model_name,
                 )
             about = f" of node {action.parents[0]}" if action.parents else ""
             context.say(f"node {row.id}: {action.kind}{about}")
@@ -110,12 +129,24 @@ class Search:
         """Wait until a node has ended or somebody asked to stop."""
         if not self._running:
             return
-        stop = asyncio.create_task(self._stop.wait())
-        done, _ = await asyncio.wait([*self._running, stop], return_when=asyncio.FIRST_COMPLETED)
+        stop = asyncio.create_task(self._stop_when_due())
+        await asyncio.wait([*self._running, stop], return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
-        for task in done - {stop}:
-            del self._running[task]  # type: ignore[arg-type] # the set's element type is lost by mixing in `stop`
-            task.result()
+        for task in [t for t in self._running if t.done()]:
+            del self._running[task]
+
+    async def _stop_when_due(self) -> None:
+        """Return when somebody asked to stop, or when the time that is left is needed for the refit.
+
+        Executions end by their own limits; this is for a model that does not answer.
+        """
+        context = self._context
+        needed = 2 * REFIT_FACTOR * (best_seconds(context, load_tree(context)) or 0.0)
+        try:
+            async with asyncio.timeout(max(0.0, context.budget.left() - needed)):
+                await self._stop.wait()
+        except TimeoutError:
+            self.stop("the time is used up")
 
     async def _cancel_running(self) -> None:
         for task in self._running:
@@ -152,6 +183,7 @@ class Search:
     def _count_failure(self, why: str) -> None:
         self._failures += 1
         if self._failures >= MOST_FAILURES:
+            self._broken = True
             self.stop(f"{MOST_FAILURES} failures in a row, the last: {why}")
 
     def _fail(self, node: int, error: str, trace: str | None = None) -> None:

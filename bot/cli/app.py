@@ -1,0 +1,20 @@
+"""The command tree; each command lives in a file of its own."""
+
+import typer
+
+from bot.cli.audit import audit
+from bot.cli.grade import grade
+from bot.cli.replay import replay
+from bot.cli.snapshot import snapshot_app
+
+app = typer.Typer(
+    name="bot",
+    help="A bot that competes on Kaggle by itself, and replays past competitions under a clock.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command()(replay)
+app.command()(grade)
+app.command()(audit)
+app.add_typer(snapshot_app)

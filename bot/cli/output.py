@@ -1,0 +1,31 @@
+"""What commands print: a table for people, JSON for programs."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object on one line of stdout."""
+    sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
+    """Print a table on stdout, as wide as it needs to be where stdout is no terminal."""
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def number(value: float | None, digits: int = 5) -> str:
+    """Return a figure for a table; a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}g}"

@@ -1,0 +1,190 @@
+"""`bot replay`: run agents on past competitions and compare with the real leaderboards."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from bot.cli.output import number, print_json, print_table
+from bot.coder.machine import usable_cpus
+from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.models.settings import ModelSettings, load_settings
+from bot.replay.prepare import PreparedRun, prepare
+from bot.replay.progress_line import shown
+from bot.replay.run import AGENTS
+from bot.replay.run import replay as replay_one
+from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
+from sandbox import Sandbox
+from sandbox.choose import choose
+from scrapers.snapshot import Snapshot
+from state.errors import BotError, UsageError
+
+SandboxName = Literal["auto", "docker", "bubblewrap", "process"]
+
+
+def replay(
+    snapshots: Annotated[list[Path], typer.Argument(help="folders of snapshots")],
+    agent: Annotated[str, typer.Option(help="comind or aide, or both with a comma")] = "comind",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="builtin, openai:NAME or recorded:DIR; default: the configured one if there is a key, else builtin"
+        ),
+    ] = None,
+    record: Annotated[Path | None, typer.Option(help="record every model call into this folder")] = None,
+    cutoff: Annotated[str, typer.Option(help="`deadline` or an ISO time: nothing later is known")] = "deadline",
+    signals: Annotated[
+        Literal["asof", "collected"],
+        typer.Option(help="votes, scores and tiers as of the cutoff, or where unknown as they were collected"),
+    ] = "asof",
+    no_community: Annotated[bool, typer.Option("--no-community", help="go without posts (CoMind's ablation)")] = False,
+    steps: Annotated[int | None, typer.Option(min=1, help="nodes, the first safe one included")] = None,
+    time: Annotated[
+        str | None, typer.Option(help="a run's wall time to its exit, such as 90s, 5m or 5h; default 5h")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="cap in USD a run; an unknown price then refuses to start")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="seed of the first run")] = 0,
+    seeds: Annotated[int, typer.Option(min=1, help="runs with seeds SEED to SEED+K-1")] = 1,
+    sandbox: Annotated[SandboxName, typer.Option(help="where generated code runs")] = "auto",
+    cpus: Annotated[int | None, typer.Option(min=1, help="cores an execution may use; default: all")] = None,
+    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
+    out: Annotated[Path, typer.Option(help="folder that receives a folder for each run")] = Path("runs"),
+    json: Annotated[bool, typer.Option("--json", help="print one result.json a line")] = False,
+) -> None:
+    """Replay past competitions under their clock, and compare what is handed in with the real leaderboard.
+
+    Example: bot replay snapshots/spooky-author-identification --model builtin --time 5m
+    """
+    settings = load_settings(config or _default_config())
+    choice = settings.resolve(model)
+    back_end = choose(sandbox, trusted=choice.kind == "builtin")
+    loaded = [Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshots]
+    common: dict[str, Any] = {
+        "model": choice.spec,
+        "record": record.resolve() if record else None,
+        "signals": signals,
+        "community": not no_community,
+        "steps": steps,
+        "seconds": parse_seconds(time) if time else DEFAULT_SECONDS,
+        "max_cost": max_cost,
+        "sandbox": back_end.describe().name,
+        "cpus": cpus or usable_cpus(),
+        "config": config,
+    }
+    combinations = product(loaded, _agents(agent), range(seed, seed + seeds))
+    runs = [
+        (
+            s,
+            ReplaySettings(
+                snapshot=s.path.resolve(), agent=a, seed=n, cutoff=parse_cutoff(cutoff, s.card.deadline), **common
+            ),
+        )
+        for s, a, n in combinations
+    ]
+    if record is not None and len(runs) > 1:
+        raise UsageError("--record takes one run at a time: a recording is keyed by the steps of one run")
+    prepared = prepare(runs, out, datetime.now(UTC))
+    results = list(_run_all(prepared, back_end, settings, json=json))
+    if not json:
+        _print(results)
+    raise typer.Exit(max(_status(r) for r in results))
+
+
+def _default_config() -> Path | None:
+    path = Path("bot.toml")
+    return path if path.is_file() else None
+
+
+def _agents(text: str) -> Sequence[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in AGENTS]
+    if unknown or not names:
+        raise UsageError(f"--agent {text!r}: choose among {', '.join(AGENTS)}")
+    return list(dict.fromkeys(names))
+
+
+def _run_all(
+    runs: Sequence[PreparedRun], sandbox: Sandbox, models: ModelSettings, *, json: bool
+) -> Iterator[dict[str, Any]]:
+    """Run one after another; what fails is told and stops no other."""
+    console = Console(stderr=True)
+    for position, run in enumerate(runs, 1):
+        count = f"[{position}/{len(runs)}] " if len(runs) > 1 else ""
+        with shown(console, f"{count}{run.settings.agent} on {run.snapshot.card.slug}") as show:
+            result = _run(run, sandbox, models, show)
+        if "error" in result:
+            console.print(f"{run.id}: {result['error']}", markup=False, highlight=False, soft_wrap=True)
+        if json:
+            print_json(result)
+        yield result
+
+
+def _run(run: PreparedRun, sandbox: Sandbox, models: ModelSettings, show: Any) -> dict[str, Any]:
+    base = {"run": str(run.folder.path), "run_id": run.id}
+    try:
+        return base | asyncio.run(replay_one(run, sandbox, models, show))
+    except BotError as error:
+        return base | {
+            "competition_id": run.snapshot.card.slug,
+            "agent": run.settings.agent,
+            "seed": run.settings.seed,
+            "error": str(error),
+            "usage_error": isinstance(error, UsageError),
+        }
+
+
+def _status(result: dict[str, Any]) -> int:
+    if result.get("usage_error") or result.get("misconfigured"):
+        return 2
+    return 0 if result.get("valid_submission") else 1
+
+
+def _print(results: Sequence[dict[str, Any]]) -> None:
+    rows = [_failed_row(r) if "error" in r else _row(r) for r in results]
+    print_table(
+        ("competition", "agent", "seed", "score", "gold / silver / bronze / median", "win rate", "medal", "spent"), rows
+    )
+    for result in results:
+        if "error" in result:
+            typer.echo(f"{result['run_id']}: {result['error']}")
+            continue
+        if not result["valid_submission"]:
+            typer.echo(f"no valid submission: {result.get('message') or result['handed_in_note']}")
+        if result["stopped_by"]:
+            typer.echo(f"ended early: {result['stopped_by']}")
+        typer.echo(f"report: {result['run']}/report.html")
+
+
+def _row(result: dict[str, Any]) -> tuple[str, ...]:
+    medal = next(
+        (m for m in ("gold", "silver", "bronze") if result[f"{m}_medal"]),
+        "above median" if result["above_median"] else "none",
+    )
+    lines = " / ".join(number(result[f"{m}_threshold"]) for m in ("gold", "silver", "bronze", "median"))
+    return (
+        result["competition_id"],
+        result["agent"],
+        str(result["seed"]),
+        number(result["score"]),
+        lines,
+        f"{result['win_rate']:.1%}",
+        medal,
+        _spent(result),
+    )
+
+
+def _spent(result: dict[str, Any]) -> str:
+    llm = result["llm"]
+    cost = "unknown cost" if llm["cost_usd"] is None else f"${llm['cost_usd']:.2f}"
+    return f"{result['wall_seconds']:.0f} s, {result['nodes']} nodes, {llm['calls']} model calls, {cost}"
+
+
+def _failed_row(result: dict[str, Any]) -> tuple[str, ...]:
+    return (result["competition_id"], result["agent"], str(result["seed"]), "–", "–", "–", "failed", "–")

@@ -1,0 +1,52 @@
+"""`bot snapshot`: check a snapshot, or write the bundled one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from scrapers.demo import write_demo
+
+from bot.cli.output import print_json
+from bot.evaluation.directions import METRIC_DIRECTIONS
+from scrapers.snapshot import Snapshot, format_summary
+from state.errors import SnapshotError
+
+snapshot_app = typer.Typer(name="snapshot", help="Check a snapshot, or write the bundled one.", no_args_is_help=True)
+
+
+@snapshot_app.command()
+def check(
+    snapshot: Annotated[Path, typer.Argument(help="the snapshot's folder")],
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+) -> None:
+    """Check a snapshot against format 1, and name everything that is wrong, with file and line.
+
+    Example: bot snapshot check snapshots/spooky-author-identification
+    """
+    try:
+        loaded = Snapshot.load(snapshot, METRIC_DIRECTIONS)
+    except SnapshotError as error:
+        if json:
+            problems = [{"file": p.file, "line": p.line, "message": p.message} for p in error.problems]
+            print_json({"snapshot": str(snapshot), "ok": False, "problems": problems})
+        else:
+            for problem in error.problems:
+                typer.echo(str(problem))
+            typer.echo(f"{len(error.problems)} problem(s)", err=True)
+        raise typer.Exit(1) from error
+    if json:
+        print_json({"snapshot": str(snapshot), "ok": True, "summary": format_summary(loaded)})
+        return
+    for line in format_summary(loaded):
+        typer.echo(line)
+
+
+@snapshot_app.command()
+def demo(
+    folder: Annotated[Path, typer.Argument(help="an empty folder, or one that does not exist yet")],
+) -> None:
+    """Write the bundled demo snapshot, made from a data set that scikit-learn carries.
+
+    Example: bot snapshot demo demo-snapshot
+    """
+    typer.echo(str(write_demo(folder)))

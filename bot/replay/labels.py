@@ -1,0 +1,70 @@
+"""Hidden answers as a prompt would show them: an id and its labels in one line."""
+
+import csv
+import re
+from dataclasses import dataclass
+
+from scrapers.snapshot import Snapshot
+
+_CELL = re.compile(r"[^\s,;|\t\"'\[\]{}()=]+")
+MOST_SHOWN = 5
+"""Findings of one prompt beyond this tell nothing new."""
+
+
+@dataclass(frozen=True)
+class LabelRows:
+    """Ids of the answers with the cells of their labels, where a row says more than the sample submission does."""
+
+    rows: dict[tuple[str, ...], str]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @classmethod
+    def read(cls, snapshot: Snapshot) -> "LabelRows":
+        """Read the answers, less the rows that the sample submission or the training table happens to equal."""
+        card = snapshot.card
+        public: set[tuple[str, ...]] = set()
+        columns = (card.id_column, *card.prediction_columns)
+        for name in ("sample_submission.csv", "train.csv"):
+            public |= {_cells(",".join(row)) for row in _table(snapshot, f"data/{name}", columns)}
+        answers = {_cells(",".join(row)): row[0] for row in _table(snapshot, "private/answers.csv", columns)}
+        return cls({cells: shown for cells, shown in answers.items() if cells not in public})
+
+    def found_in(self, text: str) -> list[str]:
+        """Return the ids whose id and labels stand in a row in one line of a text; at most a few."""
+        lengths = {len(cells) for cells in self.rows}
+        found: list[str] = []
+        for line in text.splitlines():
+            cells = _cells(line)
+            for length in lengths:
+                for start in range(len(cells) - length + 1):
+                    row = self.rows.get(cells[start : start + length])
+                    if row is not None and row not in found:
+                        found.append(row)
+            if len(found) >= MOST_SHOWN:
+                break
+        return found[:MOST_SHOWN]
+
+
+def _cells(line: str) -> tuple[str, ...]:
+    return tuple(_number(cell) for cell in _CELL.findall(line))
+
+
+def _number(cell: str) -> str:
+    """Return a number in one spelling (`1`, `1.0` and `1e0` are the same label), any other cell as it is."""
+    try:
+        return repr(float(cell))
+    except ValueError:
+        return cell
+
+
+def _table(snapshot: Snapshot, name: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+    path = snapshot.path / name
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        reader = csv.DictReader(file)
+        if not set(columns) <= set(reader.fieldnames or ()):
+            return []
+        return [tuple(str(row[c]) for c in columns) for row in reader]

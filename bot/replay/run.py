@@ -1,0 +1,191 @@
+"""One replay, from a prepared folder to its result."""
+
+import asyncio
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from bot.coder.machine import this_machine
+from bot.evaluation.executor import Executor, ExecutorSettings
+from bot.evaluation.worker import Worker
+from bot.models.ask import Asker
+from bot.models.open import open_model
+from bot.models.recorded import RecordingWriter
+from bot.models.settings import ModelSettings
+from bot.replay.finish import Finished, finish
+from bot.replay.prepare import PreparedRun
+from bot.runs.budget import RunBudget
+from bot.runs.context import RunContext
+from bot.runs.stopwatch import Stopwatch
+from bot.strategies import Strategy
+from bot.strategies.aide import aide
+from bot.strategies.comind import comind
+from bot.strategies.search import Search
+from bot.submission.handing_in import HandedIn, hand_in
+from sandbox import Limits, Sandbox
+from scrapers.snapshot import SnapshotSource
+from state.clock import Clock, ReplayClock
+from state.community import CommunityView, add_community
+from state.progress import create_run, end_run
+from state.steps import Steps
+from state.store import Store
+
+AGENTS: dict[str, Callable[[RunContext], Strategy]] = {"comind": comind, "aide": aide}
+
+
+@dataclass(frozen=True)
+class Show:
+    """How a run tells what it is doing: one line at a time, with the search that may be stopped."""
+
+    say: Callable[[str], None]
+    attach: Callable[[RunContext, Stopwatch], None]
+
+
+async def replay(run: PreparedRun, sandbox: Sandbox, models: ModelSettings, show: Show) -> dict[str, Any]:
+    """Run one agent on one past competition, grade what it hands in, and write everything of the run's folder.
+
+    Returns:
+        The content of result.json.
+
+    Raises:
+        UsageError: the configuration cannot work (no key, an unknown price under a cap).
+        UnsupportedLayout: the competition's data cannot be split.
+        InfrastructureFailure: the evaluator cannot work at all.
+    """
+    stopwatch = Stopwatch()
+    clock = ReplayClock(run.settings.cutoff)
+    with Store.open(run.folder.database, clock) as store:
+        await _begin(run, store)
+        async with (
+            aclosing(Worker()) as worker,
+            _context(run, store, clock, worker, sandbox, models, stopwatch, show) as opened,
+        ):
+            context, steps = opened
+            show.attach(context, stopwatch)
+            search = Search(context, AGENTS[run.settings.agent](context), steps)
+            with _interruptible(search):
+                await search.run()
+                handed = await _hand_in(run, context, search, worker)
+            with store.write() as tx:
+                end_run(tx, run.id, search.status, error=search.stopped_by)
+            done = Finished(
+                run, context, sandbox.describe(), handed, search.stopped_by, search.misconfigured, stopwatch
+            )
+            return await finish(done, worker)
+
+
+async def _hand_in(run: PreparedRun, context: RunContext, search: Search, worker: Worker) -> HandedIn:
+    """Hand in, without the refit if somebody asks to stop before or during it."""
+    file, tree = run.folder.submission, search.tree()
+    if not search.interrupted:
+        handing = asyncio.create_task(hand_in(context, tree, file, worker, hurried=False))
+        stop = asyncio.create_task(search.wait_for_interrupt())
+        await asyncio.wait({handing, stop}, return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if handing.done():
+            return handing.result()
+        handing.cancel()
+        await asyncio.wait({handing})
+    return await hand_in(context, tree, file, worker, hurried=True)
+
+
+async def _begin(run: PreparedRun, store: Store) -> None:
+    settings, slug = run.settings, run.snapshot.card.slug
+    rows = [row async for row in SnapshotSource(run.snapshot).changes(None)] if settings.community else []
+    with store.write() as tx:
+        create_run(
+            tx,
+            run.id,
+            competition=slug,
+            agent=settings.agent,
+            model=settings.model,
+            seed=settings.seed,
+            cutoff=settings.cutoff,
+            signals=settings.signals,
+            config=settings.model_dump(mode="json"),
+        )
+        add_community(tx, slug, rows)
+
+
+@asynccontextmanager
+async def _context(
+    run: PreparedRun,
+    store: Store,
+    clock: Clock,
+    worker: Worker,
+    sandbox: Sandbox,
+    models: ModelSettings,
+    stopwatch: Stopwatch,
+    show: Show,
+) -> AsyncIterator[tuple[RunContext, Steps]]:
+    """Build a run's services around its folder."""
+    settings, card = run.settings, run.snapshot.card
+    steps = Steps(store, run.id)
+    budget = RunBudget(stopwatch, settings.seconds, settings.steps)
+    shared = ExecutorSettings(run.snapshot.data, settings.seed, settings.cpus, Limits(seconds=settings.seconds))
+    executor = Executor(run.id, card, run.folder, shared, store, steps, sandbox, worker, stopwatch)
+    holdout = await executor.view("holdout")
+    with stopwatch.measure("views"):
+        preview = await worker.call("preview", data_dir=str(holdout), card=card.model_dump(mode="json"))
+    choice = models.resolve(settings.model)
+    async with open_model(choice, models, clock, seed=settings.seed, max_cost=settings.max_cost) as opened:
+        asker = Asker(
+            opened.model,
+            store,
+            run.id,
+            clock,
+            steps,
+            max_cost=settings.max_cost,
+            estimate=opened.estimate,
+            recorder=RecordingWriter(settings.record) if settings.record else None,
+            timed=lambda: stopwatch.measure("model"),
+        )
+        community = CommunityView(store, card.slug, settings.cutoff, settings.signals) if settings.community else None
+        yield (
+            RunContext(
+                run_id=run.id,
+                card=card,
+                seed=settings.seed,
+                settings=settings.engine,
+                store=store,
+                clock=clock,
+                asker=asker,
+                model_name=settings.model,
+                executor=executor,
+                budget=budget,
+                machine=this_machine(settings.cpus, shared.limits.memory_bytes),
+                preview=preview,
+                community=community,
+                say=show.say,
+            ),
+            steps,
+        )
+
+
+@contextmanager
+def _interruptible(search: Search) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the search in order; a second one then ends the process as usual."""
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+
+    def restore() -> None:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+    def interrupt() -> None:
+        restore()
+        search.interrupt()
+
+    # Only the main thread of a process gets signals; elsewhere whoever runs us stops us.
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    for number in numbers:
+        loop.add_signal_handler(number, interrupt)
+    try:
+        yield
+    finally:
+        restore()

@@ -1,0 +1,1 @@
+"""Submission: which file is handed in, and why."""

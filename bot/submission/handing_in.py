@@ -1,0 +1,104 @@
+"""Handing in: the chosen node is run again on all data, and its new file goes in if it agrees with the scored one."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bot.evaluation.executor import Executed
+from bot.evaluation.worker import Worker
+from bot.runs.context import RunContext
+from bot.strategies.attempts import BASELINE, code, holdout_seconds
+from bot.strategies.tree import Tree
+from sandbox import ExitReason
+from state.errors import BotError, InfrastructureFailure, InvalidSubmission
+from state.progress import add_submission
+
+HandedInAs = Literal["refit", "holdout"]
+
+MARGIN = 1.2
+"""A run on more rows is not started unless at least this many times the hold-out run's seconds are left."""
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """What was handed in: nothing where `node` is None."""
+
+    node: int | None
+    how: HandedInAs | None
+    note: str
+    """Why this file, in one sentence."""
+    final_score: float | None = None
+    final_note: str | None = None
+
+
+async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Worker, *, hurried: bool) -> HandedIn:
+    """Choose the node with the best validation score, refit it, check it once on the final part, and copy its file.
+
+    Args:
+        context: the run.
+        tree: its finished tree.
+        destination: where the file goes.
+        worker: compares the refit's file with the scored one.
+        hurried: the run was stopped by a person: nothing more is run, the scored file goes in as it is.
+    """
+    best = tree.best()
+    if best is None:
+        return HandedIn(None, None, "no node has a score, so there is nothing to hand in")
+    scored = context.executor.submission_of(best.id, "holdout")
+    chosen: tuple[Path, HandedInAs, str] = (scored, "holdout", "the run was stopped before a refit")
+    final: Executed | None = None
+    final_note = None
+    if not hurried:
+        chosen = await _refit(context, best.id, scored, worker)
+        final, final_note = await _final(context, best.id)
+    file, how, note = chosen
+    shutil.copyfile(file, destination)
+    with context.store.write() as tx:
+        add_submission(
+            tx, context.run_id, "1", node=best.id, tag=f"{context.run_id}-1", status="handed in", handed_in=how
+        )
+    return HandedIn(best.id, how, note, final.score if final else None, final_note)
+
+
+async def _refit(context: RunContext, node: int, scored: Path, worker: Worker) -> tuple[Path, HandedInAs, str]:
+    context.say(f"refitting node {node} on all data")
+    done = await _again(context, node, "full")
+    if isinstance(done, str):
+        return scored, "holdout", f"the scored file, since {done}"
+    if done.reason is not ExitReason.FINISHED or done.submission is None or done.score is None:
+        return scored, "holdout", f"the scored file, since the refit failed: {done.error}"
+    try:
+        found = await worker.call(
+            "agree", file_a=str(done.submission), file_b=str(scored), card=context.card.model_dump(mode="json")
+        )
+    except (InvalidSubmission, InfrastructureFailure) as error:
+        return scored, "holdout", f"the scored file, since the refit's could not be compared: {error}"
+    if not found["agrees"]:
+        return scored, "holdout", f"the scored file, since the refit's differs too much: {found['message']}"
+    return done.submission, "refit", "the refit on all data, which agrees with the scored run"
+
+
+async def _final(context: RunContext, node: int) -> tuple[Executed | None, str | None]:
+    """Score the chosen node once on the part that no node ever saw: how much selecting flattered us."""
+    context.say(f"checking node {node} on the final part")
+    done = await _again(context, node, "final")
+    return (None, done) if isinstance(done, str) else (done, done.error)
+
+
+async def _again(context: RunContext, node: int, view: str) -> Executed | str:
+    """Run a node's script on another view; returns a sentence where that could not be done."""
+    seconds = holdout_seconds(context, node) or 0.0
+    left = context.budget.left()
+    if left < MARGIN * seconds + 1:
+        return f"too little time was left for a run on `{view}`"
+    limit = min(left, max(3 * seconds, context.budget.seconds / 10))
+    try:
+        return await context.executor.execute(node, code(context, node), view, limit)
+    except BotError as error:
+        return f"the run on `{view}` failed: {error}"
+
+
+def is_baseline(handed: HandedIn) -> bool:
+    """Whether the safe baseline was handed in."""
+    return handed.node == BASELINE
