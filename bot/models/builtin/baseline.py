@@ -7,5 +7,7 @@ from bot.models.builtin.config import plain_config, script
 def baseline_script(task: TaskText, preview: str) -> Script:
     """Return the safe baseline for any table, text, image or time-indexed task; `preview` changes nothing yet."""
     config = plain_config(task)
-    plan = f"A safe baseline: one {config.models[0]} model with plain features and {config.folds}-fold cross-validation."
+    plan = (
+        f"A safe baseline: one {config.models[0]} model with plain features and {config.folds}-fold cross-validation."
+    )
     return Script(plan=plan, code=script(config), action="draft")

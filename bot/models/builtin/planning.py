@@ -1,0 +1,137 @@
+"""Rules of the coordinator: atomic ideas out of analyses and reports, and drafts out of ideas."""
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.community.prompts import IdeaText, PlanDrafts, ProposeIdeas, ReportText
+from bot.models.builtin.config import predicts_classes
+from bot.models.builtin.posts import leave_out
+from bot.models.builtin.techniques import TECHNIQUES, Technique, dropped, recognised
+
+_MOST_IDEAS = 12
+_IDEAS_A_DRAFT = 4
+_BELIEVED = 3.5
+"""Least effectiveness of an analysis whose suggestions are taken up."""
+
+_DEFAULTS = (
+    ("Linear model", "Several views in one linear model", ("Linear model", "Penalty", "Power calibration")),
+    ("Extra trees", "Trees of two kinds, blended", ("Extra trees", "Random forest", "Blend")),
+    ("Boosting", "Slow gradient boosting", ("Boosting", "Slow learning rate")),
+    ("SVM", "Distances instead of splits", ("SVM", "Nearest neighbours", "Blend")),
+)
+"""Drafts for a pool without ideas: title, and the vocabulary's techniques."""
+
+
+@dataclass
+class _Found:
+    technique: Technique
+    support: float
+    text: str
+    sources: list[str]
+
+
+def ideas(prompt: ProposeIdeas) -> str:
+    """Answer `propose_ideas`: one idea a technique that the pool lacks, the best supported first."""
+    pool = {t.title for idea in prompt.ideas for t in named_in(idea.text)[:1]}
+    found: dict[str, _Found] = {}
+    hints = [
+        (a.effectiveness, s, a.item.id) for a in prompt.analyses if a.effectiveness >= _BELIEVED for s in a.suggestions
+    ]
+    hints += [(5.0, step, r.item.id) for r in prompt.reports for step in r.next_steps.split("\n")]
+    for support, text, source in sorted(hints, key=lambda h: -h[0]):
+        for technique in named_in(text)[:1]:
+            if technique.title in pool:
+                continue
+            known = found.setdefault(technique.title, _Found(technique, support, text, []))
+            if source not in known.sources and len(known.sources) < 4:
+                known.sources.append(source)
+    best = sorted(found.values(), key=lambda f: (-f.support, -len(f.sources)))[:_MOST_IDEAS]
+    return json.dumps({"ideas": [{"text": f.text[:1_400], "sources": f.sources} for f in best]}, ensure_ascii=False)
+
+
+def named_in(text: str) -> tuple[Technique, ...]:
+    """Return the techniques of a text, the one that its first sentence is about before the others."""
+    head = text.split(" The post:", 1)[0]
+    outs = tuple(leave_out(name) for name in dropped(text))
+    return (*(outs if dropped(head) else ()), *recognised(head), *recognised(text), *outs)
+
+
+def drafts(prompt: PlanDrafts, rng: random.Random) -> str:
+    """Answer `plan_drafts`: the first extends the best report, the others start anew from what reports have not used."""
+    ranked = _ranked(prompt)
+    best = _best_report(prompt.reports, prompt.task.direction)
+    # Alone, a draft is by turns an extension and something new.
+    extends = best is not None and (prompt.count > 1 or len(prompt.reports) % 2 == 1)
+    fresh = [i for i in ranked if i.times_used == 0] or ranked
+    plans = []
+    for turn in range(prompt.count):
+        if extends and turn == 0 and best is not None:
+            chosen = [i for i in ranked if not set(_titles(i.text)) & set(_titles(best.method))][:_IDEAS_A_DRAFT]
+            plans.append(_plan(f"Extend report {best.number}", chosen, best.number, rng, turn))
+            continue
+        chosen = fresh[turn :: prompt.count][:_IDEAS_A_DRAFT]
+        if best is None and turn == 0:
+            chosen = ranked[:_IDEAS_A_DRAFT]  # the best supported ideas together, before anything is known
+        plans.append(_plan("", chosen, None, rng, turn))
+    return json.dumps({"drafts": plans}, ensure_ascii=False)
+
+
+def _plan(
+    lead: str, chosen: Sequence[IdeaText], codebase: int | None, rng: random.Random, turn: int
+) -> dict[str, object]:
+    """One draft; a coder sees only its text, so it quotes its ideas."""
+    if chosen:
+        names = ", ".join(dict.fromkeys(t for i in chosen for t in _titles(i.text)[:1])) or "ideas of the pool"
+        body = "\n".join(f"- {i.text[:1_200]}" for i in chosen)
+    else:
+        order = rng.sample(_DEFAULTS, len(_DEFAULTS)) if turn >= len(_DEFAULTS) else list(_DEFAULTS)
+        _, names, titles = order[turn % len(order)]
+        body = "\n".join(f"- {t.how}" for t in TECHNIQUES if t.title in titles)
+    start = (
+        "Keep what the given script does, and add:" if codebase is not None else "Start from a plain solution, and use:"
+    )
+    end = "Cross-validate each on the labels that can be seen, print one table, and hand in the best."
+    title = re.sub(r"\s+", " ", f"{lead}: {names}" if lead else names)
+    return {
+        "title": title[:60],
+        "description": f"{start}\n{body}\n{end}"[:6_000],
+        "ideas": [i.number for i in chosen],
+        "codebase": codebase,
+    }
+
+
+def _ranked(prompt: PlanDrafts) -> list[IdeaText]:
+    """Ideas by support; evidence moves one up where its reports beat the middle report, and down where they do not."""
+    sign = -1.0 if prompt.task.direction == "minimize" else 1.0
+    scores = sorted(r.score for r in prompt.reports if r.score is not None)
+    middle = scores[len(scores) // 2] if scores else None
+
+    def value(idea: IdeaText) -> float:
+        evidence = 0.0
+        if idea.best_score is not None and middle is not None:
+            evidence = 1.0 if sign * (idea.best_score - middle) > 0 else -1.0
+        suited = any(t.common for t in named_in(idea.text)[:1])
+        return idea.support + evidence - 0.3 * idea.times_used - (0.5 if suited else 0.0)
+
+    usable = [i for i in prompt.ideas if _can_matter(i, predicts_classes(prompt.task.metric))]
+    return sorted(usable, key=lambda i: (-value(i), i.number))
+
+
+def _can_matter(idea: IdeaText, classes: bool) -> bool:
+    switches = {s for t in named_in(idea.text)[:1] for s in (*t.use, *t.models)}
+    return not switches & ({"components", "kernel"} if classes else {"power", "logblend", "nb", "lda"})
+
+
+def _titles(text: str) -> list[str]:
+    return [t.title for t in named_in(text)]
+
+
+def _best_report(reports: Sequence[ReportText], direction: str) -> ReportText | None:
+    scored = [(r.score, r) for r in reports if r.score is not None]
+    if not scored:
+        return reports[0] if reports else None
+    pick = min if direction == "minimize" else max
+    return pick(scored, key=lambda pair: pair[0])[1]
