@@ -10,7 +10,16 @@ from pathlib import Path
 
 from sandbox import Limits
 
-__all__ = ["FILE_SLACK", "Launch", "as_first_process", "choose_cpus", "merged_output", "start", "with_limits"]
+__all__ = [
+    "FILE_SLACK",
+    "Launch",
+    "as_first_process",
+    "choose_cpus",
+    "ended_with_us",
+    "merged_output",
+    "start",
+    "with_limits",
+]
 
 _OPEN_FILES = 4096
 _STACKS = 256 * 1024**2
@@ -65,6 +74,12 @@ def as_first_process(argv: Sequence[str]) -> list[str]:
     The script itself would be a poor first process, to which most signals mean nothing.
     """
     return ["/bin/sh", "-c", 'exec 2>&1; "$@"; exit $?', "sh", *argv]
+
+
+def ended_with_us(argv: Sequence[str]) -> list[str]:
+    """Return the command so that the kernel kills it when the thread that started it is gone, as when we are killed."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig=KILL", *argv] if setpriv else list(argv)
 
 
 def choose_cpus(count: int, turn: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from sandbox import ExecutionRequest, Outcome, SandboxDescription
 from sandbox.environment import clean_environment
 from sandbox.execution import Prepared, run_in_thread
-from sandbox.launch import Launch, choose_cpus, merged_output, with_limits
+from sandbox.launch import Launch, choose_cpus, ended_with_us, merged_output, with_limits
 from sandbox.tree import MARKER, MarkedTree
 from sandbox.workspace import Workspace
 
@@ -35,6 +35,7 @@ class ProcessSandbox:
             gaps=(
                 "it reads and writes all that the bot's user can: labels, other views, secrets, and data/ itself",
                 "the network is open",
+                "when the bot itself is killed, the script is too, but not what it has started",
                 "a process that leaves its parents and clears its environment is not found again",
                 "memory, processes and files are looked at five times a second, so a burst goes over",
                 "files outside the working and the temporary folder are not counted",
@@ -50,7 +51,7 @@ class ProcessSandbox:
         mark = secrets.token_hex(16)
         environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus))
         script = [sys.executable, "-P", "-s", str(workspace.script)]
-        argv = with_limits(merged_output(script), request.limits, cpus)
+        argv = with_limits(ended_with_us(merged_output(script)), request.limits, cpus)
         yield Prepared(
             launch=Launch(argv, {**environment, MARKER: mark}, workspace.work),
             tree=lambda pid: MarkedTree(pid, mark),

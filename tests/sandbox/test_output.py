@@ -1,0 +1,34 @@
+"""Tests of what is kept of an output."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.output import CappedOutput
+
+
+@given(st.lists(st.binary(max_size=40)), st.integers(min_value=2, max_value=50))
+def test_the_first_and_the_last_part_are_kept_and_the_cut_is_counted(chunks: list[bytes], cap: int) -> None:
+    output = CappedOutput(cap)
+    for chunk in chunks:
+        output.add(chunk)
+    whole = b"".join(chunks)
+    if len(whole) <= cap:
+        assert output.text() == whole.decode("utf-8", errors="replace")
+        return
+    head, tail = whole[: cap // 2], whole[len(whole) - (cap - cap // 2) :]
+    middle = f"\n[... {len(whole) - cap} bytes cut ...]\n"
+    assert output.text() == head.decode(errors="replace") + middle + tail.decode(errors="replace")
+    assert output.overflowing
+
+
+def test_a_line_of_many_megabytes_takes_no_more_than_the_cap() -> None:
+    output = CappedOutput(1000)
+    for _ in range(100):
+        output.add(b"x" * 65536)
+    assert len(output.text()) < 1100
+
+
+def test_bytes_that_are_no_text_become_replacement_characters() -> None:
+    output = CappedOutput(1000)
+    output.add(b"a\xff\xfeb")
+    assert output.text() == "a\ufffd\ufffdb"
