@@ -1,0 +1,71 @@
+# What a person runs in a checkout: set-up, demo, checks. Everything lies in this folder; no system package is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := demo
+
+# Caches of pip, matplotlib and the like, so that nothing is written into the home folder.
+export XDG_CACHE_HOME := $(CURDIR)/.cache
+export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint integration bench lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.project ## virtual environment in .venv, with what the bot needs to run
+
+demo: setup $(DEMO)/.snapshot ## replay the bundled competition with the built-in model: no key, Docker or root; 3 minutes
+	$(BIN)/bot replay $(DEMO)/snapshot --model builtin --time 2m --out $(DEMO)/runs
+
+test: lint ## all quick checks: lint, types, import arrows, tests
+	$(BIN)/python -m pytest -rs
+
+lint: $(VENV)/.dev ## ruff, mypy and import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+integration: $(VENV)/.dev ## tests that need bubblewrap, a browser, snapshots or minutes
+	$(BIN)/python -m pytest -rs -m integration
+
+lock: $(VENV)/.dev ## compile both lock files anew (uv is installed into .venv for it)
+	$(BIN)/python -m pip install -q uv
+	$(BIN)/uv pip compile pyproject.toml $(LOCKING) -o requirements.lock
+	$(BIN)/uv pip compile --group dev $(LOCKING) -c requirements.lock -o requirements-dev.lock
+
+clean: ## remove the environment, caches and the demo; runs/ stays
+	rm -rf $(VENV) .cache $(DEMO) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+# One file for every Python from 3.11 on and every system, without addresses of where packages come from.
+LOCKING := --universal --python-version 3.11 --annotation-style line --no-emit-index-url --no-emit-find-links \
+	--upgrade --quiet --cache-dir .cache/uv --custom-compile-command "make lock"
+
+$(VENV)/.made:
+	@command -v $(PYTHON) >/dev/null || { echo "No $(PYTHON) here. Install Python 3.11 or later, or name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11. Name a newer one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments. On Debian and Ubuntu install the package python3-venv." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.runtime: requirements.lock $(VENV)/.made
+	@echo "Installing what the bot needs to run into $(VENV): a minute or two the first time."
+	$(BIN)/python -m pip install -q -r requirements.lock
+	@touch $@
+
+$(VENV)/.project: pyproject.toml $(VENV)/.runtime
+	$(BIN)/python -m pip install -q --no-deps -e .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.project
+	@echo "Installing the development tools into $(VENV)."
+	$(BIN)/python -m pip install -q -r requirements-dev.lock
+	@touch $@
+
+$(DEMO)/.snapshot: $(VENV)/.project $(wildcard scrapers/demo*.py scrapers/demo_data/*)
+	rm -rf $(DEMO)/snapshot
+	$(BIN)/bot snapshot demo $(DEMO)/snapshot
+	@touch $@
