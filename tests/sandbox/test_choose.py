@@ -1,0 +1,89 @@
+"""Tests of choosing a back end."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.choose import choose
+from sandbox.process import ProcessSandbox
+from state.errors import UsageError
+from tests import needs
+
+
+@pytest.fixture
+def no_bwrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PATH with util-linux and without bwrap."""
+    for name in ("prlimit", "setpriv", "taskset", "sh"):
+        if path := shutil.which(name):
+            (tmp_path / name).symlink_to(path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def test_auto_takes_bubblewrap_where_it_works() -> None:
+    needs.bubblewrap()
+    assert isinstance(choose("auto", trusted=True), BubblewrapSandbox)
+    assert isinstance(choose("auto", trusted=False), BubblewrapSandbox)
+
+
+def test_auto_without_bubblewrap_takes_a_process_for_trusted_code_alone(no_bwrap: None) -> None:
+    assert isinstance(choose("auto", trusted=True), ProcessSandbox)
+    with pytest.raises(UsageError, match=r"bwrap is not installed .* --sandbox process"):
+        choose("auto", trusted=False)
+
+
+def test_bubblewrap_without_bwrap_names_the_package(no_bwrap: None) -> None:
+    with pytest.raises(UsageError, match="install the Debian package bubblewrap"):
+        choose("bubblewrap", trusted=True)
+
+
+def test_process_is_given_when_asked_for() -> None:
+    assert choose("process", trusted=False).describe().isolation == "none"
+
+
+def test_docker_is_not_there_yet() -> None:
+    with pytest.raises(UsageError, match="not available yet"):
+        choose("docker", trusted=True)
+
+
+def test_an_unknown_name_is_wrong_use() -> None:
+    with pytest.raises(UsageError, match="auto, bubblewrap or process"):
+        choose("chroot", trusted=True)
+
+
+def test_a_kernel_that_forbids_bubblewrap_is_named_with_the_way_to_allow_it() -> None:
+    needs.bubblewrap()
+    needs.root()
+    program = (
+        "from sandbox.choose import choose\n"
+        "try: choose('bubblewrap', trusted=True)\n"
+        "except Exception as error: print(type(error).__name__, error)"
+    )
+    # A user namespace of its own, in which no further one may be made, and no capability: as on a locked-down host.
+    forbid = (
+        'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all "$0" -c "$1"'
+    )
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "sh", "-c", forbid, sys.executable, program],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        timeout=60,
+        check=False,
+    )
+    if not done.stdout:
+        needs.missing(f"no user namespace can be made here: {done.stderr}")
+    assert done.stdout.startswith("UsageError bubblewrap is installed but does not work here")
+    assert "sysctl" in done.stdout
+    assert "--sandbox process" in done.stdout
+
+
+def test_descriptions_say_what_is_contained_and_what_is_not() -> None:
+    isolated = BubblewrapSandbox().describe()
+    assert (isolated.name, isolated.isolation) == ("bubblewrap", "bubblewrap")
+    assert "network" in isolated.contains
+    assert any("network is open" in gap for gap in ProcessSandbox().describe().gaps)
