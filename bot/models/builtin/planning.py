@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.coder import TaskText
 from bot.community.prompts import IdeaText, PlanDrafts, ProposeIdeas, ReportText
 from bot.models.builtin.config import predicts_classes
 from bot.models.builtin.posts import leave_out
-from bot.models.builtin.techniques import TECHNIQUES, Technique, dropped, recognised
+from bot.models.builtin.techniques import TECHNIQUES, Technique, dropped, kind_of, recognised, suits
 
 _MOST_IDEAS = 12
 _IDEAS_A_DRAFT = 4
@@ -43,7 +44,7 @@ def ideas(prompt: ProposeIdeas) -> str:
     hints += [(5.0, step, r.item.id) for r in prompt.reports for step in r.next_steps.split("\n")]
     for support, text, source in sorted(hints, key=lambda h: -h[0]):
         for technique in named_in(text)[:1]:
-            if technique.title in pool:
+            if technique.title in pool or not _can_matter(text, prompt.task):
                 continue
             known = found.setdefault(technique.title, _Found(technique, support, text, []))
             if source not in known.sources and len(known.sources) < 4:
@@ -116,13 +117,12 @@ def _ranked(prompt: PlanDrafts) -> list[IdeaText]:
         suited = any(t.common for t in named_in(idea.text)[:1])
         return idea.support + evidence - 0.3 * idea.times_used - (0.5 if suited else 0.0)
 
-    usable = [i for i in prompt.ideas if _can_matter(i, predicts_classes(prompt.task.metric))]
+    usable = [i for i in prompt.ideas if _can_matter(i.text, prompt.task)]
     return sorted(usable, key=lambda i: (-value(i), i.number))
 
 
-def _can_matter(idea: IdeaText, classes: bool) -> bool:
-    switches = {s for t in named_in(idea.text)[:1] for s in (*t.use, *t.models)}
-    return not switches & ({"components", "kernel"} if classes else {"power", "logblend", "nb", "lda"})
+def _can_matter(text: str, task: TaskText) -> bool:
+    return all(suits(t, kind_of(task.description), predicts_classes(task.metric)) for t in named_in(text)[:1])
 
 
 def _titles(text: str) -> list[str]:

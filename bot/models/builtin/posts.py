@@ -10,16 +10,19 @@ from bot.models.builtin.techniques import Technique, dropped, recognised
 
 _HOSTILE = re.compile(
     r"(ignore|disregard|forget)\b.{0,40}\b(instruction|task|prompt)|\b(ai|automated) (assistant|agent|reader|solver)|"
-    r"language model|\bllm|crawler|for bots|api key|environment variable|private/answers|</?(system|answer|submission|next_step)\b|"
+    r"you are an? (large )?language model|\bllm|crawler|for bots|api key|environment variable|private/answers|"
+    r"</?(system|answer|submission|next_step)\b|"
     r"submit (at once|your current|immediately|now)|do not (mention|tell)|os\.system",
     re.IGNORECASE | re.DOTALL,
 )
 _DOUBTFUL = re.compile(
-    r"\b(no gain|worse|useless|waste|harm\w*|obsolete|does(n'?t| not) help|did(n'?t| not) help|don'?t|do not|never|nothing|hopeless|noise)\b|\?\s*$",
+    r"\b(no gain|worse|useless|waste|harm\w*|obsolete|(does|did)(n'?t| not) help|don'?t|do not|never|nothing|hopeless|no chance|noise)\b|"
+    r"\?\s*$",
     re.IGNORECASE,
 )
 _UNSOUND = re.compile(
-    r"guarantee|always wins|trust me|upvote|free boost|tun\w+ (it |c )?on (the )?(lb|leaderboard)|leak|the real unseen|beats everything",
+    r"guarantee|always wins|trust me|upvote|free boost|tun\w+ (it |c )?on (the )?(lb|leaderboard)|the real unseen|"
+    r"beats everything",
     re.IGNORECASE,
 )
 _HEAVY = re.compile(
@@ -47,7 +50,7 @@ def sentences(text: str) -> list[str]:
     """Return the sentences and lines of a post that are long enough to say something, cut to a bound."""
     pieces = re.split(r"\n+|(?<=[.!?])\s+(?=[A-Z*`])", text)
     cleaned = (re.sub(r"\s+", " ", piece).strip(" *#|-\"'") for piece in pieces)
-    return [piece[:_QUOTE] for piece in cleaned if 12 <= len(piece)]
+    return [piece[:_QUOTE] for piece in cleaned if len(piece) >= 12]
 
 
 def suggestions(post: PostText) -> list[Suggestion]:
@@ -56,7 +59,7 @@ def suggestions(post: PostText) -> list[Suggestion]:
         return []
     best: dict[str, Suggestion] = {}
     for sentence in sentences(f"{post.title}.\n{post.body}"):
-        if _DOUBTFUL.search(sentence):
+        if _DOUBTFUL.search(sentence) or re.match(r"(from|import) \w+", sentence):
             continue
         found = [*recognised(sentence), *(leave_out(name) for name in dropped(sentence))]
         for technique in found:

@@ -51,7 +51,7 @@ TECHNIQUES: tuple[Technique, ...] = (
     Technique(
         "Square roots",
         "Take the square root of counts and shares.",
-        r"square[ -]?root|sqrt|\broots\b|hellinger",
+        r"square[ -]?root|sqrt(?!\((np\.)?(mean|\(|m[as]e))|\broots\b|hellinger",
         use=("sqrt",),
     ),
     Technique(
@@ -69,7 +69,7 @@ TECHNIQUES: tuple[Technique, ...] = (
     Technique(
         "Blend",
         "Blend different models with greedy weights.",
-        r"\bblend|averag|ensembl|\bstack(ing|ed)?\b",
+        r"\bblend|averag|(?<!sklearn\.)ensembl|\bstack(ing|ed)?\b",
         use=("blend",),
     ),
     Technique(
@@ -184,6 +184,19 @@ _DROP = re.compile(
     r"(?:without|drop|remove|no|leav\w+(?: out)?)\s+(?:the\s+)?(?:calendar\s+)?(?:column\s+|feature\s+)?[`*'\"]*(\w+)",
     re.IGNORECASE,
 )
+
+
+_SPEAKS_OF = {
+    "image": r"\b(image|photo|picture|pixel)",
+    "text": r"\b(text|sentence|word|comment|essay|tweet|excerpt|author|document)",
+}
+
+
+def kind_of(description: str) -> str:
+    """Guess from a task's description which kinds of data its techniques may be about; tables always."""
+    return "+".join(
+        ["table", *(kind for kind, words in _SPEAKS_OF.items() if re.search(words, description, re.IGNORECASE))]
+    )
 
 
 def recognised(text: str) -> tuple[Technique, ...]:
