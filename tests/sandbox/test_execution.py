@@ -16,6 +16,10 @@ from tests.sandbox.conftest import Run, make_request
 from tests.sandbox.test_limits import alive
 
 
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 async def test_a_script_finds_an_empty_folder_with_its_data_and_what_it_writes_is_kept(run: Run, place: Path) -> None:
     outcome = await run(
         """
@@ -33,7 +37,7 @@ async def test_a_script_finds_an_empty_folder_with_its_data_and_what_it_writes_i
         "submission.csv": "id\n1\n",
         "validation_predictions.csv": "id\n2\n",
     }
-    assert sorted(os.listdir(place / "out")) == ["log.txt", "submission.csv", "validation_predictions.csv"]
+    assert names(place / "out") == ["log.txt", "submission.csv", "validation_predictions.csv"]
     assert (place / "out" / "log.txt").read_text() == outcome.output
     assert (outcome.cpu_seconds or 0) > 0
     assert 0 < outcome.seconds < 10
@@ -51,7 +55,7 @@ async def test_a_file_from_an_earlier_execution_is_never_taken_for_this_ones(run
     assert "submission.csv" in first.kept
     second = await run("print('nothing')")
     assert second.kept == {}
-    assert os.listdir(place / "out") == ["log.txt"]
+    assert names(place / "out") == ["log.txt"]
 
 
 async def test_what_a_killed_attempt_left_is_gone(run: Run, place: Path) -> None:
@@ -75,7 +79,7 @@ async def test_what_is_no_plain_file_is_not_kept(run: Run, place: Path, make: st
     assert outcome.reason is ExitReason.FINISHED
     assert outcome.kept == {}
     assert len(outcome.notes) == 1
-    assert os.listdir(place / "out") == ["log.txt"]
+    assert names(place / "out") == ["log.txt"]
 
 
 async def test_a_script_that_deletes_all_it_can_harms_only_itself(run_isolated: Run, place: Path) -> None:
@@ -96,7 +100,7 @@ async def test_a_script_that_deletes_all_it_can_harms_only_itself(run_isolated: 
 
 async def test_a_locked_folder_is_removed_too(run: Run, place: Path) -> None:
     await run("import os\nos.makedirs('a/b')\nos.chmod('a/b', 0)\nos.chmod('a', 0)")
-    assert os.listdir(place / "out") == ["log.txt"]
+    assert names(place / "out") == ["log.txt"]
 
 
 async def test_the_environment_is_clean_and_tells_the_limits(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

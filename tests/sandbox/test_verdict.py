@@ -1,0 +1,56 @@
+"""Tests of the reasons that an ending is given."""
+
+import pytest
+
+from sandbox import ExitReason, Limits
+from sandbox.output import CappedOutput
+from sandbox.supervise import Ending
+from sandbox.verdict import Verdict, reach_verdict
+from sandbox.watcher import Breach
+
+
+def verdict(code: int | None, text: str = "", engine: str = "", breach: Breach | None = None, **more: bool) -> Verdict:
+    output = CappedOutput(10_000)
+    output.add(text.encode())
+    ending = Ending(code, 1.0, None, None, output, engine, breach)
+    return reach_verdict(ending, Limits(5), **{"host_oom": False, "disk_full": False, **more})
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("MemoryError\n", ExitReason.OUT_OF_MEMORY),
+        ("numpy.core._exceptions._ArrayMemoryError: Unable to allocate 7 GiB\n", ExitReason.OUT_OF_MEMORY),
+        ("terminate called after throwing an instance of 'std::bad_alloc'\n", ExitReason.OUT_OF_MEMORY),
+        ("OSError: [Errno 27] File too large\n", ExitReason.DISK_LIMIT),
+        ("OSError: [Errno 28] No space left on device\n", ExitReason.DISK_LIMIT),
+        ("BlockingIOError: [Errno 11] Resource temporarily unavailable\n", ExitReason.PROCESS_LIMIT),
+        ("RuntimeError: can't start new thread\n", ExitReason.PROCESS_LIMIT),
+        ("ValueError: a MemoryError it is not\n", ExitReason.ERROR),
+    ],
+)
+def test_an_error_that_comes_of_a_limit_is_told_by_its_last_lines(text: str, reason: ExitReason) -> None:
+    assert verdict(1, text).reason is reason
+
+
+def test_a_full_disk_is_the_engines_failure() -> None:
+    text = "OSError: [Errno 28] No space left on device\n"
+    assert verdict(1, text, disk_full=True).reason is ExitReason.INFRASTRUCTURE
+
+
+def test_a_kill_by_the_kernel_for_memory_is_out_of_memory() -> None:
+    assert verdict(137, host_oom=True).reason is ExitReason.OUT_OF_MEMORY
+    assert verdict(137).detail == "It was ended by SIGKILL."
+
+
+def test_a_breach_comes_before_what_the_output_says() -> None:
+    breach = Breach(ExitReason.TIMED_OUT, "late")
+    assert verdict(137, "MemoryError\n", breach=breach) == Verdict(ExitReason.TIMED_OUT, "late")
+
+
+def test_a_process_that_cannot_be_ended_is_the_engines_failure() -> None:
+    assert verdict(None).reason is ExitReason.INFRASTRUCTURE
+
+
+def test_a_warning_of_the_engine_does_not_spoil_a_good_end() -> None:
+    assert verdict(0, engine="a warning").reason is ExitReason.FINISHED
