@@ -35,7 +35,7 @@ async def open_model(
         yield OpenedModel(RecordedModel(choice.folder), free)
     elif choice.kind == "openai":
         pricing = Pricing(settings.section.prices, base_url=settings.base_url)
-        pricing.ensure_price_known(choice.models(), max_cost)
+        pricing.ensure_price_known(choice.models, max_cost)
         async with OpenAIModel(Endpoint.configured(settings, choice), pricing, clock) as model:
             yield OpenedModel(model, model.estimate)
     else:

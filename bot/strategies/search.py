@@ -1,7 +1,9 @@
 """The search: asks the policy whenever a slot is free, lets playbooks play, and ends in order."""
 
 import asyncio
+import contextlib
 import traceback
+from collections.abc import Coroutine
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -13,13 +15,14 @@ from bot.strategies import Action, Strategy
 from bot.strategies.attempts import BASELINE, load_tree
 from bot.strategies.playbooks import best_seconds, run_script
 from bot.strategies.tree import Tree
-from state.errors import BotError, BudgetExceeded, InfrastructureFailure, ModelMisconfigured, ModelUnavailable
+from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable
 from state.progress import create_node, end_node
 from state.steps import Steps
 
 MOST_FAILURES = 3
 """Failures of our own machinery in a row that end a run."""
 UNAVAILABLE_PAUSE = 30.0
+TRACE_CHARACTERS = 8_000
 
 
 class Search:
@@ -76,7 +79,7 @@ class Search:
                 break
             await self._wait()
         await self._cancel_running()
-        await self._guarded_finish()
+        await self._finish()
 
     async def _baseline(self) -> None:
         context = self._context
@@ -154,7 +157,7 @@ class Search:
         await asyncio.gather(*self._running, return_exceptions=True)
         self._running.clear()
 
-    async def _play(self, node: int, work: Any) -> None:
+    async def _play(self, node: int, work: Coroutine[Any, Any, None]) -> None:
         """Supervise one node: whatever goes wrong in it is recorded, and takes nothing else down."""
         try:
             await work
@@ -172,13 +175,18 @@ class Search:
         except ModelUnavailable as error:
             self._fail(node, str(error))
             self._count_failure(str(error))
-            await asyncio.wait([asyncio.create_task(self._stop.wait())], timeout=UNAVAILABLE_PAUSE)
-        except InfrastructureFailure as error:
-            self._fail(node, str(error))
-            self._count_failure(str(error))
-        except Exception as error:  # the worker's supervision boundary: the traceback is kept as an event
-            self._fail(node, f"{type(error).__name__}: {error}", traceback.format_exc())
-            self._count_failure(f"{type(error).__name__}: {error}")
+            await self._pause(UNAVAILABLE_PAUSE)
+        except Exception as error:  # the worker's supervision boundary: a traceback is kept as an event
+            known = isinstance(error, BotError)
+            text = str(error) if known else f"{type(error).__name__}: {error}"
+            self._fail(node, text, None if known else traceback.format_exc())
+            self._count_failure(text)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but no longer than until somebody asks to stop."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()
 
     def _count_failure(self, why: str) -> None:
         self._failures += 1
@@ -192,18 +200,21 @@ class Search:
         with context.store.write() as tx:
             end_node(tx, context.run_id, node, "failed", error=error)
             if trace is not None:
-                tx.record("worker.crashed", run_id=context.run_id, node=node, traceback=trace[-8_000:])
+                tx.record("worker.crashed", run_id=context.run_id, node=node, traceback=trace[-TRACE_CHARACTERS:])
 
-    async def _guarded_finish(self) -> None:
-        """Let the strategy write what is still missing, where there is time; its failure costs nothing that matters."""
+    async def _finish(self) -> None:
+        """Let the strategy write what is still missing, where there is time; a failure of it costs nothing that matters."""
         context = self._context
         if self._stop.is_set() or context.budget.left() <= 0:
             return
         try:
             async with asyncio.timeout(context.budget.left()):
                 await self._strategy.finish(load_tree(context))
-        except (TimeoutError, BotError) as error:
+        except Exception as error:  # supervised as a node is
             context.say(f"the last reports were not written: {error or 'no time was left'}")
+            with context.store.write() as tx:
+                trace = traceback.format_exc()[-TRACE_CHARACTERS:]
+                tx.record("worker.crashed", run_id=context.run_id, traceback=trace)
 
     def tree(self) -> Tree:
         """Return the tree as it stands."""

@@ -1,0 +1,241 @@
+"""Whole runs: over HTTP, recorded, repeated, stopped, and without anything to hand in."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from state.errors import UsageError
+from tests.bot.replay.conftest import Bot, results
+from tests.bot.replay.scripted_answers import Answers
+from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
+
+
+def tree_of(run: str) -> list[tuple[Any, ...]]:
+    """Return what must repeat: each node's action, parents and code, from the events."""
+    events = [json.loads(line) for line in (Path(run) / "events.jsonl").read_text().splitlines()]
+    made = {e["node"]: (e["action"], tuple(e["parents"])) for e in events if e["type"] == "node.created"}
+    code = {e["node"]: e["code_sha"] for e in events if e["type"] == "node.updated"}
+    return [(node, *made[node], code.get(node)) for node in sorted(made)]
+
+
+def test_comind_runs_over_http_and_its_files_tell_the_whole_story(
+    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with ScriptedEndpoint(Answers()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        done = bot("replay", tiny, "--model", "openai:scripted", "--steps", 4, "--sandbox", "process", "--json")
+    assert done.exit_code == 0, done.output
+    (result,) = results(done)
+    assert result["valid_submission"]
+    assert result["nodes"] == 4
+    assert result["isolation"] == "none"
+    assert result["llm"]["calls"] == len(endpoint.requests)
+    assert result["llm"]["cost_usd"] is None, "the price of a made-up model is unknown"
+    assert result["handed_in"] == "refit"
+    assert result["community"]["messages"] == 2
+    folder = Path(result["run"])
+    for name in ("config.json", "submission.csv", "state.db", "events.jsonl", "prompts.jsonl", "solution/solution.py"):
+        assert (folder / name).stat().st_size > 0
+    ids = [json.loads(line)["id"] for line in (folder / "events.jsonl").read_text().splitlines()]
+    assert ids == list(range(1, len(ids) + 1))
+    assert "CANARY" not in (folder / "prompts.jsonl").read_text()
+    assert bot("audit", folder).exit_code == 0
+
+
+def test_aide_runs_over_http_and_sees_no_community(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
+    with ScriptedEndpoint(Answers()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        options = ("--agent", "aide", "--model", "openai:scripted", "--steps", 3, "--sandbox", "process", "--json")
+        done = bot("replay", tiny, *options)
+    (result,) = results(done)
+    assert result["nodes"] == 3
+    assert not any("standardised columns" in request.last for request in endpoint.requests)
+
+
+def test_a_broken_script_is_repaired_by_the_next_one(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
+    answers = Answers()
+
+    def first_script_fails(request: Request) -> Reply | str:
+        reply = answers(request)
+        if isinstance(reply, Reply) and answers.scripts == 1:
+            return "Too bold.\n```python\nimport pandas as pd\nraise KeyError('no such column')\n```"
+        return reply
+
+    with ScriptedEndpoint(first_script_fails) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        options = ("--model", "openai:scripted", "--no-community", "--steps", 12, "--sandbox", "process", "--json")
+        (result,) = results(bot("replay", tiny, *options))
+    tree = tree_of(result["run"])
+    assert ("debug", (2,)) in [(action, parents) for _, action, parents, _ in tree]
+    asked = [r.last for r in endpoint.requests if "The last script failed" in r.last]
+    assert any("KeyError: 'no such column'" in text for text in asked)
+
+
+@pytest.mark.parametrize("agent", ["comind", "aide"])
+def test_the_same_seed_gives_the_same_tree_with_the_builtin_model(bot: Bot, tiny: Path, agent: str):
+    options = ("--agent", agent, "--model", "builtin", "--steps", 3, "--seed", 3, "--sandbox", "process", "--json")
+    (one,) = results(bot("replay", tiny, *options))
+    (two,) = results(bot("replay", tiny, *options))
+    assert one["run"] != two["run"]
+    assert tree_of(one["run"]) == tree_of(two["run"])
+    assert one["score"] == two["score"]
+
+
+def test_a_recording_gives_the_same_tree_without_the_endpoint(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
+    common = ("--steps", 3, "--sandbox", "process", "--json")
+    with ScriptedEndpoint(Answers()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        (live,) = results(bot("replay", tiny, "--model", "openai:scripted", "--record", "tape", *common))
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    (again,) = results(bot("replay", tiny, "--model", f"recorded:{Path('tape').resolve()}", *common))
+    assert tree_of(live["run"]) == tree_of(again["run"])
+    assert again["score"] == live["score"]
+    assert again["llm"]["calls"] == live["llm"]["calls"]
+
+
+def test_a_script_that_prints_a_perfect_score_gets_the_score_of_its_file(
+    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
+):
+    liar = """Perfect.
+```python
+import numpy as np, pandas as pd
+rng = np.random.default_rng(0)
+for sample, name in (("sample_submission", "submission"), ("sample_validation", "validation_predictions")):
+    table = pd.read_csv(f"data/{sample}.csv")
+    table["label"] = rng.random(len(table))
+    table.to_csv(f"{name}.csv", index=False)
+print("validation log loss: 0.00000")
+```"""
+    answers = Answers()
+
+    def lie(request: Request) -> Reply | str:
+        reply = answers(request)
+        return liar if isinstance(reply, Reply) else reply
+
+    with ScriptedEndpoint(lie) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        (result,) = results(
+            bot("replay", tiny, "--model", "openai:liar", "--steps", 2, "--sandbox", "process", "--json")
+        )
+    scores = {e["node"]: e["score"] for e in _events(result["run"], "node.ended")}
+    assert scores[2] > 0.8, "random predictions have a log loss of about 1"
+    assert result["chosen_node"] == 1
+
+
+def _events(run: str, kind: str) -> list[dict[str, Any]]:
+    lines = (Path(run) / "events.jsonl").read_text().splitlines()
+    return [e for e in map(json.loads, lines) if e["type"] == kind]
+
+
+def test_a_run_without_time_for_anything_hands_in_nothing_and_says_so(bot: Bot, tiny: Path):
+    done = bot("replay", tiny, "--model", "builtin", "--time", "12s", "--sandbox", "process", "--json")
+    (result,) = results(done)
+    assert done.exit_code == 1
+    assert result["submission_exists"] is False
+    assert result["valid_submission"] is False
+    assert result["win_rate"] == 0
+    assert result["score"] is None
+
+
+def test_a_wrong_key_ends_the_run_with_the_baseline_and_status_2(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
+    from tests.scripted_endpoint import failure
+
+    with ScriptedEndpoint([failure(401, "Incorrect API key provided", "invalid_api_key")]) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        done = bot("replay", tiny, "--model", "openai:any", "--steps", 3, "--sandbox", "process", "--json")
+    (result,) = results(done)
+    assert done.exit_code == 2
+    assert "Incorrect API key" in result["stopped_by"]
+    assert result["valid_submission"]
+    assert result["baseline_handed_in"]
+
+
+def test_an_unknown_price_refuses_to_start_under_a_cap(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
+    done = bot("replay", tiny, "--model", "openai:made-up", "--max-cost", 1, "--sandbox", "process", "--json")
+    (result,) = results(done)
+    assert done.exit_code == 2
+    assert "price" in result["error"]
+
+
+def test_an_untrusted_model_is_not_put_into_a_process_unasked(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(UsageError, match="bubblewrap"):
+        bot("replay", tiny, "--model", "openai:any", "--steps", 1)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "word"),
+    [("--time", "soon", "--time"), ("--cutoff", "yesterday", "--cutoff"), ("--agent", "cleverest", "--agent")],
+)
+def test_a_wrong_option_is_one_clear_sentence(bot: Bot, tiny: Path, option: str, value: str, word: str):
+    with pytest.raises(UsageError, match=word):
+        bot("replay", tiny, "--model", "builtin", option, value, "--sandbox", "process")
+
+
+def test_several_runs_share_one_call_and_the_folders_are_made_first(bot: Bot, tiny: Path):
+    options = (
+        "--agent",
+        "comind,aide",
+        "--seeds",
+        2,
+        "--model",
+        "builtin",
+        "--steps",
+        1,
+        "--sandbox",
+        "process",
+        "--json",
+    )
+    found = results(bot("replay", tiny, *options, "--out", "all"))
+    assert [(r["agent"], r["seed"]) for r in found] == [("comind", 0), ("comind", 1), ("aide", 0), ("aide", 1)]
+    assert len(list(Path("all").iterdir())) == 4
+
+
+def test_ctrl_c_ends_in_order_and_keeps_the_best_so_far(tiny: Path, tmp_path: Path):
+    slow = "Slow.\n```python\nimport time\ntime.sleep(600)\n```"
+    answers = Answers()
+
+    def sleepy(request: Request) -> Reply | str:
+        reply = answers(request)
+        return slow if isinstance(reply, Reply) else reply
+
+    with ScriptedEndpoint(sleepy) as endpoint:
+        command = [
+            sys.executable,
+            "-m",
+            "bot",
+            "replay",
+            str(tiny),
+            "--model",
+            "openai:x",
+            "--steps",
+            "3",
+            "--no-community",
+        ]
+        process = subprocess.Popen(
+            [*command, "--sandbox", "process", "--json"],
+            cwd=tmp_path,
+            env={**os.environ, "OPENAI_BASE_URL": endpoint.url},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        give_up = time.monotonic() + 60
+        while answers.scripts == 0 and time.monotonic() < give_up:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    result = json.loads(out)
+    assert result["stopped_by"] == "interrupted"
+    assert result["valid_submission"]
+    assert result["handed_in"] == "holdout"
