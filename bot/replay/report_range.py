@@ -1,0 +1,66 @@
+"""Which part of an axis to show, so that a few absurd scores do not squeeze all others into one line."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+FENCE = 3.0
+"""Interquartile ranges beyond the quartiles up to which values are shown (Tukey's outer fence)."""
+PADDING = 0.04
+STRETCH = 0.6
+"""A value that must be seen may widen the range by this share of it; beyond that it is drawn at the edge."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The part of an axis that is shown, low to high."""
+
+    low: float
+    high: float
+
+    def holds(self, value: float) -> bool:
+        """Whether the value lies inside."""
+        return self.low <= value <= self.high
+
+    def clamp(self, value: float) -> float:
+        """Return the value, or the edge that it lies beyond."""
+        return min(max(value, self.low), self.high)
+
+
+def shown_range(values: Sequence[float], wanted: Sequence[float] = ()) -> Shown:
+    """Return the range for finite values (at least one in all): their bulk, and what is wanted if it is near.
+
+    Outliers are cut off on both sides; what is cut off is for the caller to say.
+    """
+    bulk = _bulk(values) if values else (min(wanted), max(wanted))
+    low, high = bulk
+    for value in sorted(wanted, key=lambda v: max(low - v, v - high)):
+        reach = STRETCH * (high - low)
+        if low - reach <= value <= high + reach or reach == 0:
+            low, high = min(low, value), max(high, value)
+    width = high - low
+    pad = PADDING * width if width > 0 else max(abs(high) * PADDING, 1e-6)
+    return Shown(low - pad, high + pad)
+
+
+def _bulk(values: Sequence[float]) -> tuple[float, float]:
+    if len(values) < 4:
+        return min(values), max(values)
+    first, _, third = statistics.quantiles(values, n=4)
+    reach = FENCE * (third - first)
+    inside = [v for v in values if first - reach <= v <= third + reach]
+    return (min(inside), max(inside)) if inside else (first, third)
+
+
+def rows_without_overlap(centres: Sequence[float], widths: Sequence[float]) -> list[int]:
+    """Return the lowest row (from 0) for each label such that none touches another of its row."""
+    rows: list[int] = []
+    for centre, width in zip(centres, widths, strict=True):
+        taken = {
+            row
+            for row, other, room in zip(rows, centres, widths, strict=False)
+            if math.fabs(centre - other) < (width + room) / 2
+        }
+        rows.append(next(row for row in range(len(taken) + 1) if row not in taken))
+    return rows
