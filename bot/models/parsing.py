@@ -18,7 +18,10 @@ _FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*?)[ \t]
 _REASONING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _OBJECT_START = re.compile(r"\{(?=\s*(?:[\"'}]|\w+\s*:))")
 _PYTHON = ("python", "py", "python3")
-_MOST_MENDED = 5
+_MOST_OBJECTS = 100
+_MENDED_CHARACTERS = 40_000
+"""How much of a reply is mended: mending takes time that grows with the square of it."""
+_MOST_FENCES = 50
 _MOST_FAULTS = 8
 
 
@@ -92,13 +95,13 @@ def _blocks(text: str) -> Iterator[_Block]:
 
 def _closing(lines: list[str], start: int, fence: str) -> int | None:
     """Return the line that closes a block: the first bare fence outside a string, or else the last bare fence."""
-    last = None
+    last, tried = None, 0
     for index in range(start, len(lines)):
         found = _FENCE.match(lines[index])
         if found is None or found["info"] or found["fence"][0] != fence[0] or len(found["fence"]) < len(fence):
             continue
-        last = index
-        if not _ends_inside_string("\n".join(lines[start:index]) + "\n"):
+        last, tried = index, tried + 1
+        if tried <= _MOST_FENCES and not _ends_inside_string("\n".join(lines[start:index]) + "\n"):
             return index
     return last
 
@@ -121,16 +124,20 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     from json_repair import repair_json
 
     decoder = json.JSONDecoder(strict=False)
-    position = mended = 0
-    while mended < _MOST_MENDED and (start := _OBJECT_START.search(text, position)):
+    position, left = 0, _MENDED_CHARACTERS
+    for _ in range(_MOST_OBJECTS):
+        start = _OBJECT_START.search(text, position)
+        if start is None or left <= 0:
+            return
         try:
             value, position = decoder.raw_decode(text, start.start())
         except (ValueError, RecursionError):
-            mended += 1
             position = start.end()
+            broken = _to_fence(text[start.start() :])[:left]
+            left -= len(broken)
             try:
-                value = repair_json(_to_fence(text[start.start() :]), return_objects=True)
-            except RecursionError:
+                value = repair_json(broken, return_objects=True)
+            except (ValueError, RecursionError):  # which of the two depends on json_repair's version
                 raise Unparsable("the JSON object is nested too deeply") from None
         if isinstance(value, list):
             value = next((v for v in value if isinstance(v, dict)), None)

@@ -90,8 +90,9 @@ class ModelChoice:
         """Return the name of the model that answers for a role."""
         return (self.roles or {}).get(role) or self.name or self.kind
 
+    @property
     def models(self) -> tuple[str, ...]:
-        """Return the names of all models that may be asked, each once."""
+        """The names of all models that may be asked, each once."""
         names = [self.name or self.kind, *(self.roles or {}).values()]
         return tuple(dict.fromkeys(names))
 
