@@ -22,9 +22,15 @@ from sandbox.workspace import Workspace
 
 __all__ = ["BubblewrapSandbox"]
 
-_TASK_SLACK = 16
-"""Tasks allowed by the kernel beyond the limit, so that the watcher sees the limit broken and says so."""
-_NAMESPACES = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+_NAMESPACES = (
+    "--unshare-pid",
+    "--unshare-net",
+    "--unshare-ipc",
+    "--unshare-cgroup-try",
+    "--unshare-uts",
+    "--hostname",
+    "sandbox",
+)
 _HOW_TO_ALLOW = (
     "allow unprivileged user namespaces (Ubuntu 24.04 and later: sysctl kernel.apparmor_restrict_unprivileged_userns=0, "
     "or an AppArmor profile for bwrap; elsewhere: sysctl kernel.unprivileged_userns_clone=1 and "
@@ -76,17 +82,7 @@ class BubblewrapSandbox:
             gaps.append("no system call filter: libseccomp is missing (Debian package libseccomp2)")
         if not choose_identity().counted:
             gaps.append("processes are limited by the watcher alone")
-        contains = (
-            "network",
-            "files",
-            "environment",
-            "processes",
-            "capabilities",
-            "memory",
-            "time",
-            "disk",
-            "keyrings",
-        )
+        contains = ("network", "files", "environment", "processes", "capabilities", "memory", "time", "disk", "keys")
         return SandboxDescription("bubblewrap", "bubblewrap", contains, tuple(gaps))
 
     @contextmanager
@@ -96,29 +92,32 @@ class BubblewrapSandbox:
         identity = choose_identity(turn)
         self._check_places(request, identity)
         cpus = choose_cpus(request.limits.cpus, turn)
-        identity.write_accounts(workspace.code)
         workspace.data.mkdir(exist_ok=True)
         identity.give(workspace.work)
-        options = [*_NAMESPACES, *identity.namespace, "--hostname", "sandbox"]
-        options += ["--as-pid-1", "--die-with-parent", "--new-session"]
-        options += file_arguments(
-            self._visible,
-            code=workspace.code,
-            work=workspace.work,
-            view=None if request.writable_data else request.view,
-            tmpfs_bytes=request.limits.memory_bytes,
-        )
-        for name, value in clean_environment(request, tmp=TMPFS[0], cpus=len(cpus)).items():
-            options += ["--setenv", name, value]
+        contents = {str(path): path.read_bytes() for path in self._visible.files}
+        contents |= identity.accounts() | {CODE: workspace.script.read_bytes()}
         with ExitStack() as stack:
-            files: list[int] = []
+            files = {path: _passed(stack, content) for path, content in contents.items()}
+            options = [*_NAMESPACES, *identity.namespace, "--as-pid-1", "--die-with-parent", "--new-session"]
+            options += file_arguments(
+                self._visible,
+                files=files,
+                work=workspace.work,
+                view=None if request.writable_data else request.view,
+                tmpfs_bytes=request.limits.memory_bytes,
+            )
+            for name, value in clean_environment(request, tmp=TMPFS[0], cpus=len(cpus)).items():
+                options += ["--setenv", name, value]
+            descriptors = list(files.values())
             if self._filter is not None:
-                files.append(_passed(stack, self._filter))
-                options += ["--seccomp", str(files[0])]
+                descriptors.append(_passed(stack, self._filter))
+                options += ["--seccomp", str(descriptors[-1])]
             # By descriptor: in its environment and command line nothing can be read that was not meant for the script.
-            files.append(_passed(stack, b"".join(os.fsencode(option) + b"\0" for option in options)))
-            argv = [_tool("bwrap"), "--args", str(files[-1]), "--", *_inside(request.limits, identity)]
-            launch = Launch(with_limits(argv, request.limits, cpus), {}, workspace.code, files)
+            descriptors.append(_passed(stack, b"".join(os.fsencode(option) + b"\0" for option in options)))
+            script = as_first_process([sys.executable, "-P", "-s", CODE])
+            limited = with_limits(script, request.limits, cpus, count_tasks=identity.counted)
+            argv = [_tool("bwrap"), "--args", str(descriptors[-1]), "--", *identity.become, *limited]
+            launch = Launch(argv, {}, workspace.code, descriptors)
             yield Prepared(launch, lambda pid: NamespaceTree(pid, TMPFS), (workspace.work,))
 
     def _check_places(self, request: ExecutionRequest, identity: Identity) -> None:
@@ -127,15 +126,6 @@ class BubblewrapSandbox:
             raise PermissionError(f"the run folder {request.out} lies in {shown}, which scripts can read")
         if identity.changes_user and not request.view.stat().st_mode & 0o005 == 0o005:
             raise PermissionError(f"{request.view} is not readable by others, as a script is (chmod -R o+rX)")
-
-
-def _inside(limits: Limits, identity: Identity) -> list[str]:
-    """Return the command that runs inside: give up rights, limit tasks, then the script."""
-    command = as_first_process([sys.executable, "-P", "-s", CODE])
-    if identity.counted:
-        tasks = limits.processes + _TASK_SLACK
-        command = [_tool("prlimit"), f"--nproc={tasks}:{tasks}", *command]
-    return [*identity.become, *command]
 
 
 def _passed(stack: ExitStack, content: bytes) -> int:

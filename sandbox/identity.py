@@ -43,13 +43,13 @@ class Identity:
             for name in (*folders, *files):
                 os.chown(Path(parent) / name, self.user, self.user, follow_symlinks=False)
 
-    def write_accounts(self, folder: Path) -> None:
-        """Write the `passwd`, `group` and `hosts` that the script sees: its own user, and nobody else's names."""
-        (folder / "passwd").write_text(f"solution:x:{self.user}:{self.user}::/tmp:/bin/sh\n")
-        (folder / "group").write_text(f"solution:x:{self.user}:\n")
-        (folder / "hosts").write_text("127.0.0.1 localhost sandbox\n::1 localhost\n")
-        for name in ("passwd", "group", "hosts"):
-            (folder / name).chmod(0o644)
+    def accounts(self) -> dict[str, bytes]:
+        """Return the files by which the script knows users and hosts: itself, and nobody else's names."""
+        return {
+            "/etc/passwd": f"solution:x:{self.user}:{self.user}::/tmp:/bin/sh\n".encode(),
+            "/etc/group": f"solution:x:{self.user}:\n".encode(),
+            "/etc/hosts": b"127.0.0.1 localhost sandbox\n::1 localhost\n",
+        }
 
 
 def choose_identity(turn: int = 0) -> Identity:

@@ -11,7 +11,6 @@ from pathlib import Path
 from sandbox import Limits
 
 __all__ = [
-    "FILE_SLACK",
     "Launch",
     "as_first_process",
     "choose_cpus",
@@ -25,8 +24,10 @@ _OPEN_FILES = 4096
 _STACKS = 256 * 1024**2
 """Room for thread stacks, which count as data though they are hardly touched."""
 
-FILE_SLACK = 1024**2
+_FILE_SLACK = 1024**2
 """A file may grow so much beyond the limit on all files, for the watcher to see which limit it was."""
+_TASK_SLACK = 16
+"""The same for processes and threads."""
 
 
 @dataclass(frozen=True)
@@ -89,15 +90,17 @@ def choose_cpus(count: int, turn: int) -> tuple[int, ...]:
     return tuple(sorted(ours[(turn * count + i) % len(ours)] for i in range(count)))
 
 
-def with_limits(
-    argv: Sequence[str],
-    limits: Limits,
-    cpus: Sequence[int],
-) -> list[str]:
+def with_limits(argv: Sequence[str], limits: Limits, cpus: Sequence[int], *, count_tasks: bool = False) -> list[str]:
     """Return the command under rlimits and on these cores, as far as util-linux is there.
 
     There is no limit on address space: threaded libraries reserve much that they never use. Private writable memory
     (RLIMIT_DATA) is what counts, and gives the script a MemoryError where the watcher could only kill it.
+
+    Args:
+        argv: The command.
+        limits: What is allowed.
+        cpus: Cores that it may run on.
+        count_tasks: Whether the kernel shall hold the limit on processes; of no use where the bot's own count too.
     """
     command = list(argv)
     if (taskset := shutil.which("taskset")) and len(cpus) < len(os.sched_getaffinity(0)):
@@ -106,9 +109,11 @@ def with_limits(
         values = {
             "core": 0,
             "nofile": _OPEN_FILES,
-            "fsize": limits.written_bytes + FILE_SLACK,
+            "fsize": limits.written_bytes + _FILE_SLACK,
             "data": limits.memory_bytes + _STACKS,
         }
+        if count_tasks:
+            values["nproc"] = limits.processes + _TASK_SLACK
         command = [prlimit, *(_option(name, value) for name, value in values.items()), *command]
     return command
 
