@@ -32,6 +32,9 @@ lint: $(VENV)/.dev ## ruff, mypy and import-linter
 integration: $(VENV)/.dev ## tests that need bubblewrap, a browser, snapshots or minutes
 	$(BIN)/python -m pytest -rs -m integration
 
+bench: $(VENV)/.dev ## benchmarks; each prints ratios
+	@for file in tests/bench/bench_*.py; do echo "$$file"; $(BIN)/python -m tests.bench.$$(basename $$file .py) || exit 1; done
+
 lock: $(VENV)/.dev ## compile both lock files anew (uv is installed into .venv for it)
 	$(BIN)/python -m pip install -q uv
 	$(BIN)/uv pip compile pyproject.toml $(LOCKING) -o requirements.lock

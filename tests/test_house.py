@@ -1,0 +1,144 @@
+"""What holds for the project as a whole: its lock files, its imports, its size, its documents."""
+
+import ast
+import os
+import random
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from tests.source_tree import PACKAGES, ROOT, modules, sources
+
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+DOCUMENTS = ("README.md", "CONTRIBUTING.md")
+LARGEST = 700_000_000
+"""Bytes that the run-time environment may take."""
+HEAVY = ("matplotlib", "numpy", "pandas", "scipy", "sklearn")
+"""What only the worker process and the solutions import."""
+
+
+def locked(name: str) -> list[Requirement]:
+    """Return the lines of a lock file that hold for this Python and system."""
+    lines = (line.split("#")[0].strip() for line in (ROOT / name).read_text(encoding="utf-8").splitlines())
+    pinned = [Requirement(line) for line in lines if line]
+    return [one for one in pinned if one.marker is None or one.marker.evaluate()]
+
+
+def project() -> dict[str, list[str]]:
+    content: dict[str, dict[str, list[str]]] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return {"requirements.lock": content["project"]["dependencies"], **content["dependency-groups"]}
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_lock_files_hold_pinned_packages_and_no_addresses_or_paths(name: str) -> None:
+    lines = [line for line in (ROOT / name).read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    pinned = re.compile(r"[a-z0-9][a-z0-9._-]*==[0-9][A-Za-z0-9.+]*( ; [^#]+)?( +# via [^#:/]+(:dev)?[^#:/]*)*")
+    assert [line for line in lines if not pinned.fullmatch(line)] == []
+    assert "://" not in "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "group"), [("requirements.lock", "requirements.lock"), ("requirements-dev.lock", "dev")]
+)
+def test_everything_declared_is_locked_at_a_version_that_will_do(name: str, group: str) -> None:
+    versions = {canonicalize_name(one.name): next(iter(one.specifier)).version for one in locked(name)}
+    wanted = [Requirement(text) for text in project()[group]]
+    unmet = [
+        str(one)
+        for one in wanted
+        if (one.marker is None or one.marker.evaluate())
+        and not (
+            canonicalize_name(one.name) in versions and Version(versions[canonicalize_name(one.name)]) in one.specifier
+        )
+    ]
+    assert unmet == [], "run `make lock`"
+
+
+def test_no_package_stands_in_both_locks_at_two_versions() -> None:
+    run, dev = ({one.name: str(one.specifier) for one in locked(name)} for name in LOCKS)
+    assert {name for name in run.keys() & dev.keys() if run[name] != dev[name]} == set()
+
+
+def test_the_run_time_environment_is_light_and_without_torch() -> None:
+    names = [one.name for one in locked("requirements.lock")]
+    assert [name for name in names if re.match(r"torch|nvidia|triton|cuda|tensorflow", name)] == []
+    files = {Path(str(file.locate())) for name in names for file in metadata.distribution(name).files or ()}
+    size = sum(path.stat().st_size for path in files if path.is_file())
+    assert 50_000_000 < size < LARGEST
+
+
+def test_every_foreign_import_is_of_a_declared_dependency() -> None:
+    owners = metadata.packages_distributions()
+    declared = {canonicalize_name(Requirement(text).name) for text in project()["requirements.lock"]}
+    declared.add("pydantic-core")  # pydantic's own other half, pinned by it to one version
+    undeclared = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sources(ROOT)
+        for name in _imported(path)
+        if name not in sys.stdlib_module_names
+        and name not in PACKAGES
+        and not {canonicalize_name(owner) for owner in owners.get(name, ())} & declared
+    }
+    assert undeclared == set()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_module_imports_in_whatever_order(seed: int) -> None:
+    names = modules(ROOT)
+    random.Random(seed).shuffle(names)
+    done = _python(f"import importlib\nfor name in {names!r}:\n    importlib.import_module(name)\nprint('imported')")
+    assert done.stdout.strip().endswith("imported"), done.stderr
+
+
+def test_the_bots_own_process_starts_without_heavy_libraries() -> None:
+    done = _python(f"import sys, bot.cli\nprint(sorted(set({HEAVY!r}) & set(sys.modules)))")
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_documents_name_only_make_targets_that_there_are() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = {name for text in _documents() for name in re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE)}
+    assert named
+    assert named - targets == set()
+
+
+def test_documents_name_only_options_of_replay_that_there_are() -> None:
+    shown = _python("from bot.cli import app; app()", "replay", "--help", COLUMNS="200").stdout
+    known = set(re.findall(r"--[a-z-]+", shown))
+    lines = [
+        line for text in _documents() for line in text.splitlines() if re.match(r"bot replay|\| `--", line.strip())
+    ]
+    named = {option for line in lines for option in re.findall(r"--[a-z][a-z-]+", line)}
+    assert named
+    assert named - known == set()
+
+
+def _documents() -> list[str]:
+    return [(ROOT / name).read_text(encoding="utf-8") for name in DOCUMENTS]
+
+
+def _imported(path: Path) -> set[str]:
+    """Return the top-level names that a file imports absolutely, wherever in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+def _python(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh interpreter, in the checkout's root."""
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=120, check=False
+    )
