@@ -154,7 +154,6 @@ def end_node(
 
 def start_execution(tx: Transaction, run_id: str, id: str, *, node: int, view: str, attempt: int = 0) -> Execution:
     """Begin an execution; one that was begun before and never ended starts anew under its id."""
-    tx.session.flush()
     row = tx.session.merge(
         Execution(run_id=run_id, id=id, node=node, view=view, attempt=attempt, started_at=tx.now()),
     )

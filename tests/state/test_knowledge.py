@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy.exc import StatementError
 from sqlmodel import select
 
 from state.knowledge import add_analysis, add_draft, add_idea, add_report, analyses, drafts, ideas, reports
@@ -100,5 +101,5 @@ def test_what_is_derived_is_told_as_an_event(store: Store, run_id: str) -> None:
 
 
 def test_a_time_without_a_zone_is_no_clock(store: Store, run_id: str) -> None:
-    with pytest.raises(Exception, match="timezone"):
+    with pytest.raises(StatementError, match="timezone"):
         ideas(store, run_id, END.replace(tzinfo=None))

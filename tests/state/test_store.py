@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import OperationalError
 from sqlmodel import Session, select
 
 from state.clock import SystemClock
@@ -125,7 +126,7 @@ def test_a_reader_sees_one_state_while_a_writer_works(store: Store) -> None:
 def test_reading_cannot_write(store: Store) -> None:
     with store.read() as session:
         session.add(Topic(competition="c", id="1"))
-        with pytest.raises(Exception, match="readonly database"):
+        with pytest.raises(OperationalError, match="readonly database"):
             session.commit()
 
 
@@ -199,3 +200,12 @@ def test_an_event_row_keeps_its_data(store: Store) -> None:
         tx.record("x", run_id="a", deep={"list": [1, None, "ü"]})
     with store.read() as session:
         assert session.exec(select(Event)).one().data == {"deep": {"list": [1, None, "ü"]}}
+
+
+def test_a_closed_store_is_one_file(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with Store.open(folder / "state.db", SystemClock()) as store:
+        with store.write() as tx:
+            tx.record("x", run_id="a")
+        assert len(list(store.export_events("a"))) == 1
+    assert [path.name for path in folder.iterdir()] == ["state.db"]

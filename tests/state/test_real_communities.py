@@ -1,0 +1,39 @@
+"""The snapshots' communities under their deadlines: canaries stay unseen, and all has its reading."""
+
+from pathlib import Path
+
+import pytest
+
+from scrapers.snapshot import Snapshot, SnapshotSource
+from state.collect import add_community
+from state.community import CommunityView
+from state.store import Store
+from tests.needs import snapshots
+
+METRICS = {
+    "log_loss": "minimize",
+    "mean_columnwise_rmsle": "minimize",
+    "rmsle": "minimize",
+    "rmse": "minimize",
+    "roc_auc": "maximize",
+}
+
+
+@pytest.mark.parametrize("slug", ["spooky-author-identification", "leaf-classification"])
+async def test_a_real_snapshot_shows_its_deadlines_knowledge_and_no_canary(store: Store, slug: str) -> None:
+    folder: Path = snapshots() / slug
+    source = SnapshotSource(Snapshot.load(folder, METRICS))  # type: ignore[arg-type]  # literals in a plain dict
+    rows = [row async for row in source.changes(None)]
+    with store.write() as tx:
+        add_community(tx, slug, rows)
+    card = await source.card()
+    seen = CommunityView(store, slug, card.deadline).posts()
+    text = "\n".join(f"{post.title}\n{post.text}" for post in seen)
+    assert len(seen) > 50
+    assert f"CANARY-AFTER-DEADLINE-{slug}" not in text
+    assert f"CANARY-LATE-REPLY-{slug}" not in text
+    assert all(post.time <= card.deadline and post.votes is not None for post in seen)
+    assert CommunityView(store, slug, card.enabled_at).posts() == []
+    later = "\n".join(post.text for post in CommunityView(store, slug, card.deadline.replace(year=2100)).posts())
+    assert f"CANARY-AFTER-DEADLINE-{slug}" in later
+    assert f"CANARY-LATE-REPLY-{slug}" in later
