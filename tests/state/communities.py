@@ -62,7 +62,7 @@ def communities(draw: st.DrawFn) -> list[CommunityRow]:
     rows += [Topic(competition="", title=f"topic {r['id']}", **r) for r in drawn(_topic, 5)]
     rows += [Message(competition="", markdown=f"{r['id']} of {message_time(r)}", **r) for r in drawn(_message, 9)]
     rows += [KernelVersion(competition="", text=f"{r['id']} of {r['created_at']}", **r) for r in drawn(_kernel, 9)]
-    rows += [Observation(competition="", **r) for r in draw(st.lists(_observation, max_size=25))]
+    rows += [Observation(competition="", **r) for r in draw(st.lists(_observation, max_size=15))]
     return draw(st.permutations(rows))
 
 

@@ -39,7 +39,7 @@ def all_of(seen: CommunityView) -> object:
 
 
 signals_or_not = pytest.mark.parametrize("signals", SIGNALS)
-quick = settings(max_examples=30, deadline=None)
+quick = settings(max_examples=25, deadline=None)
 
 
 @signals_or_not

@@ -99,7 +99,7 @@ _acts: st.SearchStrategy[_Act] = st.one_of(
 
 
 # The store is shared between examples on purpose: each has a run of its own in it.
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=st.lists(_acts, max_size=20))
 def test_whatever_happens_in_a_run_its_events_tell(store: Store, acts: list[_Act]) -> None:
     with store.write() as tx:

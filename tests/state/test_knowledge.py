@@ -36,7 +36,7 @@ def add_one_of_each(tx: Transaction, run: str, id: str, known_at: datetime) -> N
     add_report(tx, run, id, draft_id=id, title="t", method="m", known_at=known_at)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(times=st.lists(HOURS, max_size=5), as_of=HOURS)
 def test_what_was_derived_from_later_things_is_not_seen_and_all_else_is(
     shared: Store, times: list[datetime], as_of: datetime
