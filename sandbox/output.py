@@ -35,6 +35,10 @@ class CappedOutput:
         tail = bytes(self._tail[max(0, len(self._tail) - self._tail_cap) :])
         cut = self._seen - len(self._head) - len(tail)
         if not cut:
-            return (bytes(self._head) + tail).decode("utf-8", errors="replace")
-        head = bytes(self._head).decode("utf-8", errors="replace")
-        return f"{head}\n[... {cut} bytes cut ...]\n{tail.decode('utf-8', errors='replace')}"
+            return _decoded(bytes(self._head) + tail)
+        return f"{_decoded(bytes(self._head))}\n[... {cut} bytes cut ...]\n{_decoded(tail)}"
+
+
+def _decoded(content: bytes) -> str:
+    """Return it as text, one question mark for each piece that is none: never more bytes again than there were."""
+    return content.decode("utf-8", errors="replace").replace("\N{REPLACEMENT CHARACTER}", "?")
