@@ -7,7 +7,7 @@ from bot.coder import Attempt
 from bot.coder.prompts import WriteScript
 from bot.models.builtin.config import RecipeConfig, config_in, plain_config, script
 from bot.models.builtin.tables import Printed, printed
-from bot.models.builtin.techniques import TECHNIQUES, Technique, dropped, recognised, suits
+from bot.models.builtin.techniques import TECHNIQUES, Technique, dropped, recognised, suits, unquoted
 
 _COSTLY = ("ratios", "groups", "chars", "mirror", "gradients", "log")
 _COSTLY_MODELS = ("svm", "kernel", "knn")
@@ -35,20 +35,18 @@ def _drafts(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     """What the draft's text names, on top of its codebase's CONFIG where it has one, with some variation."""
     base = config_in(prompt.codebase) if prompt.codebase else None
     config = base or plain_config(prompt.task)
-    found = [
-        t
-        for t in recognised(f"{prompt.title}\n{prompt.draft}")
-        if suits(t, "text image table", config.predicts_classes)
-    ]
+    found = [t for t in recognised(unquoted(prompt.draft)) if suits(t, "text image table", config.predicts_classes)]
     for technique in reversed(found):  # the vocabulary's first come to stand in front
         config = technique.applied(config)
-    config = config.changed(drop=(*config.drop, *dropped(prompt.draft, prompt.preview)), folds=rng.choice((5, 6)))
+    config = config.changed(
+        drop=(*config.drop, *dropped(unquoted(prompt.draft), prompt.preview)), folds=rng.choice((5, 6))
+    )
     if base is None and any(t.models for t in found):
         named = {m for t in found for m in t.models}
         config = config.changed(models=[m for m in config.models if m in named])
     names = ", ".join(t.title.lower() for t in found) or "a plain model"
     yield f"The draft as one script that compares and cross-validates: {names}.", config
-    trees = rng.choice((150, 200, 250))
+    trees = rng.choice((120, 150))
     yield f"The same draft with {trees} trees a forest: {names}.", config.changed(values={"trees": trees})
 
 
@@ -90,7 +88,7 @@ def _improvements(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     if basics and len(config.models) > 1:
         yield _added(config, basics)
     # The draft's own words first; then what else suits the data, two at a time.
-    wanted = {t.title for t in recognised(prompt.draft)}
+    wanted = {t.title for t in recognised(unquoted(prompt.draft))}
     others.sort(key=lambda t: t.title not in wanted)
     for start in range(0, len(others), 2):
         yield _added(slimmer if len(config.models) > 3 else config, [*others[start : start + 2], *basics])
@@ -126,7 +124,7 @@ def _tuned(config: RecipeConfig) -> Iterator[Change]:
         middle = sorted(config.values[name])[-1 if factor > 1 else 0]
         values = [*config.values[name], round(middle * factor, 6)][-3:]
         yield f"Try {name} = {values[-1]:g} too.", config.changed(values={name: values})
-    for sizes in ({"rounds": 400, "rate": 0.04}, {"leaves": 15}, {"trees": 300}, {"leaf": 4}):
+    for sizes in ({"rounds": 400, "rate": 0.04}, {"leaves": 15}, {"trees": 200}, {"leaf": 4}):
         yield f"Try other sizes of the trees: {sizes}.", config.changed(values=sizes)
 
 
@@ -135,6 +133,6 @@ def _another(prompt: WriteScript, tried: list[RecipeConfig], rng: random.Random)
     config = tried[-1] if tried else plain_config(prompt.task)
     while config in tried:
         config = config.changed(
-            values={"trees": rng.randrange(50, 400), "rounds": rng.randrange(50, 500)}, folds=rng.choice((4, 5, 6))
+            values={"trees": rng.randrange(50, 200), "rounds": rng.randrange(50, 500)}, folds=rng.choice((4, 5, 6))
         )
     return "Nothing known is left to add: the same with other sizes.", config

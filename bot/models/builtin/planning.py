@@ -10,7 +10,7 @@ from bot.coder import TaskText
 from bot.community.prompts import IdeaText, PlanDrafts, ProposeIdeas, ReportText
 from bot.models.builtin.config import predicts_classes
 from bot.models.builtin.posts import leave_out
-from bot.models.builtin.techniques import TECHNIQUES, Technique, dropped, kind_of, recognised, suits
+from bot.models.builtin.techniques import TECHNIQUES, Technique, dropped, kind_of, recognised, suits, unquoted
 
 _MOST_IDEAS = 12
 _IDEAS_A_DRAFT = 4
@@ -55,7 +55,7 @@ def ideas(prompt: ProposeIdeas) -> str:
 
 def named_in(text: str) -> tuple[Technique, ...]:
     """Return the techniques of a text, the one that its first sentence is about before the others."""
-    head = text.split(" The post:", 1)[0]
+    head = unquoted(text)
     outs = tuple(leave_out(name) for name in dropped(text))
     return (*(outs if dropped(head) else ()), *recognised(head), *recognised(text), *outs)
 
@@ -66,17 +66,17 @@ def drafts(prompt: PlanDrafts, rng: random.Random) -> str:
     best = _best_report(prompt.reports, prompt.task.direction)
     # Alone, a draft is by turns an extension and something new.
     extends = best is not None and (prompt.count > 1 or len(prompt.reports) % 2 == 1)
-    fresh = [i for i in ranked if i.times_used == 0] or ranked
-    plans = []
+    plans, left = [], list(ranked)
     for turn in range(prompt.count):
         if extends and turn == 0 and best is not None:
-            chosen = [i for i in ranked if not set(_titles(i.text)) & set(_titles(best.method))][:_IDEAS_A_DRAFT]
+            known = set(_titles(best.method))
+            chosen = [i for i in left if not known & set(_titles(i.text)[:1])][:_IDEAS_A_DRAFT]
             plans.append(_plan(f"Extend report {best.number}", chosen, best.number, rng, turn))
-            continue
-        chosen = fresh[turn :: prompt.count][:_IDEAS_A_DRAFT]
-        if best is None and turn == 0:
-            chosen = ranked[:_IDEAS_A_DRAFT]  # the best supported ideas together, before anything is known
-        plans.append(_plan("", chosen, None, rng, turn))
+        else:
+            fresh = [i for i in left if i.times_used == 0] or left
+            chosen = fresh[:_IDEAS_A_DRAFT] or rng.sample(ranked, min(len(ranked), _IDEAS_A_DRAFT))
+            plans.append(_plan("", chosen, None, rng, turn))
+        left = [i for i in left if i not in chosen]
     return json.dumps({"drafts": plans}, ensure_ascii=False)
 
 

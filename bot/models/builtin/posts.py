@@ -11,12 +11,12 @@ from bot.models.builtin.techniques import Technique, dropped, recognised
 _HOSTILE = re.compile(
     r"(ignore|disregard|forget)\b.{0,40}\b(instruction|task|prompt)|\b(ai|automated) (assistant|agent|reader|solver)|"
     r"you are an? (large )?language model|\bllm|crawler|for bots|api key|environment variable|private/answers|"
-    r"</?(system|answer|submission|next_step)\b|"
+    r"disqualified unless|use up all|</?(system|answer|submission|next_step)\b|"
     r"submit (at once|your current|immediately|now)|do not (mention|tell)|os\.system",
     re.IGNORECASE | re.DOTALL,
 )
 _DOUBTFUL = re.compile(
-    r"\b(no gain|worse|useless|waste|harm\w*|obsolete|(does|did)(n'?t| not) help|don'?t|do not|never|nothing|hopeless|no chance|noise)\b|"
+    r"\b(no gain|worse|useless|waste|harm\w*|obsolete|(does|did)(n'?t| not) help|don'?t|do not|never|nothing|no chance|noise)\b|"
     r"\?\s*$",
     re.IGNORECASE,
 )

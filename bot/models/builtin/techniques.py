@@ -123,7 +123,7 @@ TECHNIQUES: tuple[Technique, ...] = (
         models=("boosting",),
         values={"rounds": 400, "rate": 0.04},
     ),
-    Technique("More trees", "Grow more trees.", r"more trees|\d{3,} trees|n_estimators", values={"trees": 300}),
+    Technique("More trees", "Grow more trees.", r"more trees|\d{3,} trees|n_estimators", values={"trees": 200}),
     Technique(
         "SVM", "Use a support vector machine with an RBF kernel.", r"\bSV[MCR]\b|support vector", models=("svm",)
     ),
@@ -197,6 +197,11 @@ def kind_of(description: str) -> str:
     return "+".join(
         ["table", *(kind for kind, words in _SPEAKS_OF.items() if re.search(words, description, re.IGNORECASE))]
     )
+
+
+def unquoted(text: str) -> str:
+    """Return a text of ideas of ours without the words of posts that they quote: a quotation may name much else."""
+    return re.sub(r' The post: "[^\n]*', "", text)
 
 
 def recognised(text: str) -> tuple[Technique, ...]:
