@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.directions import CLASSIFICATION_METRICS, LABEL_METRICS
-from bot.evaluation.metrics import canonical_labels
+from bot.evaluation.labels import canonical_labels
 from bot.evaluation.ranks import pearson, spearman
 from bot.evaluation.submission_file import read_submission
 from scrapers.card import TaskCard

@@ -25,8 +25,9 @@ def disjoint_group_column(train: Table, test: Table, candidates: Sequence[str]) 
     train_heads, test_heads = train.heads(candidates, _PROBE), test.heads(candidates, _PROBE)
     left = [c for c in candidates if not set(train_heads[c]) & set(test_heads[c])]
     found: list[tuple[int, str]] = []
+    train_cells, test_cells = train.heads(left, None), test.heads(left, None)
     for column in left:
-        train_sizes, test_sizes = Counter(train.column(column)), Counter(test.column(column))
+        train_sizes, test_sizes = Counter(train_cells[column]), Counter(test_cells[column])
         if train_sizes.keys() & test_sizes.keys() or len(train_sizes) < _FEWEST or not test_sizes:
             continue
         if train_sizes.total() / len(train_sizes) < _MEAN_SIZE:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import mean_absolute_error, roc_auc_score, root_mean_squared_error
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.labels import canonical_labels
 from scrapers.card import Direction
 from state.errors import UsageError
 
@@ -81,27 +82,6 @@ def roc_auc(y_true: Values, y_pred: Values, params: Params) -> float:
 def accuracy(y_true: Values, y_pred: Values, params: Params) -> float:
     """Share of rows whose labels all match; labels that are numbers are compared as numbers (`1` is `1.0`)."""
     return float(np.equal(canonical_labels(y_true), canonical_labels(y_pred)).all(axis=1).mean())
-
-
-def canonical_labels(labels: Values) -> Values:
-    """Return an array of objects with `canonical_label` of each cell."""
-    canonical: Values = np.empty(labels.shape, dtype=object)
-    for at, label in np.ndenumerate(labels):
-        canonical[at] = canonical_label(label)
-    return canonical
-
-
-def canonical_label(label: object) -> object:
-    """Return the number that a label's text spells, or else the text without surrounding blanks."""
-    text = str(label).strip()
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 _FUNCTIONS: Mapping[str, ScoreFunction] = {

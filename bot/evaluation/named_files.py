@@ -3,8 +3,8 @@
 import re
 import tarfile
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from bot.evaluation.layout import Layout
 from bot.evaluation.shared_files import data_files
@@ -24,7 +24,7 @@ def check_names(data_dir: Path, layout: Layout) -> None:
     """
     if not layout.is_classification or len(layout.label_columns) != 1:
         return
-    labels = {PurePosixPath(i).stem: cells[0] for i, cells in zip(layout.ids, layout.labels, strict=True)}
+    labels = {_stem(i): cells[0] for i, cells in zip(layout.ids, layout.labels, strict=True)}
     matched, told, seen = 0, 0, set[str]()
     for name in file_names(data_dir):
         row = _row_of(name, labels)
@@ -60,10 +60,12 @@ def archive_names(path: Path) -> list[str] | None:
 
 def _row_of(name: str, labels: Mapping[str, str]) -> str | None:
     """The id (without suffix) that a path names, as a folder, a file, or a file's first or last word."""
-    for part in reversed(PurePosixPath(name).parts):
-        stem = PurePosixPath(part).stem
+    for part in reversed(name.split("/")):
+        stem = _stem(part)
+        if stem in labels:
+            return stem
         words = _BREAK.split(stem)
-        for candidate in (stem, part, words[0], words[-1]):
+        for candidate in (part, words[0], words[-1]):
             if candidate in labels:
                 return candidate
     return None
@@ -71,9 +73,14 @@ def _row_of(name: str, labels: Mapping[str, str]) -> str | None:
 
 def _words(name: str, row: str) -> set[str]:
     """All other words of a path: its folders, and the pieces of its names."""
-    pieces: Iterable[str] = (part for part in PurePosixPath(name).parts)
     words: set[str] = set()
-    for part in pieces:
-        stem = PurePosixPath(part).stem
+    for part in name.split("/"):
+        stem = _stem(part)
         words |= {part, stem, *_BREAK.split(stem)}
     return words - {row}
+
+
+def _stem(name: str) -> str:
+    """A file's name without its suffix; quicker than pathlib's, for archives of many thousand members."""
+    head, dot, _ = name.rpartition(".")
+    return head if dot and head else name

@@ -4,7 +4,7 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Literal
@@ -12,7 +12,7 @@ from typing import Literal
 from bot.evaluation.tables import Table
 from bot.evaluation.timeline import parse_times
 
-_ROWS, _CELLS = 50_000, 2_000_000
+_ROWS, _CELLS, _CHARACTERS = 50_000, 2_000_000, 50_000_000
 _EXAMPLE = 60
 _FEW_VALUES = 8
 _RUN = 4
@@ -41,9 +41,18 @@ class Column:
 def profile(table: Table) -> tuple[list[Column], int]:
     """Profile each column of a table on its first rows; also returns how many rows were read."""
     limit = min(_ROWS, max(100, _CELLS // len(table.header)))
-    rows = list(islice(table.rows(), limit))
+    rows = list(_within(islice(table.rows(), limit), _CHARACTERS))
     cells = zip(*rows, strict=True) if rows else [()] * len(table.header)
     return [_column(name, column) for name, column in zip(table.header, cells, strict=True)], len(rows)
+
+
+def _within(rows: Iterator[list[str]], characters: int) -> Iterator[list[str]]:
+    """Yield rows until that much text has been read."""
+    for row in rows:
+        yield row
+        characters -= sum(map(len, row))
+        if characters < 0:
+            return
 
 
 def _column(name: str, cells: Sequence[str]) -> Column:

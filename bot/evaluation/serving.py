@@ -39,9 +39,11 @@ def serve(memory_bytes: int) -> None:
 
 
 def _listen(calls: "queue.SimpleQueue[str]") -> None:
-    for line in sys.stdin:
-        calls.put(line)
-    os._exit(0)
+    try:
+        for line in sys.stdin:
+            calls.put(line)
+    finally:
+        os._exit(0)
 
 
 def _answer(line: str, answers: TextIO) -> None:

@@ -155,15 +155,18 @@ def _may_tell(path: Path, withheld: Withheld) -> bool:
 
 
 def _zip_tells(path: Path, names: Sequence[bytes]) -> bool:
+    lowered = {name.lower() for name in names}
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
-            if Path(member.filename).stem.encode("utf-8", "surrogateescape") in names:
+            # Arrays in an .npz are members named by their columns.
+            stem, _, suffix = member.filename.lower().rpartition("/")[2].rpartition(".")
+            if stem.encode("utf-8", "surrogateescape") in lowered:
                 return True
-            if Path(member.filename).suffix.lower() in _TEXT_TABLES | _OPAQUE:
+            if f".{suffix}" in _TEXT_TABLES | _OPAQUE:
                 if member.flag_bits & 1:
                     return True
                 with archive.open(member) as file:
-                    if _tells(file, Path(member.filename).suffix.lower(), names):
+                    if _tells(file, f".{suffix}", names):
                         return True
     return False
 

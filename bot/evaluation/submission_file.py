@@ -19,6 +19,8 @@ from state.errors import InvalidSubmission
 _NO_LABEL = frozenset({"", "nan"})
 _NO_NUMBER = _NO_LABEL | {"na", "n/a", "null", "none", "<na>"}
 _SHOWN = 60
+_SLACK_BYTES, _TIMES_SAMPLE = 10_000_000, 100
+"""A file of the sample's rows is never larger than this; what is could exhaust the memory of the reader."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,9 @@ def read_submission(path: Path, sample_path: Path, card: TaskCard) -> tuple[list
     """
     sample = read_table(sample_path)
     ids = sample.column(card.id_column)
+    most = _SLACK_BYTES + _TIMES_SAMPLE * sample_path.stat().st_size
+    if path.is_file() and path.stat().st_size > most:
+        raise InvalidSubmission(f"{path.name} has {path.stat().st_size:,} bytes; at most {most:,} are sensible.")
     with _rows(path) as (header, rows):
         _check_header(header, sample.header, path.name, card)
         return ids, _collect(rows, header, ids, path.name, card, strict=True)

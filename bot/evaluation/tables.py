@@ -9,7 +9,8 @@ from pathlib import Path
 
 from state.errors import UnsupportedLayout
 
-DELIMITERS = (",", "\t", ";", "|")
+_DELIMITERS = (",", "\t", ";", "|")
+_TAB, _TAB_SUFFIXES = ("\t",), frozenset({".tsv", ".tab"})
 _MUST_QUOTE = re.compile(r'["\r\n]')
 
 
@@ -53,10 +54,14 @@ class Table:
         at = self.header.index(name)
         return [row[at] for row in self.rows()]
 
-    def heads(self, names: Sequence[str], count: int) -> dict[str, list[str]]:
-        """Return the first cells of some columns (all must exist), by column."""
-        rows = list(islice(self.rows(), count))
-        return {name: [row[at] for row in rows] for name in names for at in (self.header.index(name),)}
+    def heads(self, names: Sequence[str], count: int | None) -> dict[str, list[str]]:
+        """Return the first cells (all, if None) of some columns (they must exist), by column."""
+        at = [self.header.index(name) for name in names]
+        cells: list[list[str]] = [[] for _ in at]
+        for row in islice(self.rows(), count) if at else ():
+            for column, place in zip(cells, at, strict=True):
+                column.append(row[place])
+        return dict(zip(names, cells, strict=True))
 
     def columns(self, names: Sequence[str]) -> list[tuple[str, ...]]:
         """Return some columns (all must exist) as one tuple a row."""
@@ -65,7 +70,7 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """Open a table: the delimiter is the one that splits the header into the most cells.
+    """Open a table; unless its suffix says tab, the delimiter is the one that splits the header into the most cells.
 
     Raises:
         UnsupportedLayout: the file is empty or its first line cannot be read as a header.
@@ -73,7 +78,7 @@ def read_table(path: Path) -> Table:
     # Long texts are legal cells; the limit is the csv module's own and cannot be set per reader.
     csv.field_size_limit(2**31 - 1)
     best: tuple[list[str], str] = ([], ",")
-    for delimiter in DELIMITERS:
+    for delimiter in _TAB if path.suffix.lower() in _TAB_SUFFIXES else _DELIMITERS:
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             try:
                 header = next(csv.reader(file, delimiter=delimiter), [])
@@ -93,6 +98,9 @@ def encode_row(cells: Sequence[str], delimiter: str = ",") -> str:
     """
     if len(cells) == 1 and not cells[0]:
         return '""\n'
+    plain = delimiter.join(cells)
+    if plain.count(delimiter) == len(cells) - 1 and not _MUST_QUOTE.search(plain):
+        return plain + "\n"
     return delimiter.join(_encode(cell, delimiter) for cell in cells) + "\n"
 
 

@@ -11,7 +11,7 @@ _FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%
 _PROBE = 200
 _STRETCH = 10
 """A training or test stretch holds at least this many distinct times on average, or the split is no split by time."""
-_CHANCE = 0.1
+_CHANCE = 0.25
 """Changes between training and test must be rarer than this share of what a random split would show."""
 
 

@@ -1,0 +1,30 @@
+"""Labels as text: when two of them mean the same."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def canonical_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of objects with `canonical_label` of each cell."""
+    canonical: NDArray[Any] = np.empty(labels.shape, dtype=object)
+    for at, label in np.ndenumerate(labels):
+        canonical[at] = canonical_label(label)
+    return canonical
+
+
+def canonical_label(label: object) -> object:
+    """Return the number that a label's text spells, or else the text without surrounding blanks."""
+    text = str(label).strip()
+    if "_" in text:
+        # Python would read `1_0` as ten.
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text

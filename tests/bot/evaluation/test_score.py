@@ -1,0 +1,61 @@
+import math
+
+import pytest
+
+from bot.evaluation.score import score_execution
+from bot.evaluation.views import build_view
+from state.errors import InfrastructureFailure
+from tests.bot.evaluation.parts import card, competition, read, write
+
+
+@pytest.fixture
+def view(tmp_path):
+    data = competition(tmp_path / "data", [[f"r{n}", n, n] for n in range(100)], [["t0", 0], ["t1", 1]])
+    build_view(data, card(), "holdout", 0, tmp_path / "view", tmp_path / "labels")
+    return tmp_path
+
+
+def scored(view, predictions, submission, task=None):
+    return score_execution(view / "labels", view / "view", predictions, submission, task or card())
+
+
+def test_predictions_are_scored_by_the_official_metric(view):
+    rows = [[row[0], float(row[0][1:]) + 2] for row in read(view / "view" / "sample_validation.csv")[1:]]
+    predictions = write(view / "validation_predictions.csv", ["id", "y"], reversed(rows))
+    submission = write(view / "submission.csv", ["id", "y"], [["t1", 1], ["t0", 0]])
+    assert scored(view, predictions, submission) == {"score": pytest.approx(2.0), "valid": True, "message": None}
+
+
+def test_score_and_validity_are_told_apart(view):
+    good = view / "view" / "sample_validation.csv"
+    bad = write(view / "submission.csv", ["id", "y"], [["t0", 1]])
+    result = scored(view, good, bad)
+    assert math.isfinite(result["score"]) and not result["valid"]
+    assert "submission.csv has 1 rows where 2 are expected" in result["message"]
+
+
+def test_what_was_not_written_gives_no_score(view):
+    result = scored(view, None, None)
+    assert (result["score"], result["valid"]) == (None, False)
+    assert "validation_predictions.csv was not written" in result["message"]
+    assert "submission.csv was not written" in result["message"]
+
+
+def test_predictions_for_other_rows_give_no_score(view):
+    sample = view / "view" / "sample_submission.csv"
+    result = scored(view, sample, sample)
+    assert (result["score"], result["valid"]) == (None, True)
+    assert "the id 't0' is not in the sample" in result["message"]
+
+
+def test_a_score_that_is_not_finite_is_none(view):
+    write(view / "labels" / "labels.csv", ["id", "y"], [[r[0], 1] for r in read(view / "labels" / "labels.csv")[1:]])
+    sample = view / "view" / "sample_validation.csv"
+    result = scored(view, sample, view / "view" / "sample_submission.csv", card("roc_auc"))
+    assert result["score"] is None and "no finite score" in result["message"]
+
+
+def test_lost_labels_are_the_engines_failure(view):
+    (view / "labels" / "labels.csv").unlink()
+    with pytest.raises(InfrastructureFailure, match="labels of this view cannot be read"):
+        scored(view, view / "view" / "sample_validation.csv", None)
