@@ -12,6 +12,8 @@ REFIT_FACTOR = 1.3
 EXECUTION_SHARE = 1 / 6
 """No execution may take more of a run's time than this (the papers' own: 1 h of 5 h)."""
 SHORTEST_EXECUTION = 5.0
+SHORTEST_SHARE = 0.5
+"""A new script that gets less than this share of the best one's seconds can hardly beat it."""
 SAMPLE_SHARE = 1 / 3
 
 
@@ -48,9 +50,11 @@ class RunBudget:
         """
         after = 2 * REFIT_FACTOR
         limit = min(self.seconds * EXECUTION_SHARE, self.left() / (1 + after))
+        shortest = SHORTEST_EXECUTION
         if best_seconds is not None:
             limit = min(limit, self.left() - after * best_seconds)
-        return limit if limit >= SHORTEST_EXECUTION else None
+            shortest = max(shortest, SHORTEST_SHARE * best_seconds)
+        return limit if limit >= shortest else None
 
     def remaining(self, nodes: int, best_seconds: float | None) -> Remaining:
         """Return what a policy sees; where steps are the budget, time is left out, so that decisions repeat exactly."""

@@ -17,7 +17,7 @@ from state.errors import BudgetExceeded, ModelRefused
 from state.progress import end_node, update_node
 
 LONG_RUN_SECONDS = 60.0
-"""A parent whose hold-out run was shorter than this makes a debug run on a sample pointless."""
+"""A debug run on a sample is pointless where the hold-out run may not take longer than this, or the parent's did not."""
 SAMPLE_SECONDS = 120.0
 
 
@@ -98,7 +98,7 @@ async def run_script(
     limit = context.budget.execution_seconds(best)
     if limit is None:
         raise BudgetExceeded("no time is left for another execution")
-    short = parent_seconds is not None and parent_seconds < LONG_RUN_SECONDS
+    short = limit <= LONG_RUN_SECONDS or (parent_seconds is not None and parent_seconds < LONG_RUN_SECONDS)
     if sample and not short:
         tried = await context.executor.execute(node, script.code, "sample", min(SAMPLE_SECONDS, limit * SAMPLE_SHARE))
         if tried.score is None:
