@@ -229,7 +229,7 @@ async def test_a_killed_bot_leaves_no_script_running(sandbox: Sandbox, place: Pa
     kind = type(sandbox)
     program = place / "program.py"
     program.write_text(PROGRAM.format(module=kind.__module__.split(".")[-1], name=kind.__name__))
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TMPDIR": str(place)}
     with psutil.Popen([sys.executable, str(program), str(place)], env=environment) as bot:
         deadline = time.monotonic() + 20
         while not (found := [p for p in bot.children(recursive=True) if "solution.py" in " ".join(p.cmdline())]):
