@@ -19,7 +19,8 @@ def grade_nodes(
         snapshot_dir: the snapshot.
         card: the task.
         files: submission by node.
-        validation: validation score by node; nodes without one are graded but not compared.
+        validation: validation score by node, as the metric gives it (its sign not turned); nodes without one are
+            graded but not compared.
 
     Returns:
         `nodes`: for each node `score` (None if invalid), `win_rate`, `message` (None or why);
