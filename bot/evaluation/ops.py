@@ -10,7 +10,6 @@ OPERATIONS: Mapping[str, str] = {
     "agree": "bot.evaluation.agreement:agree",
     "preview": "bot.evaluation.preview:preview",
     "report": "bot.replay.report:write_report",
-    "report": "bot.replay.report:write_report",
 }
 """Name to `module:function`; anything else is refused. Imported only when first asked for, in the worker."""
 
