@@ -213,3 +213,16 @@ def test_a_view_sees_what_is_added_later(store: Store, tmp_path: Path) -> None:
     with Store.open(tmp_path / "state.db", StandingClock()) as other, other.write() as tx:
         add_community(tx, "c", [Message(competition="c", id="99", topic_id="1", posted_at=hours(8), markdown="new")])
     assert seen.messages()[-1].text == "new"
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_readings_of_one_moment_the_larger_is_shown_whichever_came_first(store: Store, order: int) -> None:
+    readings: list[CommunityRow] = [
+        Observation(competition="c", target="topic", target_id="1", at=hours(1), votes=9),
+        Observation(competition="c", target="topic", target_id="1", at=hours(2), votes=5),
+        Observation(competition="c", target="topic", target_id="1", at=hours(2), votes=4, tier="EXPERT"),
+    ]
+    with store.write() as tx:
+        add_community(tx, "c", [Topic(competition="c", id="1", posted_at=hours(1)), *readings[::order]])
+    topic = CommunityView(store, "c", hours(3)).topics()[0]
+    assert (topic.votes, topic.tier) == (5, "EXPERT")
