@@ -42,32 +42,27 @@ async def analyze_posts(context: RunContext, posts: Sequence[Post]) -> None:
 
     async with asyncio.TaskGroup() as group:
         for post in posts:
-            if item_id(post) not in done:
+            if post.item not in done:
                 group.create_task(one(post))
 
 
 async def _analyze(context: RunContext, task: TaskText, post: Post) -> None:
     prompt = AnalyzePost(task, post_text(post, context.settings.reading.post_characters))
     try:
-        answer = await context.asker.ask(prompt, role="analyst", name=f"analyze:{item_id(post)}")
+        answer = await context.asker.ask(prompt, role="analyst", name=f"analyze:{post.item}")
     except ModelRefused as error:
-        context.say(f"{item_id(post)} was not analysed: {error}")
+        context.say(f"{post.item} was not analysed: {error}")
         return
     with context.store.write() as tx:
         add_analysis(
             tx,
             context.run_id,
-            item_id(post),
+            post.item,
             post_kind=post.kind,
             post_id=post.id,
             known_at=post.time,
             **answer.model_dump(),
         )
-
-
-def item_id(post: Post) -> str:
-    """Return the post's id as prompts and provenance name it: `message/17`, `kernel/4`."""
-    return f"{post.kind}/{post.id}"
 
 
 def post_text(post: Post, limit: int) -> PostText:
@@ -77,7 +72,7 @@ def post_text(post: Post, limit: int) -> PostText:
         half = limit // 2
         body = f"{body[:half]}\n[... {len(body) - 2 * half} characters cut ...]\n{body[-half:]}"
     return PostText(
-        item=Item(item_id(post), post.time),
+        item=Item(post.item, post.time),
         kind=post.kind,
         title=post.title,
         tier=post.tier,
@@ -92,7 +87,7 @@ def analysis_texts(context: RunContext) -> list[AnalysisText]:
     """Return the run's analyses for a prompt, the most effective and efficient first."""
     if context.community is None:
         return []
-    posts = {item_id(p): p for p in context.community.posts()}
+    posts = {p.item: p for p in context.community.posts()}
     rows = sorted(_analyses(context), key=lambda a: (-(a.effectiveness + 0.5 * a.efficiency), a.id))
     texts = []
     for row in rows[: context.settings.reading.shown_analyses]:

@@ -64,6 +64,7 @@ async def _grade(done: Finished, worker: Worker) -> Graded:
         snapshot_dir=str(run.snapshot.path),
         card=card,
         files={str(node): str(file) for node, file in files.items() if file.is_file()},
+        # The tree orients scores; turned once more they are the metric's own, as the hidden ones are.
         validation={str(n.id): context.card.oriented(n.score) for n in tree.valid() if n.score is not None},
     )
     return Graded(report, hidden, tree)
