@@ -16,7 +16,7 @@ _LARGEST_NOTEBOOK = 64_000_000
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _PROGRESS = re.compile(r"\d{1,3}%\s?\||[█▏▎▍▌▋▊▉]|\[[=>.\-# ]{8,}\]|\bETA:|\d+/\d+ \[.{0,40}(it/s|s/it)")
-_ENCODED = re.compile(r"(?:data:[\w/+.;=-]{1,100},)?[A-Za-z0-9+/]{400,}={0,2}")
+_ENCODED = re.compile(r"(?<![A-Za-z0-9+/])(?:data:[\w/+.;=-]{1,100},)?[A-Za-z0-9+/]{400,}={0,2}")
 _TAG = re.compile(r"<[^<>]{0,2000}>")
 _BACKTICKS = re.compile(r"`{3,}")
 
@@ -105,7 +105,7 @@ def _output_text(output: dict[str, Any]) -> str:
     text = _joined(data.get("text/plain", data.get("text")))
     markup = _joined(data.get("text/html", data.get("html")))
     if not text and markup:
-        text = html.unescape(_TAG.sub(" ", markup))
+        text = html.unescape(_TAG.sub(" ", markup[:100_000]))
     if any(name.startswith("image/") or name in ("png", "jpeg", "svg") for name in data):
         return "[image left out]"
     return _without_progress(text)
