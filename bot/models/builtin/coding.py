@@ -76,7 +76,7 @@ def _cheaper(config: RecipeConfig) -> RecipeConfig:
 
 def _improvements(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     """Read the last CONFIG and its table back, and vary: drop, add, grow the blend, tune."""
-    last: Attempt | None = prompt.attempts[-1] if prompt.attempts else None
+    last = _best_shown(prompt)
     config = (config_in(last.code) if last else None) or plain_config(prompt.task)
     shown = printed(last.output if last else "")
     slimmer = _without_the_worst(config, shown)
@@ -95,6 +95,13 @@ def _improvements(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     if basics:
         yield _added(config, basics)
     yield from _tuned(slimmer)
+
+
+def _best_shown(prompt: WriteScript) -> Attempt | None:
+    """Return the attempt with the best score, the latest of equals: a change that made things worse is not built on."""
+    sign = 1.0 if prompt.task.direction == "minimize" else -1.0
+    scored = [(sign * a.score, -place, a) for place, a in enumerate(prompt.attempts) if a.score is not None]
+    return min(scored, key=lambda s: s[:2])[2] if scored else None
 
 
 def _missing(config: RecipeConfig, shown: Printed) -> list[Technique]:

@@ -71,7 +71,7 @@ def drafts(prompt: PlanDrafts, rng: random.Random) -> str:
         if extends and turn == 0 and best is not None:
             known = set(_titles(best.method))
             chosen = [i for i in left if not known & set(_titles(i.text)[:1])][:_IDEAS_A_DRAFT]
-            plans.append(_plan(f"Extend report {best.number}", chosen, best.number, rng, turn))
+            plans.append(_plan("Extended", chosen, best.number, rng, turn))
         else:
             fresh = [i for i in left if i.times_used == 0] or left
             chosen = fresh[:_IDEAS_A_DRAFT] or rng.sample(ranked, min(len(ranked), _IDEAS_A_DRAFT))

@@ -44,7 +44,7 @@ TECHNIQUES: tuple[Technique, ...] = (
     Technique(
         "Penalty",
         "Try several strengths of the penalty, weak ones included (C = 1, 10, 40).",
-        r"\bC ?= ?\d|penalty|penali[sz]|regulari[sz]",
+        r"\bC ?= ?\d|penalt|penali[sz]|regulari[sz]",
         models=("linear",),
         values={"C": [1.0, 10.0, 40.0]},
     ),

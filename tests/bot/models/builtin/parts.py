@@ -1,0 +1,84 @@
+"""What the tests of the built-in model share: small tasks, prompts and attempts."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from bot.coder import Attempt, Machine, TaskText
+from bot.coder.prompts import WriteScript
+from bot.community.prompts import AnalysisText, IdeaText, PostText, ReportText
+from bot.models import AnswerT, CallLimits, Item, Prompt
+from bot.models.builtin import BuiltinModel
+
+NOW = datetime(2018, 1, 1, tzinfo=UTC)
+TASK = TaskText("Leaves", "Sort leaves by columns.", "log_loss", "minimize", "id", ("a", "b", "c"), "submission.csv")
+HOURS = TaskText("Hours", "Predict a count from a table.", "rmsle", "minimize", "when", ("count",), "submission.csv")
+MACHINE = Machine("3.11.7", 2, 8.0, 0, ("numpy 2.0",))
+OUTPUT = """task: kind=table rows=90 targets=1 views=table,sqrt
+species: 90 rows, 3 classes, 5 folds
+experiment                      score  seconds
+linear 1 on table             0.20000      1.2
+linear 10 on sqrt             0.10000      1.1
+lda on table                  0.90000      0.1
+svm on table                 skipped: no time left
+blend: 0.09000 of linear 10 on sqrt + linear 1 on table
+cross-validated log_loss: 0.09000 after 9 s
+"""
+
+
+async def answer(prompt: Prompt[AnswerT], seed: int = 0) -> AnswerT:
+    """Ask the built-in model."""
+    return (await BuiltinModel(seed).complete(prompt, role="any", limits=CallLimits())).answer
+
+
+def post(body: str, tier: str | None = "EXPERT", votes: int | None = None, title: str = "Thread") -> PostText:
+    """A message."""
+    return PostText(Item("message/1", NOW), "message", title, tier, votes, None, None, body)
+
+
+def analysis(number: int, effectiveness: float, *suggestions: str) -> AnalysisText:
+    """An analysis of message `number`."""
+    item = Item(f"message/{number}", NOW)
+    return AnalysisText(item, "Thread", "Says something.", suggestions, 5, 5, effectiveness, 5, None, None)
+
+
+def idea(number: int, text: str, support: float = 5.0, used: int = 0, best: float | None = None) -> IdeaText:
+    """An idea of the pool."""
+    return IdeaText(Item(f"idea/{number}", NOW), number, text, support, used, best)
+
+
+def report(number: int, score: float | None, method: str = "A plain model.", next_steps: str = "") -> ReportText:
+    """A report of the pool."""
+    item = Item(f"report/{number}", NOW)
+    return ReportText(item, number, f"Draft {number}", method, score, "", "", next_steps)
+
+
+def attempt(
+    code: str, score: float | None = 0.1, error: str | None = None, output: str = OUTPUT, node: int = 1
+) -> Attempt:
+    """A script that was run."""
+    return Attempt(node, "draft", "A plan.", code, score, error, output, 9.0)
+
+
+def write_script(
+    action: str = "draft",
+    draft: str = "Use extra trees.",
+    attempts: Sequence[Attempt] = (),
+    codebase: str | None = None,
+    task: TaskText = TASK,
+    seconds_left: float = 100.0,
+) -> WriteScript:
+    """A prompt for a script."""
+    preview = "train.csv: id, month, width"
+    return WriteScript(
+        task,
+        preview,
+        MACHINE,
+        action,  # type: ignore[arg-type]  # any str is handed on for brevity
+        "A draft",
+        draft,
+        codebase,
+        tuple(attempts),
+        3,
+        seconds_left,
+        60.0,
+    )

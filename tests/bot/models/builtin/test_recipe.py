@@ -1,0 +1,183 @@
+"""The recipe on small data of each kind: always two valid files, and predictions that beat a guess."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from bot.coder import TaskText
+from bot.models.builtin.baseline import baseline_script
+from bot.models.builtin.config import plain_config, script
+
+RNG_SEED = 5
+TASK = TaskText("T", "D", "log_loss", "minimize", "id", ("a", "b", "c"), "submission.csv")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a script wrote and printed."""
+
+    submission: pd.DataFrame
+    validation: pd.DataFrame
+    output: str
+
+
+def lay_out(
+    folder: Path, rows: pd.DataFrame, id: str, hidden: Sequence[str], columns: Mapping[str, Any], with_test: bool = True
+) -> pd.DataFrame:
+    """Write `data/`: half of the rows to train on, a quarter each as validation and test; returns the validation's truth."""
+    data = folder / "data"
+    data.mkdir()
+    n = len(rows)
+    train, valid, test = rows[: n // 2], rows[n // 2 : 3 * n // 4], rows[3 * n // 4 :]
+    known = [id] if not with_test else [c for c in rows if c not in hidden]
+    train.to_csv(data / "train.csv", index=False)
+    valid[known].to_csv(data / "validation.csv", index=False)
+    if with_test:
+        test[known].to_csv(data / "test.csv", index=False)
+    # The sample has an order of its own.
+    test[[id]].iloc[::-1].assign(**columns).to_csv(data / "sample_submission.csv", index=False)
+    valid[[id]].assign(**columns).to_csv(data / "sample_validation.csv", index=False)
+    return valid.reset_index(drop=True)
+
+
+def run(folder: Path, code: str, seconds: float = 60) -> Result:
+    """Run a script in its folder and check the two files' rows and columns."""
+    (folder / "solution.py").write_text(code)
+    environment = {**os.environ, "BOT_TIME_LIMIT": str(seconds), "BOT_CPUS": "2"}
+    done = subprocess.run(
+        [sys.executable, "solution.py"], cwd=folder, env=environment, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    files = []
+    for name, sample in (("submission", "sample_submission"), ("validation_predictions", "sample_validation")):
+        answer, wanted = pd.read_csv(folder / f"{name}.csv"), pd.read_csv(folder / "data" / f"{sample}.csv")
+        assert list(answer.columns) == list(wanted.columns)
+        assert answer.iloc[:, 0].tolist() == wanted.iloc[:, 0].tolist()
+        assert answer.notna().to_numpy().all()
+        files.append(answer)
+    return Result(files[0], files[1], done.stdout)
+
+
+def leaves(n: int = 360) -> pd.DataFrame:
+    """Three species told apart by some columns; one column is words, and train and test ids overlap."""
+    rng = np.random.default_rng(RNG_SEED)
+    kinds = rng.integers(0, 3, n)
+    x = rng.normal(size=(n, 3)) + np.column_stack([kinds * 2, kinds == 1, np.zeros(n)])
+    place = np.where(rng.random(n) < 0.1, None, np.array(["wood", "field", "road"])[rng.integers(0, 3, n)])
+    # Skewed columns and eight of one group: no single model has it all.
+    edge = {f"edge{i}": rng.poisson(3 + 2 * (kinds == i % 3)) for i in range(8)}
+    named = {"place": place, "kind": np.array(list("abc"))[kinds]}
+    table = {"w1": np.exp(x[:, 0] / 2), "w2": np.exp(x[:, 1]), "h": np.abs(x[:, 2]), **edge, **named}
+    return pd.DataFrame({"id": np.arange(n) % (3 * n // 4), **table})
+
+
+def log_loss(truth: pd.Series, told: pd.DataFrame) -> float:
+    p = told[["a", "b", "c"]].to_numpy()
+    p = p / p.sum(axis=1, keepdims=True)
+    return float(-np.log(p[np.arange(len(p)), truth.map({"a": 0, "b": 1, "c": 2})]).mean())
+
+
+def test_the_baseline_predicts_classes_from_a_table(tmp_path: Path) -> None:
+    valid = lay_out(tmp_path, leaves(), "id", ["kind"], {"a": 0.2, "b": 0.4, "c": 0.4})
+    told = run(tmp_path, baseline_script(TASK, "").code)
+    assert log_loss(valid["kind"], told.validation) < 0.7
+    assert "linear on table" in told.output
+
+
+def test_every_table_switch_at_once_gives_a_blend_and_a_table_of_experiments(tmp_path: Path) -> None:
+    valid = lay_out(tmp_path, leaves(), "id", ["kind"], {"a": 0.2, "b": 0.4, "c": 0.4})
+    use = ("sqrt", "log", "ratios", "onehot", "groups", "power", "blend", "logblend")
+    models = ("linear", "lda", "svm", "knn", "extra", "forest", "boosting")
+    sizes = {"trees": 20, "rounds": 20}
+    told = run(tmp_path, script(plain_config(TASK).changed(models=models, use=use, folds=3, values=sizes)))
+    assert log_loss(valid["kind"], told.validation) < 0.7
+    assert all(f"{m} on table" in told.output for m in models)
+    assert "blend: " in told.output
+    assert "linear on only edge" in told.output
+
+
+def test_labels_are_written_where_the_metric_wants_labels(tmp_path: Path) -> None:
+    valid = lay_out(tmp_path, leaves(), "id", ["kind"], {"kind": "a"})
+    told = run(tmp_path, baseline_script(replace(TASK, metric="accuracy", prediction_columns=("kind",)), "").code)
+    assert (told.validation["kind"] == valid["kind"]).mean() > 0.7
+
+
+def hours(n: int = 1200) -> pd.DataFrame:
+    """A count by hour whose two parts only train has."""
+    rng = np.random.default_rng(RNG_SEED)
+    when = pd.Series(pd.date_range("2020-01-01", periods=n, freq="2h"))
+    early = np.exp(3 + np.cos(when.dt.hour / 24 * 6.28)) * rng.uniform(0.8, 1.2, n)
+    late = np.exp(2 - np.cos(when.dt.hour / 24 * 6.28)) * rng.uniform(0.8, 1.2, n)
+    parts = {"early": early.round(), "late": late.round()}
+    table = {"when": when.astype(str), "heat": rng.normal(size=n), **parts}
+    return pd.DataFrame(table).assign(total=lambda d: d["early"] + d["late"])
+
+
+def test_numbers_in_time_are_predicted_from_the_calendar_and_their_parts(tmp_path: Path) -> None:
+    valid = lay_out(tmp_path, hours(), "when", ["total", "early", "late"], {"total": 0})
+    task = TaskText("T", "D", "rmsle", "minimize", "when", ("total",), "submission.csv")
+    config = plain_config(task).changed(models=("forest", "boosting"), use=("components", "blend"), drop=("year",))
+    told = run(tmp_path, script(config.changed(values={"trees": 30, "rounds": 30})))
+    error = np.log1p(told.validation["total"]) - np.log1p(valid["total"])
+    assert np.sqrt((error**2).mean()) < 0.2
+    assert "kind=time+table" in told.output
+    assert (told.submission["total"] >= 0).all()
+
+
+def test_texts_are_told_apart_by_words_and_characters(tmp_path: Path) -> None:
+    rng = np.random.default_rng(RNG_SEED)
+    words = {
+        "a": ["Sea", "ship", "wave;", "storm"],
+        "b": ["tomb", "ghost", "crypt!", "bone"],
+        "c": ["x", "y", "z", "w"],
+    }
+    kinds = rng.choice(list("abc"), 240)
+    texts = [" ".join([*rng.choice(words[k], 4), *rng.choice(["the", "and", "of"], 4)]) for k in kinds]
+    rows = pd.DataFrame({"id": [f"t{i}" for i in range(240)], "text": texts, "author": kinds})
+    valid = lay_out(tmp_path, rows, "id", ["author"], {"a": 0.3, "b": 0.3, "c": 0.4})
+    use = ("cased", "chars", "pairs", "sublinear", "power", "blend")
+    told = run(tmp_path, script(plain_config(TASK).changed(models=("nb", "linear"), use=use, folds=3)))
+    assert log_loss(valid["author"], told.validation) < 0.3
+    assert "nb on chars" in told.output
+
+
+def test_images_of_an_archive_are_scored_without_a_test_table(tmp_path: Path) -> None:
+    rng = np.random.default_rng(RNG_SEED)
+    labels = rng.integers(0, 2, 160)
+    rows = pd.DataFrame({"id": [f"{i}.png" for i in range(160)], "has": labels})
+    valid = lay_out(tmp_path, rows, "id", ["has"], {"has": 0.5}, with_test=False)
+    for archive, numbers in (("train.zip", range(120)), ("test.zip", range(120, 160))):
+        with zipfile.ZipFile(tmp_path / "data" / archive, "w") as file:
+            for i in numbers:
+                picture = rng.integers(0, 60 + 120 * labels[i], (12, 12, 3), dtype=np.uint8)
+                with file.open(f"images/{i}.png", "w") as out:
+                    Image.fromarray(picture).save(out, "PNG")
+    task = TaskText("T", "D", "roc_auc", "maximize", "id", ("has",), "submission.csv")
+    use = ("contrast", "gradients", "dct", "filesize", "mirror", "colours", "blend")
+    told = run(tmp_path, script(plain_config(task).changed(models=("linear", "extra"), use=use, folds=3)))
+    right = told.validation["has"].rank() > len(valid) - valid["has"].sum()
+    assert (right == (valid["has"] == 1)).mean() > 0.95
+    assert "kind=image" in told.output
+
+
+@pytest.mark.parametrize("seconds", [2.0, 4.0])
+def test_with_hardly_any_time_something_valid_is_written_all_the_same(tmp_path: Path, seconds: float) -> None:
+    lay_out(tmp_path, leaves(3000), "id", ["kind"], {"a": 0.2, "b": 0.4, "c": 0.4})
+    config = plain_config(TASK).changed(models=("svm", "boosting", "extra"), use=("ratios", "blend"))
+    run(tmp_path, script(config), seconds)
+
+
+def test_without_a_target_in_train_the_sample_is_handed_in(tmp_path: Path) -> None:
+    lay_out(tmp_path, leaves(), "id", ["kind"], {"p": 0.25, "q": 0.75})
+    told = run(tmp_path, baseline_script(replace(TASK, prediction_columns=("p", "q")), "").code)
+    assert (told.submission["p"] == 0.25).all()

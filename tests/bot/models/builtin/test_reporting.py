@@ -1,0 +1,51 @@
+"""Reports and reviews: only figures that were measured."""
+
+from bot.coder.prompts import ReviewRun
+from bot.community.prompts import ProposeIdeas, WriteReport
+from bot.models.builtin.config import plain_config, script
+from bot.models.builtin.tables import printed
+from tests.bot.models.builtin.parts import OUTPUT, TASK, answer, attempt, report
+
+CODE = script(plain_config(TASK).changed(use=("sqrt", "blend"), models=("linear", "lda")))
+
+
+def test_the_printed_table_is_read_back() -> None:
+    shown = printed(OUTPUT)
+    assert (shown.kind, shown.score, shown.skipped) == ("table", 0.09, ("svm on table",))
+    assert shown.rows[1] == ("linear 10 on sqrt", 0.1, 1.1)
+    assert shown.blends == ((0.09, "linear 10 on sqrt + linear 1 on table"),)
+
+
+def test_foreign_output_holds_no_table() -> None:
+    assert printed("epoch 1 loss 0.3\nok 0.1 0.2").rows == ()
+
+
+async def test_a_report_names_components_numbers_and_next_steps() -> None:
+    attempts = (attempt(CODE, 0.11), attempt("broken", None, "timed out", "", node=2))
+    told = await answer(WriteReport(TASK, "Roots", "Take roots.", attempts))
+    assert "square root" in told.method
+    assert told.components[0].name == "linear 10 on sqrt"
+    assert "not chosen" in told.components[2].analysis
+    assert told.numbers == "node 1 (draft): 0.11 in 9 s"
+    assert "node 2 had no score (timed out)" in told.limitations
+    assert "svm on table found no time" in told.limitations
+
+
+async def test_next_steps_of_a_report_are_ideas_that_its_script_lacks() -> None:
+    told = await answer(WriteReport(TASK, "Roots", "Take roots.", (attempt(CODE, 0.11),)))
+    prompt = ProposeIdeas(TASK, (), (), (report(1, 0.11, told.method, told.next_steps),))
+    ideas = (await answer(prompt)).ideas
+    assert ideas
+    assert not any("square root" in i.text for i in ideas)
+
+
+async def test_a_draft_without_a_score_is_reported_as_such() -> None:
+    told = await answer(WriteReport(TASK, "Roots", "Take roots.", (attempt("x", None, "exit status 1", ""),)))
+    assert "no script" in told.method
+    assert "exit status 1" in told.limitations
+
+
+async def test_a_review_says_what_a_run_showed() -> None:
+    assert "0.11" in (await answer(ReviewRun(TASK, attempt(CODE, 0.11)))).summary
+    failed = await answer(ReviewRun(TASK, attempt(CODE, None, "exit status 1", "Traceback\nKeyError: 'x'")))
+    assert "KeyError: 'x'" in failed.summary
