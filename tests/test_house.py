@@ -23,6 +23,8 @@ LARGEST = 700_000_000
 """Bytes that the run-time environment may take."""
 HEAVY = ("matplotlib", "numpy", "pandas", "scipy", "sklearn")
 """What only the worker process and the solutions import."""
+FOR_SOLUTIONS = {"numpy", "pandas", "pillow", "scikit-learn", "scipy"}
+"""What scripts may count on; they run in the same environment."""
 
 
 def locked(name: str) -> list[Requirement]:
@@ -75,19 +77,19 @@ def test_the_run_time_environment_is_light_and_without_torch() -> None:
     assert 50_000_000 < size < LARGEST
 
 
-def test_every_foreign_import_is_of_a_declared_dependency() -> None:
+def test_every_foreign_import_is_of_a_declared_dependency_and_none_is_declared_in_vain() -> None:
     owners = metadata.packages_distributions()
     declared = {canonicalize_name(Requirement(text).name) for text in project()["requirements.lock"]}
-    declared.add("pydantic-core")  # pydantic's own other half, pinned by it to one version
-    undeclared = {
-        f"{path.relative_to(ROOT)}: {name}"
+    found = {
+        name: {canonicalize_name(owner) for owner in owners.get(name, ())}
         for path in sources(ROOT)
         for name in _imported(path)
-        if name not in sys.stdlib_module_names
-        and name not in PACKAGES
-        and not {canonicalize_name(owner) for owner in owners.get(name, ())} & declared
+        if name not in sys.stdlib_module_names and name not in PACKAGES
     }
-    assert undeclared == set()
+    # pydantic's own other half, pinned by it to one version
+    del found["pydantic_core"]
+    assert {name for name, of in found.items() if not of & declared} == set()
+    assert declared - set().union(*found.values()) - FOR_SOLUTIONS == set()
 
 
 @pytest.mark.parametrize("seed", [1, 2])
