@@ -13,15 +13,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from bot.replay.report_nodes import NodeRow
-from bot.replay.report_range import Shown, rows_without_overlap, shown_range
+from bot.replay.report_range import Shown, rows_without_overlap, shown_range, uncrowded
 from bot.replay.report_result import RunResult
 from bot.replay.report_svg import COLOURS, draw
 from bot.replay.report_words import score as score_text
 
 WIDTH = 12.0
 """Inches of 72 units."""
-MOST_LABELS = 40
-"""Points beyond this many go without their numbers."""
+LABEL_ROOM = (0.03, 0.06)
+"""Shares of a plot's width and height that a point's number takes."""
 _TIMES = ((7200.0, 3600.0, "hours"), (180.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
 
 
@@ -158,9 +158,10 @@ def _scores(
             clip_on=False,
         )
     axes.set_ylim(*_ends(shown, result))
-    axes.margins(x=0.03)
+    axes.set_xlim(0, 1.03 * max(last / unit, 1e-9))
+    _number(axes, scored, [((n.ended or 0.0) / unit, shown.clamp(n.validation or 0.0)) for n in scored])
     axes.set_ylabel("validation score (better upwards)")
-    axes.legend(loc="lower right", ncols=4, frameon=False, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+    axes.legend(loc="lower right", ncols=5, frameon=False, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
 
 
 def _points(axes: Axes, scored: Sequence[NodeRow], unit: float, shown: Shown) -> None:
@@ -171,18 +172,22 @@ def _points(axes: Axes, scored: Sequence[NodeRow], unit: float, shown: Shown) ->
             xs = [(n.ended or 0.0) / unit for n in group]
             ys = [shown.clamp(n.validation or 0.0) for n in group]
             axes.plot(xs, ys, marker, color=COLOURS["good"], markersize=6.5, alpha=0.75, label=label, clip_on=False)
-    for node in scored:
-        at = ((node.ended or 0.0) / unit, shown.clamp(node.validation or 0.0))
-        _mark(axes, node, at, len(scored))
 
 
-def _mark(axes: Axes, node: NodeRow, at: tuple[float, float], count: int) -> None:
-    """Number a point, and make the node that was handed in stand out."""
-    if node.chosen:
-        axes.plot(*at, "*", color=COLOURS["ours"], markersize=15, zorder=6, label="handed in", clip_on=False)
-    if count <= MOST_LABELS or node.chosen or node.best_hidden:
+def _number(axes: Axes, nodes: Sequence[NodeRow], points: Sequence[tuple[float, float]]) -> None:
+    """Make the node that was handed in stand out, and number as many points as there is room for, it first.
+
+    The limits of the axes must be set.
+    """
+    order = sorted(range(len(nodes)), key=lambda i: (not nodes[i].chosen, not nodes[i].best_hidden, -nodes[i].id))
+    places = [tuple(axes.transLimits.transform(points[i])) for i in order]
+    for kept in uncrowded(places, LABEL_ROOM):
+        node, at = nodes[order[kept]], points[order[kept]]
         style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9.5, "color": COLOURS["muted"]}
         axes.annotate(str(node.id), at, xytext=(6, 5), **style)
+    for node, at in zip(nodes, points, strict=True):
+        if node.chosen:
+            axes.plot(*at, "*", color=COLOURS["ours"], markersize=15, zorder=6, label="handed in", clip_on=False)
 
 
 def _best_so_far(result: RunResult, scored: Sequence[NodeRow]) -> list[tuple[float, float]]:
@@ -205,9 +210,9 @@ def _win_rates(axes: Axes, graded: Sequence[tuple[float, float]], last: float) -
 
 
 def agreement_figure(result: RunResult, nodes: Sequence[NodeRow]) -> Markup | None:
-    """Draw each node's validation score against its score on the hidden test; None without a node that has both."""
+    """Draw each node's validation score against its score on the hidden test; None without two nodes that have both."""
     both = [n for n in nodes if n.validation is not None and n.hidden is not None]
-    if not both:
+    if len(both) < 2:
         return None
     across = shown_range([n.validation or 0.0 for n in both])
     upward = shown_range([n.hidden or 0.0 for n in both])
@@ -223,11 +228,11 @@ def agreement_figure(result: RunResult, nodes: Sequence[NodeRow]) -> Markup | No
             if node.best_hidden:
                 ring: dict[str, Any] = {"markersize": 15, "markerfacecolor": "none", "markeredgewidth": 1.8}
                 axes.plot(*at, "o", color=COLOURS["ink"], label="best on the hidden test", **ring)
-            _mark(axes, node, at, len(both))
         axes.set_xlim(*_ends(across, result))
         axes.set_ylim(*_ends(upward, result))
+        _number(axes, both, points)
         axes.set_xlabel("validation score (better to the right)")
         axes.set_ylabel("hidden test score (better upwards)")
-        axes.legend(loc="lower right", ncols=4, frameon=False, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+        axes.legend(loc="lower right", ncols=5, frameon=False, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
 
-    return draw("agreement", "Validation score against hidden test score, a point a node", (WIDTH * 0.8, 5.4), fill)
+    return draw("agreement", "Validation score against hidden test score, a point a node", (WIDTH, 5.2), fill)

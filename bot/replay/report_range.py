@@ -64,3 +64,13 @@ def rows_without_overlap(centres: Sequence[float], widths: Sequence[float]) -> l
         }
         rows.append(next(row for row in range(len(taken) + 1) if row not in taken))
     return rows
+
+
+def uncrowded(points: Sequence[tuple[float, float]], gap: tuple[float, float]) -> list[int]:
+    """Return the indices of points that can be labelled, the first ones first: none lies within `gap` of another."""
+    kept: list[int] = []
+    for index, (x, y) in enumerate(points):
+        near = (abs(x - points[k][0]) < gap[0] and abs(y - points[k][1]) < gap[1] for k in kept)
+        if not any(near):
+            kept.append(index)
+    return kept

@@ -42,7 +42,7 @@ _STYLE: dict[Any, Any] = {
     "xtick.color": COLOURS["muted"],
     "ytick.color": COLOURS["muted"],
     "figure.facecolor": "none",
-    "axes.unicode_minus": True,
+    "axes.formatter.useoffset": False,
 }
 
 

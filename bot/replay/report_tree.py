@@ -1,11 +1,12 @@
 """The solution tree as a drawing: time runs down, each step built on another goes right, a band a draft."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.replay.report_knowledge import DraftRow
 from bot.replay.report_nodes import NodeRow
 from bot.replay.report_result import RunResult
+from bot.replay.report_words import first_words
 
 BOX_WIDTH, BOX_HEIGHT = 108, 40
 COLUMN, ROW = 136, 50
@@ -13,7 +14,9 @@ MARGIN = 12
 HEADING = 24
 """Height of a band's heading."""
 BAND_GAP = 10
-LONGEST_HEADING = 90
+LEAST_WIDTH = 560
+CHARACTER = 7.6
+"""Width of a heading's average character."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,12 @@ def tree_drawing(nodes: Sequence[NodeRow], drafts: Sequence[DraftRow], result: R
         bands.append(Band(heading, y, HEADING + rows * ROW))
         y += HEADING + rows * ROW + BAND_GAP
     merits = _merits(nodes, result)
+    drawn = 2 * MARGIN + BOX_WIDTH + COLUMN * max((p.column for p in places.values()), default=0)
+    width = max(drawn, LEAST_WIDTH)
     return TreeDrawing(
-        width=2 * MARGIN + BOX_WIDTH + COLUMN * max((p.column for p in places.values()), default=0),
+        width=width,
         height=y + MARGIN - BAND_GAP,
-        bands=tuple(bands),
+        bands=tuple(replace(b, heading=first_words(b.heading, int((width - 2 * MARGIN) / CHARACTER))) for b in bands),
         boxes=tuple(Box(by_id[i], _x(p), p.y, merits.get(i)) for i, p in sorted(places.items())),
         edges=tuple(_edges(nodes, places)),
     )
@@ -112,8 +117,7 @@ def _groups(nodes: Sequence[NodeRow], drafts: Sequence[DraftRow]) -> list[tuple[
             heading = "Baseline" if root == 1 else f"Grown from node {root}"
         else:
             heading = f"Draft {draft}: {titles[draft]}" if titles.get(draft) else f"Draft {draft}"
-        short = heading if len(heading) <= LONGEST_HEADING else heading[: LONGEST_HEADING - 1] + "…"
-        groups.setdefault(short, []).append(root)
+        groups.setdefault(heading, []).append(root)
     return list(groups.items())
 
 

@@ -66,6 +66,12 @@ def first_words(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
+def last_line(text: str, limit: int) -> str:
+    """Return the last line that says something, as the last line of a traceback does."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return first_words(lines[-1], limit) if lines else ""
+
+
 def plural(count: int, noun: str) -> str:
     """Write a count with its noun."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
