@@ -21,19 +21,38 @@ class NotCsv(Exception):
 
 
 Rows = Iterator[tuple[int, list[str]]]
+"""Line number from 1, and the cells."""
 
 
-def rows(binary: IO[bytes] | gzip.GzipFile, delimiter: str = ",") -> Rows:
-    """Yield (line number from 1, cells) of a table, the header first; blank lines are left out.
+@contextlib.contextmanager
+def open_table(path: Path) -> Iterator[Rows]:
+    """Open a table of a folder (`.csv`, `.tsv`, either with `.gz`) as rows, the header first, without blank lines.
 
-    Bytes that are not UTF-8 are kept apart from one another, so that ids stay different.
-
-    Raises:
-        NotCsv: the table cannot be tokenised.
-        OSError, EOFError, zipfile.BadZipFile: as the file beneath does.
+    Bytes that are not UTF-8 are kept apart from one another, so that ids stay different. Going through the rows raises
+    NotCsv where the table cannot be tokenised, and what reading the file raises.
     """
+    with path.open("rb") as raw:
+        if path.name.lower().endswith(".gz"):
+            with gzip.open(raw) as unpacked, _text(unpacked) as text:
+                yield _rows(text, _delimiter(path.name))
+        else:
+            with _text(raw) as text:
+                yield _rows(text, _delimiter(path.name))
+
+
+@contextlib.contextmanager
+def open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[Rows]:
+    """Open a table inside an archive, as `open_table` does."""
+    with archive.open(member) as unpacked, _text(unpacked) as text:
+        yield _rows(text, _delimiter(member.filename))
+
+
+def _text(binary: IO[bytes] | gzip.GzipFile) -> io.TextIOWrapper:
+    return io.TextIOWrapper(binary, encoding="utf-8-sig", errors="surrogateescape", newline="")
+
+
+def _rows(text: io.TextIOWrapper, delimiter: str) -> Rows:
     csv.field_size_limit(_LONGEST_FIELD)
-    text = io.TextIOWrapper(binary, encoding="utf-8-sig", errors="surrogateescape", newline="")
     reader = csv.reader(text, delimiter=delimiter)
     try:
         for cells in reader:
@@ -43,27 +62,8 @@ def rows(binary: IO[bytes] | gzip.GzipFile, delimiter: str = ",") -> Rows:
         raise NotCsv(f"cannot be read as CSV: {error}", reader.line_num) from None
 
 
-@contextlib.contextmanager
-def open_table(path: Path) -> Iterator[Rows]:
-    """Open a table of a folder (`.csv`, `.tsv`, either with `.gz`); raises what `rows` raises."""
-    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    with path.open("rb") as raw:
-        if suffixes and suffixes[-1] == ".gz":
-            with gzip.open(raw) as unpacked:
-                yield rows(unpacked, _delimiter(path.name))
-        else:
-            yield rows(raw, _delimiter(path.name))
-
-
-@contextlib.contextmanager
-def open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[Rows]:
-    """Open a table inside an archive; raises what `rows` raises."""
-    with archive.open(member) as unpacked:
-        yield rows(unpacked, _delimiter(member.filename))
-
-
 def is_table(name: str) -> bool:
-    """Whether a file name says that it is a table that `rows` reads."""
+    """Whether a file name says that it is a table that `open_table` reads."""
     return name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
 
 
