@@ -20,7 +20,7 @@ from state.errors import SnapshotError, UsageError
 from state.store import Store
 from state.tables import Execution, Node, Run
 
-LONGEST_CODE = 300_000
+LONGEST_CODE = 150_000
 """Characters of the submitted script that a page shows."""
 
 

@@ -9,11 +9,15 @@ from sqlmodel import Session, col, select
 
 from bot.replay.report_nodes import NodeRow
 from bot.replay.report_result import RunResult
-from bot.replay.report_words import shortened, web_link
+from bot.replay.report_words import fair_share, shortened, web_link
 from state.tables import Draft, Idea, KernelVersion, Message, Report, Topic
 
-LONGEST_TITLE = 200
+LONGEST_TITLE = 160
 LONGEST_TEXT = 6_000
+TEXT_BUDGET = 200_000
+"""Characters that the texts of all ideas, all drafts and all reports may take on a page, each kind."""
+PARTS_OF_REPORT = 8
+"""Texts of one report: method, numbers, limitations, next steps, and a few components."""
 
 
 @dataclass(frozen=True)
@@ -83,24 +87,37 @@ class Knowledge:
 def read_knowledge(session: Session, result: RunResult, nodes: Sequence[NodeRow]) -> Knowledge:
     """Read what a run learned."""
     run_id = result.run_id
-    reports = [_report(r) for r in session.exec(select(Report).where(Report.run_id == run_id))]
-    of_draft = {
-        r.draft_id: r.id for r in session.exec(select(Report).where(Report.run_id == run_id)) if r.draft_id is not None
-    }
-    by_id = {r.id: r for r in reports}
-    drafts = tuple(
-        _draft(draft, nodes, by_id.get(of_draft.get(draft.id, "")), result)
-        for draft in session.exec(select(Draft).where(Draft.run_id == run_id).order_by(col(Draft.created_at)))
-    )
-    ideas = session.exec(select(Idea).where(Idea.run_id == run_id).order_by(col(Idea.id))).all()
-    sources = _sources(session, result.competition_id, {s for idea in ideas for s in idea.sources}, by_id)
-    rows = [_idea(idea, drafts, sources) for idea in ideas]
-    taken = set(of_draft.values())
+    rows = session.exec(select(Report).where(Report.run_id == run_id)).all()
+    limit = fair_share(TEXT_BUDGET, PARTS_OF_REPORT * len(rows), LONGEST_TEXT)
+    reports = {row.id: _report(row, limit) for row in rows}
+    of_draft = {row.draft_id: row.id for row in rows if row.draft_id is not None}
+    drafts = session.exec(select(Draft).where(Draft.run_id == run_id).order_by(col(Draft.created_at))).all()
+    limit = fair_share(TEXT_BUDGET, len(drafts), LONGEST_TEXT)
+    shown = tuple(_draft(d, nodes, reports.get(of_draft.get(d.id, "")), result, limit) for d in drafts)
     return Knowledge(
-        ideas=tuple(sorted(rows, key=lambda row: _merit(row, result), reverse=True)),
-        drafts=drafts,
-        other_reports=tuple(r for r in reports if r.id not in taken),
+        ideas=_ideas(session, result, shown, reports),
+        drafts=shown,
+        other_reports=tuple(r for r in reports.values() if r.id not in of_draft.values()),
     )
+
+
+def _ideas(
+    session: Session, result: RunResult, drafts: Sequence[DraftRow], reports: Mapping[str, ReportRow]
+) -> tuple[IdeaRow, ...]:
+    ideas = session.exec(select(Idea).where(Idea.run_id == result.run_id).order_by(col(Idea.id))).all()
+    items = {item for idea in ideas for item in idea.sources}
+    sources = {item: _source(session, result.competition_id, item, reports) for item in items}
+    limit = fair_share(TEXT_BUDGET, len(ideas), LONGEST_TEXT)
+    rows = [
+        IdeaRow(
+            id=idea.id,
+            text=shortened(idea.text, limit),
+            sources=tuple(sources[item] for item in idea.sources),
+            drafts=tuple(d for d in drafts if idea.id in d.ideas),
+        )
+        for idea in ideas
+    ]
+    return tuple(sorted(rows, key=lambda row: _merit(row, result), reverse=True))
 
 
 def _merit(row: IdeaRow, result: RunResult) -> tuple[int, float, int]:
@@ -109,56 +126,40 @@ def _merit(row: IdeaRow, result: RunResult) -> tuple[int, float, int]:
     return 2 if scores else 1 if row.drafts else 0, best, -row.id
 
 
-def _report(row: Report) -> ReportRow:
+def _report(row: Report, limit: int) -> ReportRow:
     return ReportRow(
         id=row.id,
         title=shortened(row.title, LONGEST_TITLE),
-        method=shortened(row.method, LONGEST_TEXT),
-        components=tuple(_component(c) for c in row.components),
-        numbers=shortened(row.numbers, LONGEST_TEXT),
-        limitations=shortened(row.limitations, LONGEST_TEXT),
-        next_steps=shortened(row.next_steps, LONGEST_TEXT),
+        method=shortened(row.method, limit),
+        components=tuple(_component(c, limit) for c in row.components),
+        numbers=shortened(row.numbers, limit),
+        limitations=shortened(row.limitations, limit),
+        next_steps=shortened(row.next_steps, limit),
         best_node=row.best_node,
         score=row.score,
     )
 
 
-def _component(value: Any) -> tuple[str, str]:
+def _component(value: Any, limit: int) -> tuple[str, str]:
     if isinstance(value, Mapping):
-        return str(value.get("name", "")), shortened(str(value.get("analysis", "")), LONGEST_TEXT)
-    return "", shortened(str(value), LONGEST_TEXT)
+        return shortened(str(value.get("name", "")), LONGEST_TITLE), shortened(str(value.get("analysis", "")), limit)
+    return "", shortened(str(value), limit)
 
 
-def _draft(row: Draft, nodes: Sequence[NodeRow], report: ReportRow | None, result: RunResult) -> DraftRow:
+def _draft(row: Draft, nodes: Sequence[NodeRow], report: ReportRow | None, result: RunResult, limit: int) -> DraftRow:
     own = [n for n in nodes if n.draft_id == row.id]
     scored = [n for n in own if n.validation is not None]
     return DraftRow(
         id=row.id,
         round=row.round,
         title=shortened(row.title, LONGEST_TITLE),
-        description=shortened(row.description, LONGEST_TEXT),
+        description=shortened(row.description, limit),
         ideas=tuple(row.idea_ids),
         codebase_report=row.codebase_report,
         nodes=tuple(n.id for n in own),
         best=max(scored, key=lambda n: (result.oriented(n.validation or 0.0), -n.id), default=None),
         report=report,
     )
-
-
-def _idea(row: Idea, drafts: Sequence[DraftRow], sources: Mapping[str, Source]) -> IdeaRow:
-    return IdeaRow(
-        id=row.id,
-        text=shortened(row.text, LONGEST_TEXT),
-        sources=tuple(sources[item] for item in row.sources),
-        drafts=tuple(d for d in drafts if row.id in d.ideas),
-    )
-
-
-def _sources(
-    session: Session, competition: str, items: set[str], reports: Mapping[str, ReportRow]
-) -> dict[str, Source]:
-    """Look up each source; one that is not found keeps its name alone."""
-    return {item: _source(session, competition, item, reports) for item in items}
 
 
 def _source(session: Session, competition: str, item: str, reports: Mapping[str, ReportRow]) -> Source:

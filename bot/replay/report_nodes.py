@@ -7,10 +7,10 @@ from typing import Literal
 
 from bot.evaluation.leaderboard import standing
 from bot.replay.report_result import RunResult
-from bot.replay.report_words import shortened
+from bot.replay.report_words import fair_share, shortened
 from state.tables import Execution, Node
 
-TEXT_BUDGET = 400_000
+TEXT_BUDGET = 300_000
 """Characters that the plans and errors of all nodes may take on a page together."""
 LONGEST_TEXT = 4_000
 
@@ -50,7 +50,7 @@ def node_rows(
 ) -> tuple[NodeRow, ...]:
     """Return the rows in the order of ids."""
     reasons = {e.node: e.reason for e in sorted(executions, key=lambda e: e.started_at) if e.view != "full"}
-    limit = min(LONGEST_TEXT, TEXT_BUDGET // (2 * max(1, len(nodes))))
+    limit = fair_share(TEXT_BUDGET, 2 * len(nodes), LONGEST_TEXT)
     best = best_hidden_node(result)
     return tuple(
         NodeRow(

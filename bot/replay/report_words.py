@@ -60,6 +60,11 @@ def shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}\n[… {len(text) - limit:,} more characters]"
 
 
+def fair_share(budget: int, texts: int, longest: int) -> int:
+    """Return how many characters each of so many texts may take of a page."""
+    return min(longest, budget // max(1, texts))
+
+
 def first_words(text: str, limit: int) -> str:
     """Return the beginning of a text as one line."""
     line = " ".join(text[: 2 * limit].split())

@@ -12,8 +12,6 @@ from bot.replay.report_result import RunResult
 from state.errors import UsageError
 from tests.bot.replay.conftest import Bot, results
 from tests.bot.replay.report_runs import FakeRun, write_run
-from tests.bot.replay.scripted_answers import Answers
-from tests.scripted_endpoint import ScriptedEndpoint
 
 HOSTILE = (
     "<script>alert(1)</script></pre></title></svg><img src=x onerror=alert(2)>\"' onload=alert(3) & \u202egnp \x00"
@@ -161,8 +159,8 @@ def test_a_run_that_handed_in_nothing_has_a_page(tmp_path: Path):
     changes = {"chosen_node": None, "validation_score": None, "submission_exists": False, "hidden_scores": {}}
     shown = page(tmp_path, FakeRun(nodes=0, drafts=0, community=False, changes=_invalid() | changes))
     assert "Nothing was handed in: no node has a score" in shown.prose
-    for words in ("No node has a score.", "There are no nodes.", "The run kept no ideas", "There is none."):
-        assert words in shown.prose or "kept no ideas" in words
+    for words in ("No node has a score.", "There are no nodes.", "kept no ideas", "kept no drafts", "There is none."):
+        assert words in shown.prose
 
 
 def test_nodes_that_all_failed_have_a_page(tmp_path: Path):
@@ -187,7 +185,7 @@ def test_equal_runs_give_equal_pages(tmp_path: Path):
 
 
 def test_a_long_run_with_long_texts_stays_a_small_page(tmp_path: Path):
-    folder = write_run(tmp_path / "run", FakeRun(nodes=150, drafts=12, hostile="long " * 3000))
+    folder = write_run(tmp_path / "run", FakeRun(nodes=80, drafts=12, hostile="long " * 3000))
     write_report(folder)
     assert (folder / "report.html").stat().st_size < 1_500_000
 
@@ -200,14 +198,12 @@ def test_a_folder_that_is_no_finished_run_is_refused(tmp_path: Path, missing: st
         write_report(folder)
 
 
-def test_a_whole_replay_writes_its_page(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
-    with ScriptedEndpoint(Answers()) as endpoint:
-        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        done = bot("replay", tiny, "--model", "openai:scripted", "--steps", 2, "--sandbox", "process", "--json")
-    (result,) = results(done)
+def test_a_whole_replay_writes_its_page(bot: Bot, tiny: Path):
+    (result,) = results(bot("replay", tiny, "--model", "builtin", "--steps", 1, "--sandbox", "process", "--json"))
     assert result["report_error"] is None
     shown = Page((Path(result["run"]) / "report.html").read_text(encoding="utf-8"))
     assert "Tiny table" in shown.prose
-    assert [i for i in shown.values("id") if i.startswith("node-")] == ["node-1", "node-2"]
+    assert "The safe baseline was handed in" in shown.prose
+    assert [i for i in shown.values("id") if i.startswith("node-")] == ["node-1"]
     optional = {"message", "note"}
     assert set(RunResult.model_fields) - optional <= set(result), "the page must read what a result really holds"
