@@ -13,7 +13,7 @@ ANSWERS = "private/answers.csv"
 SAMPLE = "data/sample_submission.csv"
 USAGE = "Usage"
 _USAGES = frozenset({"Public", "Private", "Ignored"})
-_CELLS_AT_ONCE = 1_000_000
+CELLS_AT_ONCE = 1_000_000
 """Of the answers, held in memory; a larger file is gone through in several parts, split by a hash of the id."""
 
 Value = float | str
@@ -39,10 +39,10 @@ def value(cell: str) -> Value:
     return number if number == number else "nan"
 
 
-def check_answers(root: Path, manifest: Manifest, found: Found) -> Answers | None:
+def check_answers(root: Path, manifest: Manifest, found: Found, cells_at_once: int = CELLS_AT_ONCE) -> Answers | None:
     """Check `answers.csv` and `sample_submission.csv`: columns, unique ids, the same ids in both.
 
-    Memory is bounded by `_CELLS_AT_ONCE` cells, whatever the files' size.
+    Memory is bounded by `cells_at_once` cells, whatever the files' size.
 
     Returns:
         The answers, or None if they cannot be used; the reasons are in `found`.
@@ -54,7 +54,7 @@ def check_answers(root: Path, manifest: Manifest, found: Found) -> Answers | Non
         found.add(SAMPLE, f"has columns that the manifest does not name: {_some(extra)}", 1)
     if answers is None:
         return None
-    parts = 1 + answers.length * len(wanted) // _CELLS_AT_ONCE
+    parts = 1 + answers.length * len(wanted) // cells_at_once
     for part in range(parts):
         ids = answers.unique_ids(part, parts, found)
         if sample is not None:
