@@ -61,7 +61,8 @@ def _make(folder: Path) -> None:
     """Copy what is bundled, make the tables, and add their hashes to the manifest; the child's part."""
     from scrapers.demo_table import write_tables
 
-    shutil.copytree(_BUNDLED, folder, copy_function=shutil.copyfile)
+    compiled = shutil.ignore_patterns("__pycache__")  # an installer compiles the kernels too
+    shutil.copytree(_BUNDLED, folder, copy_function=shutil.copyfile, ignore=compiled)
     write_tables(folder)
     manifest = folder / MANIFEST
     content = json.loads(manifest.read_text(encoding="utf-8"))
