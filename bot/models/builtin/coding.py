@@ -80,18 +80,18 @@ def _improvements(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     config = (config_in(last.code) if last else None) or plain_config(prompt.task)
     shown = printed(last.output if last else "")
     slimmer = _without_the_worst(config, shown)
-    if shown.skipped and slimmer != config:
-        yield "Some experiments found no time: drop the models that no blend chose.", slimmer
-    missing = [t for t in _missing(config, shown) if len(t.models) == 0 or len(config.models) < 5]
+    missing = [t for t in _missing(config, shown) if not t.models or len(slimmer.models) < 5]
     basics = [t for t in missing if set(t.use) & {"power", "blend", "logblend"}]
     others = rng.sample([t for t in missing if t not in basics], len(missing) - len(basics))
-    if basics and len(config.models) > 1:
-        yield _added(config, basics)
-    # The draft's own words first; then what else suits the data, two at a time.
+    # The draft's own words first; then what everybody does; then what else suits the data.
     wanted = {t.title for t in recognised(unquoted(prompt.draft))}
-    others.sort(key=lambda t: t.title not in wanted)
-    for start in range(0, len(others), 2):
-        yield _added(slimmer if len(config.models) > 3 else config, [*others[start : start + 2], *basics])
+    others.sort(key=lambda t: (t.title not in wanted, not t.common))
+    # Where experiments found no time, those that no blend chose make room, and one thing is added instead of two.
+    start, pace = (slimmer, 1) if shown.skipped or len(config.models) > 3 else (config, 2)
+    if any(name.split(" ")[0] in slimmer.models for name in shown.skipped):
+        yield "Some experiments found no time: drop the models that no blend chose.", slimmer
+    for first in range(0, len(others), pace):
+        yield _added(start, [*others[first : first + pace], *basics])
     if basics:
         yield _added(config, basics)
     yield from _tuned(slimmer)

@@ -221,5 +221,7 @@ def suits(technique: Technique, kind: str, classes: bool) -> bool:
     """Return whether a technique can change anything for this kind of data (`text`, `image`, `table`, `time+table`)."""
     switches = {*technique.models, *technique.use, *technique.values}
     alien = set().union(*(words for name, words in KINDS.items() if name not in kind))
+    if kind == "text":  # word counts are sparse: only linear models and Bayes are quick on them
+        alien |= {"forest", "extra", "boosting", "svm", "knn", "lda", "kernel"}
     only_classes, only_numbers = {"power", "logblend", "nb", "lda", "linear"}, {"kernel", "components"}
     return not switches & alien and not switches & (only_numbers if classes else only_classes - {"linear"})

@@ -73,7 +73,7 @@ async def test_time_left_changes_no_answer() -> None:
 
 
 async def test_seeds_vary_the_scripts_of_one_draft() -> None:
-    prompt = write_script("improve", attempts=[attempt("print()")])
+    prompt = write_script("improve", attempts=[attempt("print()", output="")])
     texts = {(await BuiltinModel(s).complete(prompt, role="any", limits=CallLimits())).text for s in range(5)}
     assert len(texts) > 1
 

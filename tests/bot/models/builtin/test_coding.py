@@ -1,7 +1,7 @@
 """Scripts: a draft's techniques switched on, failures made cheaper, nothing tried twice."""
 
 from bot.models.builtin.config import config_in, plain_config, script
-from tests.bot.models.builtin.parts import HOURS, TASK, answer, attempt, write_script
+from tests.bot.models.builtin.parts import HOURS, OUTPUT, TASK, answer, attempt, write_script
 
 
 async def test_a_draft_switches_on_what_its_text_names() -> None:
@@ -51,7 +51,16 @@ async def test_an_improvement_drops_what_no_blend_chose_when_time_was_short() ->
     config = plain_config(TASK).changed(models=("linear", "lda", "svm"), use=("sqrt", "blend"))
     improved = config_in((await answer(write_script("improve", attempts=[attempt(script(config))]))).code)
     assert improved is not None
-    assert improved.models == ("linear",)
+    assert improved.models[0] == "linear"
+    assert not {"lda", "svm"} & set(improved.models)
+
+
+async def test_an_improvement_of_a_text_model_adds_only_what_suits_texts() -> None:
+    output = OUTPUT.replace("kind=table", "kind=text")
+    prompt = write_script("improve", attempts=[attempt(script(plain_config(TASK)), output=output)])
+    improved = config_in((await answer(prompt)).code)
+    assert improved is not None
+    assert set(improved.models) <= {"linear", "nb"}
 
 
 async def test_an_improvement_starts_from_the_best_script_shown() -> None:
