@@ -82,6 +82,8 @@ class Brief:
     draft: str
     codebase: str | None = None
     """Source of the script that the draft builds on, if any."""
+    earlier: str = ""
+    """What a strategy without drafts of its own tells of earlier solutions, so that the next one differs; else empty."""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     title: str
     draft: str
     codebase: str | None
+    earlier: str
+    """Earlier solutions, to differ from or to learn from; empty where the draft says all."""
     attempts: tuple[Attempt, ...]
     """Oldest first; for debug and improve the last one is the script to start from."""
     steps_left: int

@@ -46,6 +46,7 @@ class ScriptCoder:
                     title=brief.title,
                     draft=brief.draft,
                     codebase=brief.codebase if not attempts else None,
+                    earlier=brief.earlier,
                     attempts=attempts,
                     steps_left=left.steps_left,
                     seconds_left=left.seconds_left,

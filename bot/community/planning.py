@@ -5,12 +5,15 @@ from datetime import datetime
 
 from bot.coder import Attempt, TaskText
 from bot.community.pool import idea_texts, propose_ideas, report_texts, reports_of
-from bot.community.prompts import DraftPlan, PlanDrafts, ReportAnswer, WriteReport, item_time
+from bot.community.prompts import DraftPlan, DraftsAnswer, PlanDrafts, ReportAnswer, WriteReport, item_time
 from bot.models import Item
 from bot.runs.context import RunContext
 from state.errors import ModelRefused
 from state.knowledge import add_draft, add_report, drafts
 from state.tables import Draft
+
+PLAIN_IDEAS = 4
+"""Ideas a draft that no model planned."""
 
 
 async def plan_round(context: RunContext, round_number: int, count: int) -> None:
@@ -21,7 +24,11 @@ async def plan_round(context: RunContext, round_number: int, count: int) -> None
     task = TaskText.from_card(context.card)
     await propose_ideas(context, f"propose:{round_number}", task)
     prompt = PlanDrafts(task, tuple(idea_texts(context)), tuple(report_texts(context)), count)
-    answer = await context.asker.ask(prompt, role="coordinator", name=f"plan:{round_number}")
+    try:
+        answer = await context.asker.ask(prompt, role="coordinator", name=f"plan:{round_number}")
+    except ModelRefused as error:
+        context.say(f"plain drafts are used, since no plan could be had: {error}")
+        answer = plain_drafts(prompt)
     titles = {d.title for d in _all_drafts(context)}
     with context.store.write() as tx:
         for offset, plan in enumerate(answer.drafts):
@@ -39,6 +46,31 @@ async def plan_round(context: RunContext, round_number: int, count: int) -> None
                 novel=plan.codebase is None,
                 round=round_number,
             )
+
+
+def plain_drafts(prompt: PlanDrafts) -> DraftsAnswer:
+    """Return the drafts of a round whose plan a model would not give: the best report with new ideas, and new starts."""
+    scored = [r for r in prompt.reports if r.score is not None]
+    unused = sorted(prompt.ideas, key=lambda i: (i.times_used, -i.support, i.number))
+    share = max(1, len(unused) // prompt.count)
+    drafts = []
+    for place in range(prompt.count):
+        chosen = unused[place * share : (place + 1) * share][:PLAIN_IDEAS]
+        extends = place == 0 and bool(scored)
+        start = (
+            "Improve the script that you are given."
+            if extends
+            else "Start anew, with another kind of model or features."
+        )
+        drafts.append(
+            DraftPlan(
+                title="Plain extension" if extends else f"Plain start {place + 1}",
+                description="\n".join([start, *(f"- {idea.text}" for idea in chosen)])[:6_000],
+                ideas=tuple(i.number for i in chosen),
+                codebase=scored[0].number if extends else None,
+            )
+        )
+    return DraftsAnswer(drafts=tuple(drafts))
 
 
 def _inputs(prompt: PlanDrafts, plan: DraftPlan) -> list[Item]:

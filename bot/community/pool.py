@@ -8,6 +8,7 @@ from bot.community.prompts import IdeasAnswer, IdeaText, ProposeIdeas, ReportTex
 from bot.community.reading import analysis_texts
 from bot.models import Item
 from bot.runs.context import RunContext
+from state.errors import ModelRefused
 from state.knowledge import add_idea, analyses, drafts, ideas, reports
 from state.tables import Idea, Report
 
@@ -81,7 +82,11 @@ async def propose_ideas(context: RunContext, name: str, task: TaskText) -> None:
     prompt = ProposeIdeas(
         task, tuple(analysis_texts(context)), tuple(idea_texts(context)), tuple(report_texts(context))
     )
-    answer = await context.asker.ask(prompt, role="proposer", name=name)
+    try:
+        answer = await context.asker.ask(prompt, role="proposer", name=name)
+    except ModelRefused as error:
+        context.say(f"no new ideas: {error}")
+        return
     _add(context, answer, {item.id: item.time for item in prompt.items()})
 
 
@@ -92,7 +97,7 @@ def _add(context: RunContext, answer: IdeasAnswer, times: dict[str, datetime]) -
             if _normal(proposed.text) in known:
                 continue
             known.add(_normal(proposed.text))
-            known_at = max(times[s] for s in proposed.sources)
+            known_at = max((times[s] for s in proposed.sources), default=context.card.enabled_at)
             add_idea(tx, context.run_id, text=proposed.text, sources=proposed.sources, known_at=known_at)
 
 

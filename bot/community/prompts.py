@@ -113,10 +113,10 @@ class ReportText:
 
 
 class ProposedIdea(_Reply):
-    """One new atomic idea and the items that it comes from (`message/1`, `kernel/2`, `report/3`)."""
+    """One new atomic idea, and the items that it comes from (`message/1`, `report/3`); none if it is the model's own."""
 
     text: str = Field(min_length=3, max_length=1_500)
-    sources: tuple[str, ...] = Field(min_length=1)
+    sources: tuple[str, ...] = ()
 
 
 class IdeasAnswer(_Reply):

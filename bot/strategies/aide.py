@@ -29,14 +29,14 @@ class AideBriefing:
     async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
         """Return the brief with the memory in it, and the parent as the only feedback."""
         memory = "" if action.kind == "debug" else await self._memory(tree)
-        text = _TASKS[action.kind] + (f"\n\nEarlier solutions, best first:\n{memory}" if memory else "")
         context = self._context
         brief = Brief(
             task=TaskText.from_card(context.card),
             preview=context.preview,
             machine=context.machine,
             title=f"{action.kind.capitalize()} {node}",
-            draft=text,
+            draft=_TASKS[action.kind],
+            earlier=memory,
         )
         return Assignment(brief=brief, attempts=tuple(attempt(context, p) for p in action.parents))
 

@@ -30,14 +30,23 @@ class Answers:
 
     def __call__(self, request: Request) -> Reply | str:
         """Answer one request."""
-        system, _ = (str(m["content"]) for m in request.body["messages"][:2])
+        system, user = (str(m["content"]) for m in request.body["messages"][:2])
         if "You read what a Kaggle community posts" in system:
             scores = dict.fromkeys(("novelty", "feasibility", "effectiveness", "efficiency"), 6)
             return json.dumps(
                 {"summary": "a linear model", "suggestions": ["logistic regression on a and b"], **scores}
             )
         if "You keep the idea pool" in system:
-            return json.dumps({"ideas": [{"text": "logistic regression on a and b", "sources": ["message/11"]}]})
+            return json.dumps(
+                {
+                    "ideas": [
+                        {
+                            "text": "logistic regression on a and b",
+                            "sources": ["message/11"] if "message/11" in user else [],
+                        }
+                    ]
+                }
+            )
         if "You coordinate a team" in system:
             drafts = [
                 {"title": "Linear", "description": "logistic regression on a and b", "ideas": [1], "codebase": 1},
