@@ -1,0 +1,190 @@
+"""The community's pools and plans, on a real store with a scripted model."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bot.coder import Attempt, TaskText
+from bot.community.planning import draft_row, keep_report, plain_drafts, plan_round
+from bot.community.pool import best_report, idea_texts, propose_ideas, report_texts, reports_of
+from bot.community.prompts import (
+    DraftPlan,
+    DraftsAnswer,
+    IdeasAnswer,
+    PlanDrafts,
+    ProposedIdea,
+    ReportAnswer,
+)
+from bot.community.reading import worth_reading
+from bot.runs.context import EngineSettings, ReadingSettings
+from scrapers.card import MetricSpec, TaskCard
+from state.clock import ReplayClock
+from state.community import CommunityView, Post
+from state.errors import ModelRefused, Unparsable
+from state.progress import create_run
+from state.store import Store
+
+CUTOFF = datetime(2020, 3, 1, tzinfo=UTC)
+RUN = "r"
+
+
+def card() -> TaskCard:
+    return TaskCard(
+        slug="c",
+        title="C",
+        category="x",
+        description="d",
+        metric=MetricSpec(name="rmse", direction="minimize"),
+        id_column="id",
+        prediction_columns=("y",),
+        enabled_at=datetime(2020, 1, 1, tzinfo=UTC),
+        deadline=CUTOFF,
+    )
+
+
+class Scripted:
+    """Answers each kind of prompt from a list, or raises what is in it."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.prompts: list[Any] = []
+
+    async def ask(self, prompt: Any, *, role: str, name: str, node: int | None = None) -> Any:
+        """Return the next answer."""
+        self.prompts.append(prompt)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def store(tmp_path: Any) -> Iterator[Store]:
+    with Store.open(tmp_path / "state.db", ReplayClock(CUTOFF)) as opened:
+        with opened.write() as tx:
+            create_run(tx, RUN, competition="c", agent="comind", model="m", seed=0, cutoff=CUTOFF)
+        yield opened
+
+
+def context(store: Store, asker: Scripted, community: bool = False) -> Any:
+    return SimpleNamespace(
+        run_id=RUN,
+        card=card(),
+        settings=EngineSettings(),
+        store=store,
+        clock=store.clock,
+        asker=asker,
+        community=CommunityView(store, "c", CUTOFF) if community else None,
+        say=lambda text: None,
+    )
+
+
+def done(node: int, score: float | None) -> Attempt:
+    return Attempt(node, "draft", "plan", "code", score, None if score is not None else "broke", "out", 1.0)
+
+
+def ideas(*texts: str) -> IdeasAnswer:
+    return IdeasAnswer(ideas=tuple(ProposedIdea(text=t) for t in texts))
+
+
+def plans(*titles: str, codebase: int | None = None) -> DraftsAnswer:
+    return DraftsAnswer(
+        drafts=tuple(
+            DraftPlan(
+                title=t,
+                description="a long enough plan",
+                ideas=(1,) if i == 0 else (),
+                codebase=codebase if i == 0 else None,
+            )
+            for i, t in enumerate(titles)
+        )
+    )
+
+
+async def test_the_pool_only_grows_and_a_repeated_idea_is_not_added_twice(store: Store):
+    here = context(store, Scripted(ideas("use a forest", "scale"), ideas("Use  a FOREST", "blend")))
+    await propose_ideas(here, "propose:1", TaskText.from_card(here.card))
+    await propose_ideas(here, "propose:2", TaskText.from_card(here.card))
+    assert sorted(i.text for i in idea_texts(here)) == ["blend", "scale", "use a forest"]
+
+
+async def test_a_round_is_planned_once_and_a_repeated_title_makes_a_draft_of_its_own(store: Store):
+    here = context(store, Scripted(ideas("one"), plans("Same", "Same")))
+    await plan_round(here, 1, 2)
+    await plan_round(here, 1, 2)
+    first, second = draft_row(here, 1), draft_row(here, 2)
+    assert first is not None
+    assert second is not None
+    assert (first.title, second.title) == ("Same", "Same (2)")
+    assert len(here.asker.prompts) == 2
+
+
+async def test_a_refused_plan_becomes_plain_drafts_and_the_run_goes_on(store: Store):
+    here = context(store, Scripted(ModelRefused("no"), ModelRefused("no")))
+    keep_report(here, None, "Baseline", ReportAnswer(method="plain"), [done(1, 0.5)], here.card.enabled_at)
+    await plan_round(here, 1, 2)
+    first, second = draft_row(here, 1), draft_row(here, 2)
+    assert first is not None
+    assert second is not None
+    assert first.codebase_report == "1"
+    assert second.novel
+
+
+def test_plain_drafts_share_out_the_ideas(store: Store):
+    prompt = PlanDrafts(TaskText.from_card(card()), (), (), 3)
+    assert len(plain_drafts(prompt).drafts) == 3
+    assert len({d.title for d in plain_drafts(prompt).drafts}) == 3
+
+
+async def test_evidence_returns_to_the_ideas_that_a_draft_used(store: Store):
+    here = context(store, Scripted(ideas("one", "two"), plans("First", "Second")))
+    await plan_round(here, 1, 2)
+    keep_report(here, "1", "First", ReportAnswer(method="m"), [done(2, 0.4), done(3, None)], here.card.enabled_at)
+    by_number = {i.number: i for i in idea_texts(here)}
+    assert (by_number[1].times_used, by_number[1].best_score) == (1, 0.4)
+    assert (by_number[2].times_used, by_number[2].best_score) == (0, None)
+
+
+def test_the_best_report_goes_by_the_metrics_direction_and_failures_are_kept(store: Store):
+    here = context(store, Scripted())
+    for number, score in enumerate((0.5, None, 0.3, 0.4), 1):
+        keep_report(here, None, f"R{number}", ReportAnswer(method="m"), [done(number, score)], here.card.enabled_at)
+    best = best_report(here)
+    assert best is not None
+    assert best.title == "R3"
+    assert [r.title for r in report_texts(here)] == ["R3", "R4", "R1", "R2"]
+    assert len(reports_of(here)) == 4
+
+
+def test_a_plan_that_breaks_the_rules_says_which():
+    here = TaskText.from_card(card())
+    prompt = PlanDrafts(here, (), (), 2)
+    with pytest.raises(Unparsable, match="exactly 2"):
+        prompt.parse('{"drafts": [{"title": "a", "description": "long enough text"}]}')
+    with pytest.raises(Unparsable, match="does not exist"):
+        prompt.parse(
+            '{"drafts": [{"title": "a", "description": "long enough text", "ideas": [7]},'
+            '{"title": "b", "description": "long enough text"}]}'
+        )
+
+
+def post(number: int, kind: str, votes: int | None, score: float | None = None) -> Post:
+    return Post(kind, str(number), CUTOFF, "t", "text", "a", None, votes, score)  # type: ignore[arg-type] # from a table
+
+
+def test_the_best_scored_kernels_are_read_even_when_nobody_votes_for_them():
+    posts: Sequence[Post] = [post(n, "kernel", votes=50 - n, score=1.0) for n in range(10)] + [
+        post(99, "kernel", votes=0, score=0.1)
+    ]
+    chosen = worth_reading(posts, ReadingSettings(kernels=4, messages=0), lower_is_better=True)
+    assert len(chosen) == 4
+    assert chosen[0].id == "99"
+
+
+def test_unknown_votes_come_after_known_ones():
+    posts = [post(1, "message", None), post(2, "message", 0), post(3, "message", 4)]
+    chosen = worth_reading(posts, ReadingSettings(kernels=0, messages=2), lower_is_better=True)
+    assert [p.id for p in chosen] == ["3", "2"]

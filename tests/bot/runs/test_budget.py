@@ -1,0 +1,45 @@
+"""A run's budget: nothing is started that cannot end in time, refit and check included."""
+
+from dataclasses import dataclass
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.runs.budget import REFIT_FACTOR, RunBudget
+
+
+@dataclass
+class Elapsed:
+    """A stopwatch that stands still."""
+
+    seconds: float
+
+    def wall(self) -> float:
+        """Return the seconds."""
+        return self.seconds
+
+
+def test_the_limit_leaves_room_for_two_more_runs_of_the_same_script():
+    budget = RunBudget(Elapsed(200.0), 300.0, None)
+    limit = budget.execution_seconds(None)
+    assert limit is not None
+    assert limit * (1 + 2 * REFIT_FACTOR) <= budget.left() + 1e-9
+
+
+def test_nothing_is_started_when_the_best_node_needs_what_is_left():
+    assert RunBudget(Elapsed(200.0), 300.0, None).execution_seconds(40.0) is None
+
+
+def test_time_is_left_out_of_what_a_policy_sees_where_steps_are_the_budget():
+    remaining = RunBudget(Elapsed(12.3), 300.0, 10).remaining(4, 5.0)
+    assert (remaining.steps, remaining.steps_total, remaining.seconds) == (6, 10, None)
+
+
+@given(st.floats(10, 100_000), st.floats(0, 1), st.one_of(st.none(), st.floats(0.1, 5_000)))
+def test_whatever_is_started_can_be_refitted_and_checked(seconds: float, share: float, best: float | None):
+    budget = RunBudget(Elapsed(seconds * share), seconds, None)
+    limit = budget.execution_seconds(best)
+    if limit is None:
+        return
+    assert limit >= 5
+    assert limit + 2 * REFIT_FACTOR * max(limit if best is None else best, 0) <= budget.left() + 1e-6
