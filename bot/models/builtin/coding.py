@@ -7,7 +7,16 @@ from bot.coder import Attempt
 from bot.coder.prompts import WriteScript
 from bot.models.builtin.config import RecipeConfig, config_in, plain_config, script
 from bot.models.builtin.tables import Printed, printed
-from bot.models.builtin.techniques import TECHNIQUES, Technique, dropped, recognised, suits, unquoted
+from bot.models.builtin.techniques import (
+    APPROACHES,
+    TECHNIQUES,
+    Technique,
+    dropped,
+    kind_of,
+    recognised,
+    suits,
+    unquoted,
+)
 
 _COSTLY = ("ratios", "groups", "chars", "mirror", "gradients", "log")
 _COSTLY_MODELS = ("svm", "kernel", "knn")
@@ -25,9 +34,9 @@ def reply(prompt: WriteScript, rng: random.Random) -> str:
         changes = _repairs(prompt, rng)
     else:
         changes = _improvements(prompt, rng)
-    plan, config = next((c for c in changes if c[1] not in tried), (None, None))
-    if plan is None or config is None:
-        plan, config = _another(prompt, tried, rng)
+    new = [c for c in changes if c[1] not in tried]
+    # A plan that earlier solutions followed is left to them where there is another.
+    plan, config = next((c for c in new if c[0] not in prompt.earlier), None) or _another(prompt, tried, rng)
     return f"{plan}\n\n```python\n{script(config)}```\n"
 
 
@@ -36,6 +45,8 @@ def _drafts(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     base = config_in(prompt.codebase) if prompt.codebase else None
     config = base or plain_config(prompt.task)
     found = [t for t in recognised(unquoted(prompt.draft)) if suits(t, "text image table", config.predicts_classes)]
+    if not found and base is None and not dropped(unquoted(prompt.draft), prompt.preview):
+        yield from _approaches(prompt, config)
     for technique in reversed(found):  # the vocabulary's first come to stand in front
         config = technique.applied(config)
     config = config.changed(
@@ -48,6 +59,19 @@ def _drafts(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     yield f"The draft as one script that compares and cross-validates: {names}.", config
     trees = rng.choice((120, 150))
     yield f"The same draft with {trees} trees a forest: {names}.", config.changed(values={"trees": trees})
+
+
+def _approaches(prompt: WriteScript, config: RecipeConfig) -> Iterator[Change]:
+    """The usual approaches one by one, for a draft that names no technique that is known here."""
+    kind = kind_of(f"{prompt.task.description}\n{prompt.preview}")
+    for name, titles in APPROACHES:
+        chosen = [t for t in TECHNIQUES if t.title in titles and suits(t, kind, config.predicts_classes)]
+        if any(t.models for t in chosen):
+            models = [m for t in chosen for m in t.models]
+            approach = config
+            for technique in chosen:
+                approach = technique.applied(approach)
+            yield f"{name}.", approach.changed(models=models)
 
 
 def _repairs(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
@@ -138,8 +162,9 @@ def _tuned(config: RecipeConfig) -> Iterator[Change]:
 def _another(prompt: WriteScript, tried: list[RecipeConfig], rng: random.Random) -> tuple[str, RecipeConfig]:
     """When every known change was tried: the last CONFIG with other sizes, until it is one not tried."""
     config = tried[-1] if tried else plain_config(prompt.task)
-    while config in tried:
+    while True:
         config = config.changed(
             values={"trees": rng.randrange(50, 200), "rounds": rng.randrange(50, 500)}, folds=rng.choice((4, 5, 6))
         )
-    return "Nothing known is left to add: the same with other sizes.", config
+        if config not in tried:
+            return "Nothing known is left to add: the same with other sizes.", config

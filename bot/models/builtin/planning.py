@@ -10,20 +10,21 @@ from bot.coder import TaskText
 from bot.community.prompts import IdeaText, PlanDrafts, ProposeIdeas, ReportText
 from bot.models.builtin.config import predicts_classes
 from bot.models.builtin.posts import leave_out
-from bot.models.builtin.techniques import TECHNIQUES, Technique, dropped, kind_of, recognised, suits, unquoted
+from bot.models.builtin.techniques import (
+    APPROACHES,
+    TECHNIQUES,
+    Technique,
+    dropped,
+    kind_of,
+    recognised,
+    suits,
+    unquoted,
+)
 
 _MOST_IDEAS = 12
 _IDEAS_A_DRAFT = 4
 _BELIEVED = 3.5
 """Least effectiveness of an analysis whose suggestions are taken up."""
-
-_DEFAULTS = (
-    ("Linear model", "Several views in one linear model", ("Linear model", "Penalty", "Power calibration")),
-    ("Extra trees", "Trees of two kinds, blended", ("Extra trees", "Random forest", "Blend")),
-    ("Boosting", "Slow gradient boosting", ("Boosting", "Slow learning rate")),
-    ("SVM", "Distances instead of splits", ("SVM", "Nearest neighbours", "Blend")),
-)
-"""Drafts for a pool without ideas: title, and the vocabulary's techniques."""
 
 
 @dataclass
@@ -88,8 +89,8 @@ def _plan(
         names = ", ".join(dict.fromkeys(t for i in chosen for t in _titles(i.text)[:1])) or "ideas of the pool"
         body = "\n".join(f"- {i.text[:1_200]}" for i in chosen)
     else:
-        order = rng.sample(_DEFAULTS, len(_DEFAULTS)) if turn >= len(_DEFAULTS) else list(_DEFAULTS)
-        _, names, titles = order[turn % len(order)]
+        order = rng.sample(APPROACHES, len(APPROACHES)) if turn >= len(APPROACHES) else APPROACHES
+        names, titles = order[turn % len(order)]
         body = "\n".join(f"- {t.how}" for t in TECHNIQUES if t.title in titles)
     start = (
         "Keep what the given script does, and add:" if codebase is not None else "Start from a plain solution, and use:"

@@ -173,6 +173,15 @@ TECHNIQUES: tuple[Technique, ...] = (
     Technique("Colour histograms", "Use colour histograms.", r"colou?r histogram", use=("colours",)),
 )
 
+APPROACHES = (
+    ("Several strengths of one linear model", ("Linear model", "Penalty", "Power calibration")),
+    ("Trees of two kinds, blended", ("Extra trees", "Random forest", "Blend")),
+    ("Slow gradient boosting", ("Boosting", "Slow learning rate")),
+    ("Distances instead of splits", ("SVM", "Nearest neighbours", "Blend")),
+    ("Characters and words", ("Naive Bayes", "Character n-grams", "Marks and case")),
+)
+"""What to draft where no idea is at hand: a name, and the titles of its techniques."""
+
 KINDS = {
     "text": {"nb", "chars", "cased", "pairs", "sublinear", "alpha"},
     "image": {"contrast", "gradients", "dct", "filesize", "mirror", "colours"},

@@ -66,6 +66,7 @@ def write_script(
     codebase: str | None = None,
     task: TaskText = TASK,
     seconds_left: float = 100.0,
+    earlier: str = "",
 ) -> WriteScript:
     """A prompt for a script."""
     preview = "train.csv: id, month, width"
@@ -77,6 +78,7 @@ def write_script(
         "A draft",
         draft,
         codebase,
+        earlier,
         tuple(attempts),
         3,
         seconds_left,

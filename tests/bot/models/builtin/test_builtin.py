@@ -17,7 +17,7 @@ PROMPTS = [
     AnalyzePost(TASK, replace(post("Use extra trees, 0.123."), language="python")),
     ProposeIdeas(TASK, (analysis(1, 8, "Use extra trees."),), (idea(1, "Use LDA."),), (report(1, 0.5),)),
     PlanDrafts(TASK, (idea(1, "Use LDA."),), (report(1, 0.5),), 2),
-    write_script("improve", attempts=[attempt("x = 1", error="slow")], codebase="y = 2"),
+    write_script("improve", attempts=[attempt("x = 1", error="slow")], codebase="y = 2", earlier="node 1"),
     ReviewRun(TASK, attempt("x = 1", error="slow")),
     WriteReport(TASK, "A draft", "Use LDA.", (attempt("x = 1", error="slow"),)),
 ]

@@ -20,6 +20,26 @@ async def test_the_words_of_a_quoted_post_switch_nothing_on() -> None:
     assert config.models == ("lda",)
 
 
+async def test_drafts_that_name_nothing_take_the_usual_approaches_one_after_another() -> None:
+    earlier = ""
+    models = []
+    for _ in range(4):
+        done = await answer(write_script(draft="Propose something else.", earlier=earlier))
+        config = config_in(done.code)
+        assert config is not None
+        models.append(config.models)
+        earlier += f"- node 1, score 0.1: {done.plan}\n"
+    assert len(set(models)) == 4
+
+
+async def test_an_improvement_that_an_earlier_solution_was_is_not_repeated() -> None:
+    attempts = [attempt(script(plain_config(TASK)), output="")]
+    plans: list[str] = []
+    for _ in range(4):
+        plans.append((await answer(write_script("improve", attempts=attempts, earlier="\n".join(plans)))).plan)
+    assert len(set(plans)) == 4
+
+
 async def test_a_draft_builds_on_its_codebase() -> None:
     base = plain_config(TASK).changed(use=("sqrt",))
     config = config_in((await answer(write_script(codebase=script(base)))).code)
