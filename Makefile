@@ -21,7 +21,7 @@ demo: setup $(DEMO)/.snapshot ## replay the bundled competition with the built-i
 	$(BIN)/bot replay $(DEMO)/snapshot --model builtin --time 2m --out $(DEMO)/runs
 
 test: lint ## all quick checks: lint, types, import arrows, tests
-	$(BIN)/python -m pytest -rs
+	$(BIN)/python -m pytest
 
 lint: $(VENV)/.dev ## ruff, mypy and import-linter
 	$(BIN)/ruff check .
@@ -30,7 +30,7 @@ lint: $(VENV)/.dev ## ruff, mypy and import-linter
 	$(BIN)/lint-imports
 
 integration: $(VENV)/.dev ## tests that need bubblewrap, a browser, snapshots or minutes
-	$(BIN)/python -m pytest -rs -m integration
+	$(BIN)/python -m pytest -m integration
 
 bench: $(VENV)/.dev ## benchmarks; each prints ratios
 	@for file in tests/bench/bench_*.py; do echo "$$file"; $(BIN)/python -m tests.bench.$$(basename $$file .py) || exit 1; done
