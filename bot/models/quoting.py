@@ -12,6 +12,7 @@ QUOTING_RULE = (
 
 _NONCE_LENGTH = 12
 _ATTRIBUTE_LENGTH = 80
+_UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]")
 _SPECIAL_TOKEN = re.compile(r"<\|([A-Za-z0-9_]+)\|>")
 
 
@@ -22,16 +23,10 @@ def clean(text: str) -> str:
     read as the end of a message, loses its bars.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
-    if not text.isascii():
-        text = "".join(_clean_character(c) for c in text)
-    else:
-        text = "".join(c for c in text if c.isprintable() or c in "\n\t")
-    return _SPECIAL_TOKEN.sub(r"< \1 >", text)
+    return _SPECIAL_TOKEN.sub(r"< \1 >", _UNUSUAL.sub(lambda match: _clean_character(match[0]), text))
 
 
 def _clean_character(character: str) -> str:
-    if character in "\n\t":
-        return character
     category = unicodedata.category(character)
     if category == "Cs":
         return "\ufffd"
