@@ -1,5 +1,7 @@
 """result.json: MLE-bench's report under its names, and what tells whether the machinery is any good."""
 
+import resource
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -69,6 +71,7 @@ def _machinery(done: "Finished", graded: Graded) -> dict[str, Any]:
         "executions": len(executions),
         "wall_seconds": round(wall, 3),
         "overhead_seconds": round(watch.overhead(), 3),
+        "bot_peak_memory_bytes": peak_memory(),
         "training_share": _ratio(watch.of("executions"), wall),
         "llm": {k: v for k, v in asdict(totals).items() if k != "model_seconds"},
         "best_over_time": _best_over_time(context, nodes, graded.hidden, started),
@@ -89,6 +92,12 @@ def _rows(context: RunContext) -> tuple[Sequence[Node], Sequence[Execution], Any
         nodes = session.exec(select(Node).where(Node.run_id == context.run_id)).all()
         executions = session.exec(select(Execution).where(Execution.run_id == context.run_id)).all()
         return nodes, executions, session.get_one(Run, context.run_id).created_at
+
+
+def peak_memory() -> int:
+    """Return the most memory (resident, bytes) that this process held so far; its children are not counted."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _ratio(part: float, whole: float) -> float | None:

@@ -1,0 +1,39 @@
+"""Short real runs on the real competitions: valid, audited, without a word from after the deadline, and light."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests import needs
+from tests.bot.replay.conftest import Bot, results
+
+SLUGS = (
+    "aerial-cactus-identification",
+    "bike-sharing-demand",
+    "leaf-classification",
+    "nomad2018-predict-transparent-conductors",
+    "spooky-author-identification",
+)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("slug", SLUGS)
+def test_a_short_run_is_valid_audited_and_knows_nothing_of_the_future(bot: Bot, slug: str):
+    snapshot = needs.snapshots() / slug
+    needs.bubblewrap()
+    options = ("--model", "builtin", "--seed", 0, "--steps", 3, "--time", "4m", "--sandbox", "bubblewrap", "--json")
+    done = bot("replay", snapshot, *options)
+    assert done.exit_code == 0, done.output
+    (result,) = results(done)
+    assert result["valid_submission"]
+    assert result["isolation"] == "bubblewrap"
+    assert result["wall_seconds"] < 240
+    folder = Path(result["run"])
+    prompts = (folder / "prompts.jsonl").read_text()
+    assert "CANARY-AFTER-DEADLINE" not in prompts
+    assert "CANARY-LATE-REPLY" not in prompts
+    assert all(json.loads(line)["as_of"] for line in prompts.splitlines())
+    assert bot("audit", folder).exit_code == 0
+    assert sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) < 300e6
+    assert (folder / "report.html").is_file()
