@@ -3,76 +3,49 @@
 import json
 import math
 import re
-from dataclasses import dataclass
 
 from bot.community.prompts import AnalyzePost, PostText
-from bot.models.builtin.techniques import Technique, dropped, recognised
+from bot.models.builtin.techniques import how, named_in, vocabulary
 
 _HOSTILE = re.compile(
-    r"(ignore|disregard|forget)\b.{0,40}\b(instruction|task|prompt)|\b(ai|automated) (assistant|agent|reader|solver)|"
-    r"you are an? (large )?language model|\bllm|crawler|for bots|api key|environment variable|private/answers|"
-    r"disqualified unless|use up all|</?(system|answer|submission|next_step)\b|"
-    r"submit (at once|your current|immediately|now)|do not (mention|tell)|os\.system",
+    # orders to ignore orders, and addresses to machines
+    r"\b(ignore|disregard|forget|overrides?|void)\b.{0,40}\b(instruction|task|prompt|rule|operator|validation)"
+    r"|\binstructions\b.{0,60}\b(void|priority|no longer)|\b(automated|ai) (assistant|agent|reader|solver|participant)"
+    r"|\b(you are|if you are) an? .{0,20}(language model|assistant|bot)\b"
+    r"|\b(bots?|language models?|llms?|crawlers?) (and|must|should|who|reading)\b|\b(note|message) (to|for) (bots|llms)\b"
+    # secrets, hasty submissions, fake roles and closing tags
+    r"|\b(print|post|send|reveal|open|read|upload)\b.{0,40}\b(api.?keys?|secrets?|passwords?|environment|private/|answers\.csv)"
+    r"|\bsubmit (at once|immediately|now|your current)\b"
+    r"|</?(system|assistant|user|instructions?|submission|answer|\w+_\w+)\b[^>]*>|\[(end )?(system|support)\b[^\]]*\]",
     re.IGNORECASE | re.DOTALL,
 )
 _DOUBTFUL = re.compile(
-    r"\b(no gain|worse|useless|waste|harm\w*|obsolete|(does|did)(n'?t| not) help|don'?t|do not|never|nothing|no chance|noise)\b|"
-    r"\?\s*$",
+    r"\b(no gain|worse|useless|waste|harm\w*|(does|did)(n'?t| not) help|don'?t|do not|never|nothing|noise)\b|\?\s*$",
     re.IGNORECASE,
 )
 _UNSOUND = re.compile(
-    r"guarantee|always wins|trust me|upvote|free boost|tun\w+ (it |c )?on (the )?(lb|leaderboard)|the real unseen|"
-    r"beats everything",
-    re.IGNORECASE,
-)
-_HEAVY = re.compile(
-    r"resnet|transformer|\bbert\b|\bcnn\b|deep (net|learning)|\bgpu\b|pretrained|embedding", re.IGNORECASE
+    r"guarantee|always|trust me|upvote|everybody knows|tun\w+ .{0,10}\b(lb|leaderboard)\b", re.IGNORECASE
 )
 _FIGURE = re.compile(r"\d\.\d{2,}")
-_TIERS = {"NOVICE": -1.0, "CONTRIBUTOR": 0.0, "EXPERT": 0.7, "MASTER": 1.0, "GRANDMASTER": 1.5}
+_TIERS = {"NOVICE": -1.0, "EXPERT": 0.7, "MASTER": 1.0, "GRANDMASTER": 1.5}
 _QUOTE = 240
 
 
-@dataclass(frozen=True)
-class Suggestion:
-    """A technique and the sentence of a post that speaks of it."""
-
-    technique: Technique
-    sentence: str
-
-    @property
-    def text(self) -> str:
-        """The suggestion as one self-contained sentence, followed by the post's own words."""
-        return f'{self.technique.how} The post: "{self.sentence}"'
-
-
-def sentences(text: str) -> list[str]:
-    """Return the sentences and lines of a post that are long enough to say something, cut to a bound."""
-    pieces = re.split(r"\n+|(?<=[.!?])\s+(?=[A-Z*`])", text)
-    cleaned = (re.sub(r"\s+", " ", piece).strip(" *#|-\"'") for piece in pieces)
-    return [piece[:_QUOTE] for piece in cleaned if len(piece) >= 12]
-
-
-def suggestions(post: PostText) -> list[Suggestion]:
-    """Return one suggestion a technique, from the sentence with the most figures; none from a hostile post."""
-    if is_hostile(post):
-        return []
-    best: dict[str, Suggestion] = {}
-    for sentence in sentences(f"{post.title}.\n{post.body}"):
-        if _DOUBTFUL.search(sentence) or re.match(r"(from|import) \w+", sentence):
-            continue
-        found = [*recognised(sentence), *(leave_out(name) for name in dropped(sentence))]
-        for technique in found:
-            known = best.get(technique.title)
-            if known is None or _figures(sentence) > _figures(known.sentence):
-                best[technique.title] = Suggestion(technique, sentence)
-    return list(best.values())
-
-
-def leave_out(column: str) -> Technique:
-    """Return the technique of leaving a column or a calendar part out; the sentence alone carries it into a script."""
-    how = f"Leave out the calendar feature `{column}`."
-    return Technique(f"Without {column}", how, rf"leave out the calendar feature `{re.escape(column)}`")
+def analysis(prompt: AnalyzePost) -> str:
+    """Answer `analyze_post`."""
+    post, hostile = prompt.post, is_hostile(prompt.post)
+    found = {} if hostile else suggestions(post)
+    speaks = f"{post.title}: speaks of {', '.join(found) or 'no technique that is known here'}."
+    uncommon = sum(title not in vocabulary() or not vocabulary()[title].common for title in found)
+    answer = {
+        "summary": "Holds orders to its readers; nothing of it is used." if hostile else speaks[:4_000],
+        "suggestions": [f'{how(title)} The post: "{sentence}"' for title, sentence in found.items()],
+        "novelty": min(10, 2 + uncommon),
+        "feasibility": 8 if found else 2,
+        "effectiveness": _effectiveness(post) if found else float(not hostile),
+        "efficiency": 7 if found else 1,
+    }
+    return json.dumps(answer, ensure_ascii=False)
 
 
 def is_hostile(post: PostText) -> bool:
@@ -80,45 +53,27 @@ def is_hostile(post: PostText) -> bool:
     return _HOSTILE.search(f"{post.title}\n{post.body}") is not None
 
 
-def analysis(prompt: AnalyzePost) -> str:
-    """Answer `analyze_post`."""
-    post, found = prompt.post, suggestions(prompt.post)
-    titles = ", ".join(s.technique.title for s in found) or "no technique that is known here"
-    summary = f"{post.title}: speaks of {titles}."
-    if is_hostile(post):
-        summary = "Holds orders to its readers rather than a technique; nothing of it is used."
-    code = [s for s in sentences(post.body) if re.match(r"(from|import|def) \w+", s)]
-    text = f"{post.title} {post.body}"
-    answer = {
-        "summary": summary,
-        "suggestions": [s.text for s in found],
-        "code_abstract": f"{post.language or 'code'}: {titles}" if post.kind == "kernel" and code else "",
-        "resources": sorted(set(re.findall(r"(?:import|from) (\w+)", post.body)))[:10],
-        "novelty": _bounded(2 + sum(not s.technique.common for s in found)),
-        "feasibility": _bounded((3 if _HEAVY.search(text) else 8) if found else 2),
-        "effectiveness": _effectiveness(post, found),
-        "efficiency": _bounded((4 if _HEAVY.search(text) else 7) if found else 1),
-    }
-    return json.dumps(answer, ensure_ascii=False)
+def suggestions(post: PostText) -> dict[str, str]:
+    """Return the techniques that a post suggests, each with the sentence of it that has the most figures."""
+    best: dict[str, str] = {}
+    for sentence in _sentences(f"{post.title}.\n{post.body}"):
+        if not _DOUBTFUL.search(sentence) and not re.match(r"(from|import) \w", sentence):
+            for title in named_in(sentence):
+                best[title] = max(best.get(title, sentence), sentence, key=lambda s: len(_FIGURE.findall(s)))
+    return best
 
 
-def _effectiveness(post: PostText, found: list[Suggestion]) -> float:
-    """Figures, votes, tier and a public score speak for a post; an unsound claim against it. Unknown signals say nothing."""
-    if is_hostile(post):
-        return 0.0
-    if not found:
-        return 1.0
-    score = 4 + min(2.5, 0.4 * _figures(post.body)) + _TIERS.get((post.tier or "").upper(), 0.0)
+def _sentences(text: str) -> list[str]:
+    """Return the sentences and lines that are long enough to say something, cut to a bound."""
+    pieces = re.split(r"\n+|(?<=[.!?])\s+(?=[A-Z*`])", text)
+    cleaned = (re.sub(r"\s+", " ", piece).strip(" *#|-\"'") for piece in pieces)
+    return [piece[:_QUOTE] for piece in cleaned if len(piece) >= 12]
+
+
+def _effectiveness(post: PostText) -> float:
+    """Figures, votes, tier and a public score speak for a post, an unsound claim against it; unknown signals say nothing."""
+    score = 4 + min(2.5, 0.4 * len(_FIGURE.findall(post.body))) + _TIERS.get((post.tier or "").upper(), 0.0)
     if post.votes is not None:
-        score += min(2.0, 0.5 * math.log2(1 + max(0, post.votes)) - 1.0)
-    if post.public_score is not None:
-        score += 0.5
-    return _bounded(score - (3.0 if _UNSOUND.search(post.body) else 0.0))
-
-
-def _figures(text: str) -> int:
-    return len(_FIGURE.findall(text))
-
-
-def _bounded(score: float) -> float:
-    return round(min(10.0, max(0.0, float(score))), 1)
+        score += min(2.0, 0.5 * math.log2(1 + max(0, post.votes)) - 1)
+    score += 0.5 * (post.public_score is not None) - 3 * bool(_UNSOUND.search(post.body))
+    return round(min(10.0, max(0.0, score)), 1)

@@ -12,16 +12,16 @@ from bot.models.builtin import BuiltinModel
 NOW = datetime(2018, 1, 1, tzinfo=UTC)
 TASK = TaskText("Leaves", "Sort leaves by columns.", "log_loss", "minimize", "id", ("a", "b", "c"), "submission.csv")
 HOURS = TaskText("Hours", "Predict a count from a table.", "rmsle", "minimize", "when", ("count",), "submission.csv")
+TABLE = "train.csv\nid: text of 5 characters\nwidth: number, 0 to 1"
+TEXTS = "train.csv\nid: text of 5 characters\ntext: text of 21 to 870 characters\nauthor: text of 3 characters"
 MACHINE = Machine("3.11.7", 2, 8.0, 0, ("numpy 2.0",))
-OUTPUT = """task: kind=table rows=90 targets=1 views=table,sqrt
-species: 90 rows, 3 classes, 5 folds
-experiment                      score  seconds
-linear 1 on table             0.20000      1.2
-linear 10 on sqrt             0.10000      1.1
-lda on table                  0.90000      0.1
-svm on table                 skipped: no time left
-blend: 0.09000 of linear 10 on sqrt + linear 1 on table
-cross-validated log_loss: 0.09000 after 9 s
+OUTPUT = """90 rows; views: table, square roots
+linear model C=1 on table                       0.20000      1.2
+linear model C=10 on square roots               0.10000      1.1
+LDA on table                                    0.90000      0.1
+SVM on table                                  skipped
+blend: 0.09000 of linear model C=10 on square roots + linear model C=1 on table
+cross-validated log_loss: 0.09000
 """
 
 
@@ -67,15 +67,16 @@ def write_script(
     task: TaskText = TASK,
     seconds_left: float = 100.0,
     earlier: str = "",
+    preview: str = TABLE,
+    title: str = "A draft",
 ) -> WriteScript:
     """A prompt for a script."""
-    preview = "train.csv: id, month, width"
     return WriteScript(
         task,
         preview,
         MACHINE,
         action,  # type: ignore[arg-type]  # any str is handed on for brevity
-        "A draft",
+        title,
         draft,
         codebase,
         earlier,

@@ -55,7 +55,7 @@ async def test_figures_tier_and_votes_raise_what_is_believed() -> None:
 
 async def test_a_calendar_part_may_be_left_out() -> None:
     found = await read("Leave the month out, it gains 0.046.")
-    assert found.suggestions[0].startswith("Leave out the calendar feature `month`")
+    assert found.suggestions[0].startswith("Leave out the column `month`")
 
 
 def test_no_real_order_to_readers_reaches_a_suggestion() -> None:
@@ -63,4 +63,4 @@ def test_no_real_order_to_readers_reaches_a_suggestion() -> None:
         for line in path.read_text().splitlines():
             body = json.loads(line)["markdown"] or ""
             if "CANARY-INJECTION" in body:
-                assert posts.suggestions(post(body)) == [], path
+                assert posts.is_hostile(post(body)), path

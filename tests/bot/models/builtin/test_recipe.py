@@ -15,8 +15,9 @@ import pytest
 from PIL import Image
 
 from bot.coder import TaskText
-from bot.models.builtin.baseline import baseline_script
-from bot.models.builtin.config import plain_config, script
+from bot.models.builtin import baseline_script
+from bot.models.builtin.config import FEW_FOLDS, plain_config, script
+from bot.models.builtin.techniques import vocabulary
 
 RNG_SEED = 5
 TASK = TaskText("T", "D", "log_loss", "minimize", "id", ("a", "b", "c"), "submission.csv")
@@ -91,19 +92,18 @@ def test_the_baseline_predicts_classes_from_a_table(tmp_path: Path) -> None:
     valid = lay_out(tmp_path, leaves(), "id", ["kind"], {"a": 0.2, "b": 0.4, "c": 0.4})
     told = run(tmp_path, baseline_script(TASK, "").code)
     assert log_loss(valid["kind"], told.validation) < 0.7
-    assert "linear on table" in told.output
+    assert "linear model C=1 on table" in told.output
 
 
 def test_every_table_switch_at_once_gives_a_blend_and_a_table_of_experiments(tmp_path: Path) -> None:
     valid = lay_out(tmp_path, leaves(), "id", ["kind"], {"a": 0.2, "b": 0.4, "c": 0.4})
-    use = ("sqrt", "log", "ratios", "onehot", "groups", "power", "blend", "logblend")
-    models = ("linear", "lda", "svm", "knn", "extra", "forest", "boosting")
-    sizes = {"trees": 20, "rounds": 20}
-    told = run(tmp_path, script(plain_config(TASK).changed(models=models, use=use, folds=3, values=sizes)))
+    slow = {"more trees", "slow learning rate", "ratios"}
+    titles = [t.title for t in vocabulary().values() if "table" in t.kinds and t.title not in slow]
+    told = run(tmp_path, script(plain_config(TASK).using((*titles, FEW_FOLDS))))
     assert log_loss(valid["kind"], told.validation) < 0.7
-    assert all(f"{m} on table" in told.output for m in models)
+    assert all(t in told.output for t in titles if vocabulary()[t].family)
     assert "blend: " in told.output
-    assert "linear on only edge" in told.output
+    assert "linear model C=0.1 on only edge" in told.output
 
 
 def test_labels_are_written_where_the_metric_wants_labels(tmp_path: Path) -> None:
@@ -126,11 +126,10 @@ def hours(n: int = 1200) -> pd.DataFrame:
 def test_numbers_in_time_are_predicted_from_the_calendar_and_their_parts(tmp_path: Path) -> None:
     valid = lay_out(tmp_path, hours(), "when", ["total", "early", "late"], {"total": 0})
     task = TaskText("T", "D", "rmsle", "minimize", "when", ("total",), "submission.csv")
-    config = plain_config(task).changed(models=("forest", "boosting"), use=("components", "blend"), drop=("year",))
-    told = run(tmp_path, script(config.changed(values={"trees": 30, "rounds": 30})))
+    use = ("random forest", "boosting", "parts of the target", "blend", "without year", FEW_FOLDS)
+    told = run(tmp_path, script(plain_config(task).using(use)))
     error = np.log1p(told.validation["total"]) - np.log1p(valid["total"])
     assert np.sqrt((error**2).mean()) < 0.2
-    assert "kind=time+table" in told.output
     assert (told.submission["total"] >= 0).all()
 
 
@@ -145,10 +144,10 @@ def test_texts_are_told_apart_by_words_and_characters(tmp_path: Path) -> None:
     texts = [" ".join([*rng.choice(words[k], 4), *rng.choice(["the", "and", "of"], 4)]) for k in kinds]
     rows = pd.DataFrame({"id": [f"t{i}" for i in range(240)], "text": texts, "author": kinds})
     valid = lay_out(tmp_path, rows, "id", ["author"], {"a": 0.3, "b": 0.3, "c": 0.4})
-    use = ("cased", "chars", "pairs", "sublinear", "power", "blend")
-    told = run(tmp_path, script(plain_config(TASK).changed(models=("nb", "linear"), use=use, folds=3)))
+    titles = [t.title for t in vocabulary().values() if "text" in t.kinds]
+    told = run(tmp_path, script(plain_config(TASK).using((*titles, FEW_FOLDS))))
     assert log_loss(valid["author"], told.validation) < 0.3
-    assert "nb on chars" in told.output
+    assert "naive bayes alpha=0.1 on characters" in told.output
 
 
 def test_images_of_an_archive_are_scored_without_a_test_table(tmp_path: Path) -> None:
@@ -163,17 +162,17 @@ def test_images_of_an_archive_are_scored_without_a_test_table(tmp_path: Path) ->
                 with file.open(f"images/{i}.png", "w") as out:
                     Image.fromarray(picture).save(out, "PNG")
     task = TaskText("T", "D", "roc_auc", "maximize", "id", ("has",), "submission.csv")
-    use = ("contrast", "gradients", "dct", "filesize", "mirror", "colours", "blend")
-    told = run(tmp_path, script(plain_config(task).changed(models=("linear", "extra"), use=use, folds=3)))
+    titles = [t.title for t in vocabulary().values() if t.kinds == {"image"}]
+    told = run(tmp_path, script(plain_config(task).using((*titles, "linear model", "extra trees", "blend", FEW_FOLDS))))
     right = told.validation["has"].rank() > len(valid) - valid["has"].sum()
     assert (right == (valid["has"] == 1)).mean() > 0.95
-    assert "kind=image" in told.output
+    assert "views: images" in told.output
 
 
 @pytest.mark.parametrize("seconds", [2.0, 4.0])
 def test_with_hardly_any_time_something_valid_is_written_all_the_same(tmp_path: Path, seconds: float) -> None:
     lay_out(tmp_path, leaves(3000), "id", ["kind"], {"a": 0.2, "b": 0.4, "c": 0.4})
-    config = plain_config(TASK).changed(models=("svm", "boosting", "extra"), use=("ratios", "blend"))
+    config = plain_config(TASK).using(("SVM", "boosting", "extra trees", "ratios", "blend"))
     run(tmp_path, script(config), seconds)
 
 

@@ -1,35 +1,42 @@
-"""The vocabulary: every technique's own sentence names that technique and no other."""
+"""The vocabulary: every technique's own words name that technique and no other."""
 
 import pytest
 
 from bot.models.builtin.config import plain_config
-from bot.models.builtin.techniques import TECHNIQUES, Technique, dropped, kind_of, recognised, suits, unquoted
-from tests.bot.models.builtin.parts import TASK
+from bot.models.builtin.techniques import how, kinds_in, named_in, suits, vocabulary
+from tests.bot.models.builtin.parts import TABLE, TASK, TEXTS
+
+TITLES = [*vocabulary(), "without month"]
 
 
-@pytest.mark.parametrize("technique", TECHNIQUES, ids=lambda t: t.title)
-def test_a_techniques_sentence_names_it_alone(technique: Technique) -> None:
-    assert recognised(technique.how) == (technique,)
+@pytest.mark.parametrize("title", TITLES)
+def test_a_techniques_sentence_and_title_name_it_alone(title: str) -> None:
+    assert named_in(how(title)) == (title,)
+    assert title in named_in(f"Add: {title}.")
 
 
-@pytest.mark.parametrize("technique", TECHNIQUES, ids=lambda t: t.title)
-def test_a_technique_changes_the_plain_config_once(technique: Technique) -> None:
-    once = technique.applied(plain_config(TASK))
-    assert technique.applied(once) == once
+@pytest.mark.parametrize("title", TITLES)
+def test_a_technique_changes_the_config_once_and_brings_what_it_needs(title: str) -> None:
+    config = plain_config(TASK)
+    once = config.using((*config.use, title))
+    assert title in once.use
+    assert once.using((*once.use, title)) == once
+    assert all(b in once.use for b in (vocabulary()[title].brings if title in vocabulary() else ()))
 
 
-def test_a_quotation_is_taken_out_to_the_end_of_its_line() -> None:
-    assert unquoted('Use a. The post: "or b or "c"."\nUse d.') == "Use a.\nUse d."
+def test_a_quotation_is_passed_over_to_the_end_of_its_line() -> None:
+    assert named_in('Use LDA. The post: "an SVM or "boosting"."\nUse extra trees.') == ("LDA", "extra trees")
 
 
-def test_only_calendar_parts_and_known_quoted_columns_are_dropped() -> None:
-    assert dropped("drop the month and no `width`, without hope or the year", "id, width") == ("month", "width")
-    assert dropped("I drop `shape`", "shape1, shape2") == ()
+def test_only_calendar_parts_and_named_columns_are_left_out() -> None:
+    assert named_in("drop the month, remove the column `width`, without hope") == ("without month", "without width")
 
 
 def test_each_kind_of_data_has_techniques_of_its_own() -> None:
-    by_title = {t.title: t for t in TECHNIQUES}
-    assert not suits(by_title["Mirror images"], "table", classes=True)
-    assert suits(by_title["Mirror images"], "image", classes=True)
-    assert not suits(by_title["Power calibration"], "table", classes=False)
-    assert kind_of("Tell whether a photo shows a cat.") == "table+image"
+    assert kinds_in("Tell whether a photo shows a cat.") == {"image"}
+    assert kinds_in("train.zip: 100 files, a/1.png") == {"image"}
+    assert (kinds_in(TABLE), kinds_in(TEXTS), kinds_in("")) == ({"table"}, {"text"}, {"table"})
+    assert not suits("mirror images", frozenset({"table"}), "auc")
+    assert suits("mirror images", frozenset({"image"}), "auc")
+    assert not suits("power calibration", frozenset({"table"}), "rmsle")
+    assert suits("without month", frozenset({"table"}), "rmsle")

@@ -1,7 +1,7 @@
 """Ideas are atomic and new; drafts are distinct and say all that they mean."""
 
 from bot.community.prompts import PlanDrafts, ProposeIdeas
-from bot.models.builtin.techniques import recognised, unquoted
+from bot.models.builtin.techniques import named_in
 from tests.bot.models.builtin.parts import HOURS, TASK, analysis, answer, idea, report
 
 TREES = 'Use extremely randomised trees (extra trees). The post: "With LDA and an SVM, 0.12."'
@@ -47,7 +47,7 @@ async def test_one_draft_extends_the_best_report_and_another_is_new() -> None:
 async def test_a_description_carries_its_ideas_for_a_coder_who_sees_nothing_else() -> None:
     plan = (await answer(PlanDrafts(TASK, (idea(7, TREES),), (), 1))).drafts[0]
     assert TREES in plan.description
-    assert [t.title for t in recognised(unquoted(plan.description))] == ["Extra trees"]
+    assert named_in(plan.description) == ("extra trees",)
 
 
 async def test_without_ideas_the_drafts_are_plain_and_distinct() -> None:

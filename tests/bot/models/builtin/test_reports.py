@@ -1,34 +1,32 @@
-"""Reports and reviews: only figures that were measured."""
+"""Reports and reviews: only figures that were measured, and no times."""
 
 from bot.coder.prompts import ReviewRun
 from bot.community.prompts import ProposeIdeas, WriteReport
 from bot.models.builtin.config import plain_config, script
-from bot.models.builtin.tables import printed
+from bot.models.builtin.reports import printed
 from tests.bot.models.builtin.parts import OUTPUT, TASK, answer, attempt, report
 
-CODE = script(plain_config(TASK).changed(use=("sqrt", "blend"), models=("linear", "lda")))
+CODE = script(plain_config(TASK).using(("square roots", "blend", "linear model", "LDA")))
 
 
 def test_the_printed_table_is_read_back() -> None:
     shown = printed(OUTPUT)
-    assert (shown.kind, shown.score, shown.skipped) == ("table", 0.09, ("svm on table",))
-    assert shown.rows[1] == ("linear 10 on sqrt", 0.1, 1.1)
-    assert shown.blends == ((0.09, "linear 10 on sqrt + linear 1 on table"),)
+    assert shown.rows[1:] == (("linear model C=10 on square roots", 0.1), ("LDA on table", 0.9))
+    assert shown.chosen == ("linear model C=10 on square roots", "linear model C=1 on table")
 
 
 def test_foreign_output_holds_no_table() -> None:
-    assert printed("epoch 1 loss 0.3\nok 0.1 0.2").rows == ()
+    assert printed("epoch 1 loss 0.3\nok 0.1 0.2") == printed("")
 
 
 async def test_a_report_names_components_numbers_and_next_steps() -> None:
-    attempts = (attempt(CODE, 0.11), attempt("broken", None, "timed out", "", node=2))
+    attempts = (attempt(CODE, 0.11), attempt("broken", None, "exit status 1", "", node=2))
     told = await answer(WriteReport(TASK, "Roots", "Take roots.", attempts))
     assert "square root" in told.method
-    assert told.components[0].name == "linear 10 on sqrt"
+    assert [c.name for c in told.components][1] == "linear model C=10 on square roots"
     assert "not chosen" in told.components[2].analysis
-    assert told.numbers == "node 1 (draft): 0.11 in 9 s"
-    assert "node 2 had no score (timed out)" in told.limitations
-    assert "svm on table found no time" in told.limitations
+    assert told.numbers == "node 1 (draft): 0.11"
+    assert "node 2 had no score (exit status 1)" in told.limitations
 
 
 async def test_next_steps_of_a_report_are_ideas_that_its_script_lacks() -> None:
