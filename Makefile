@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := demo
+# Tests at a time; most of their time goes into short runs of the bot.
+WORKERS ?= 2
 
 # Caches of pip, matplotlib and the like, so that nothing is written into the home folder.
 export XDG_CACHE_HOME := $(CURDIR)/.cache
@@ -21,7 +23,7 @@ demo: setup $(DEMO)/.snapshot ## replay the bundled competition with the built-i
 	$(BIN)/bot replay $(DEMO)/snapshot --model builtin --time 2m --out $(DEMO)/runs
 
 test: lint ## all quick checks: lint, types, import arrows, tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 lint: $(VENV)/.dev ## ruff, mypy and import-linter
 	$(BIN)/ruff check .
