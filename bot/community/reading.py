@@ -40,10 +40,14 @@ async def analyze_posts(context: RunContext, posts: Sequence[Post]) -> None:
         async with gate:
             await _analyze(context, task, post)
 
-    async with asyncio.TaskGroup() as group:
-        for post in posts:
-            if post.item not in done:
-                group.create_task(one(post))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for post in posts:
+                if post.item not in done:
+                    group.create_task(one(post))
+    except ExceptionGroup as failures:
+        # What stopped the first call stops the run, or the node; the others were cancelled.
+        raise failures.exceptions[0] from failures
 
 
 async def _analyze(context: RunContext, task: TaskText, post: Post) -> None:

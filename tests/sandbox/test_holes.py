@@ -242,7 +242,10 @@ async def test_labels_secrets_and_the_bots_own_files_are_not_there(run_isolated:
         print(sorted(os.listdir("data")))
         """
     )
-    assert printed(outcome).splitlines() == ["1 []", "['train.csv']"]
+    # Where the Python environment itself lies below the home folder, the way to it is seen, and nothing else.
+    home = Path("/tmp")
+    ways = {Path(p).relative_to(home).parts[0] for p in (sys.prefix, sys.base_prefix) if Path(p).is_relative_to(home)}
+    assert printed(outcome).splitlines() == [f"1 {sorted(ways)}", "['train.csv']"]
 
 
 async def test_our_packages_cannot_be_imported(run_isolated: Run) -> None:
