@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bot.coder import Script, TaskText
 from bot.coder.prompts import WriteScript
 from bot.models.builtin.config import FEW_FOLDS, RecipeConfig, config_in, plain_config, script
-from bot.models.builtin.reports import best_attempt, printed
+from bot.models.builtin.reports import best, chosen
 from bot.models.builtin.techniques import Technique, kinds_in, named_in, suitable, suits
 
 _FREE = ("power calibration", "blend", "geometric mean")
@@ -41,20 +41,15 @@ def _rng(prompt: WriteScript, seed: int) -> random.Random:
 
 def _drafts(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     """What the draft names, on top of its codebase; where it names nothing, what earlier solutions lack."""
-    kinds, metric = kinds_in(prompt.preview), prompt.task.metric
-    base = config_in(prompt.codebase or "")
-    titles = [t for t in named_in(prompt.draft) if suits(t, kinds, metric)]
+    plain, base = plain_config(prompt.task), config_in(prompt.codebase or "")
+    titles = [t for t in named_in(prompt.draft) if suits(t, kinds_in(prompt.preview), plain.metric)]
     if not titles:
-        open_to = [t for t in _by_luck(prompt, rng) if t.title not in named_in(prompt.earlier)] or _by_luck(prompt, rng)
-        titles = [t.title for t in [t for t in open_to if t.family][:2] + [t for t in open_to if not t.family][:1]]
-    config = plain_config(prompt.task).using(titles)
-    plain = plain_config(prompt.task)
-    if base is not None:
-        config = base.using((*base.use, *titles))
-    elif not config.families:
-        config = plain.using((*plain.use, *titles))
-    plan = "One script that compares and cross-validates: " + ", ".join(config.use) + "."
-    yield from _seeds(plan, config, rng)
+        by_luck = _by_luck(prompt, rng)
+        new = [t for t in by_luck if t.title not in named_in(prompt.earlier)] or by_luck
+        titles = [t.title for t in (*[t for t in new if t.family][:2], *[t for t in new if not t.family][:1])]
+    start = base or (plain.using(()) if plain.using(titles).families else plain)
+    config = start.using((*start.use, *titles))
+    yield from _seeds(f"One script that compares and cross-validates: {', '.join(config.use)}.", config, rng)
 
 
 def _repairs(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
@@ -70,16 +65,13 @@ def _repairs(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
 
 def _improvements(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     """Build on the best script: drop models that no blend chose, add what the draft names, then what else suits."""
-    best = best_attempt(prompt.attempts, prompt.task)
-    config = (config_in(best.code) if best else None) or plain_config(prompt.task)
-    chosen = printed(best.output if best else "").chosen
-    idle = [f for f in config.families if chosen and not any(name.startswith(f) for name in chosen)]
+    top, wanted = best(prompt.attempts, prompt.task), named_in(prompt.draft)
+    config = config_in(top.code if top else "") or plain_config(prompt.task)
+    names = chosen(top.output if top else "")
+    idle = [f for f in config.families if names and not any(name.startswith(f) for name in names)]
     kept = [u for u in config.use if u not in idle]
-    wanted = named_in(prompt.draft)
-    missing = sorted(
-        (t for t in _by_luck(prompt, rng) if t.title not in config.use),
-        key=lambda t: (t.title not in wanted, not t.common),
-    )
+    missing = [t for t in _by_luck(prompt, rng) if t.title not in config.use]
+    missing.sort(key=lambda t: (t.title not in wanted, not t.common))
     free = [t.title for t in missing if t.title in _FREE]
     others = [t.title for t in missing if t.title not in _FREE]
     for first in range(0, len(others), 2):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from bot.coder import TaskText
 from bot.community.prompts import IdeaText, PlanDrafts, ProposeIdeas, ReportText
+from bot.models.builtin.reports import best
 from bot.models.builtin.techniques import how, kinds_in, named_in, suitable, suits
 
 _MOST_IDEAS = 12
@@ -22,7 +23,7 @@ def propose(prompt: ProposeIdeas) -> str:
     sources: dict[str, list[str]] = {}
     for support, text, source in sorted(hints, key=lambda hint: -hint[0]):
         for title in named_in(text)[:1]:
-            if support >= _BELIEVED and title not in pool and _fits(title, prompt.task):
+            if support >= _BELIEVED and title not in pool and suits(title, _kinds(prompt.task), prompt.task.metric):
                 texts.setdefault(title, text[:1_400])
                 sources.setdefault(title, []).append(source)
     new = [{"text": text, "sources": list(dict.fromkeys(sources[title]))[:4]} for title, text in texts.items()]
@@ -31,15 +32,15 @@ def propose(prompt: ProposeIdeas) -> str:
 
 def plan(prompt: PlanDrafts) -> str:
     """Answer `plan_drafts`: the first extends the best report, the others start anew from what reports have not used."""
-    best = _best(prompt.reports, prompt.task)
+    top = best(prompt.reports, prompt.task) or next(iter(prompt.reports), None)
     # Alone, a draft is by turns an extension and something new.
-    extends = best is not None and (prompt.count > 1 or len(prompt.reports) % 2 == 1)
+    extends = prompt.count > 1 or len(prompt.reports) % 2 == 1
     drafts, left = [], _ranked(prompt)
     for turn in range(prompt.count):
-        base = best if turn == 0 and extends else None
+        base = top if turn == 0 and extends else None
         known = {*named_in(base.method)} if base else set()
-        chosen = [i for i in left if i.times_used == 0 or base][:_IDEAS_A_DRAFT] or left[:_IDEAS_A_DRAFT]
-        chosen = [i for i in chosen if not known & {*named_in(i.text)[:1]}]
+        fresh_first = left if base else sorted(left, key=lambda i: i.times_used > 0)
+        chosen = [i for i in fresh_first if not known & {*named_in(i.text)[:1]}][:_IDEAS_A_DRAFT]
         drafts.append(_draft(prompt, chosen, base, turn))
         left = [i for i in left if i not in chosen]
     return json.dumps({"drafts": drafts}, ensure_ascii=False)
@@ -62,26 +63,15 @@ def _draft(prompt: PlanDrafts, chosen: Sequence[IdeaText], base: ReportText | No
 
 
 def _ranked(prompt: PlanDrafts) -> list[IdeaText]:
-    """Ideas that can matter, by support; evidence moves one up where its reports beat the middle one, else down."""
-    sign = -1.0 if prompt.task.direction == "minimize" else 1.0
-    scores = sorted(r.score for r in prompt.reports if r.score is not None)
+    """Ideas that can matter: by support, more so those of the best report, less so those used often."""
+    top = best(prompt.reports, prompt.task)
 
     def value(idea: IdeaText) -> float:
-        told = idea.best_score is not None and scores
-        evidence = (1.0 if sign * ((idea.best_score or 0.0) - scores[len(scores) // 2]) > 0 else -1.0) if told else 0.0
-        return idea.support + evidence - 0.3 * idea.times_used
+        return idea.support - 0.3 * idea.times_used + (top is not None and idea.best_score == top.score)
 
-    usable = [i for i in prompt.ideas if all(_fits(title, prompt.task) for title in named_in(i.text)[:1])]
+    named = [(i, named_in(i.text)[:1]) for i in prompt.ideas]
+    usable = [i for i, t in named if all(suits(title, _kinds(prompt.task), prompt.task.metric) for title in t)]
     return sorted(usable, key=lambda i: (-value(i), i.number))
-
-
-def _best(reports: Sequence[ReportText], task: TaskText) -> ReportText | None:
-    sign = 1.0 if task.direction == "minimize" else -1.0
-    return min(reports, key=lambda r: (r.score is None, sign * (r.score or 0.0)), default=None)
-
-
-def _fits(title: str, task: TaskText) -> bool:
-    return suits(title, _kinds(task), task.metric)
 
 
 def _kinds(task: TaskText) -> frozenset[str]:

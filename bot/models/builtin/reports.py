@@ -1,71 +1,67 @@
-"""Rules that say what came of runs: what a script of ours printed, the review of it, the report on a draft."""
+"""Rules that say what came of runs: the review of one, the report on a draft; without times, for they shape what follows."""
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
 
-from bot.coder import Attempt, TaskText
+from bot.coder import TaskText
 from bot.coder.prompts import ReviewRun
 from bot.community.prompts import WriteReport
 from bot.models.builtin.config import config_in
 from bot.models.builtin.techniques import how, kinds_in, suitable
 
 _ROW = re.compile(r"^(\S.* on .*?\S) +(\d+\.\d+) +\d+\.\d+$", re.MULTILINE)
-_BLEND = re.compile(r"^blend: (\d+\.\d+) of (.+)$", re.MULTILINE)
+_BLEND = re.compile(r"^blend: \d+\.\d+ of (.+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Printed:
-    """The table of experiments that a run printed, and the experiments that its blends chose; without times."""
-
-    rows: tuple[tuple[str, float], ...]
-    chosen: tuple[str, ...]
+class _Scored(Protocol):
+    @property
+    def score(self) -> float | None: ...
 
 
-def printed(output: str) -> Printed:
-    """Read the table; what is not there stays empty."""
-    rows = tuple((m[1], float(m[2])) for m in _ROW.finditer(output))
-    return Printed(rows, tuple(name for m in _BLEND.finditer(output) for name in m[2].split(" + ")))
+ScoredT = TypeVar("ScoredT", bound=_Scored)
 
 
-def best_attempt(attempts: Sequence[Attempt], task: TaskText) -> Attempt | None:
-    """Return the attempt with the best score, the last of equals."""
+def best(found: Iterable[ScoredT], task: TaskText) -> ScoredT | None:
+    """Return the first of those with the best score; None where none has one."""
     sign = 1.0 if task.direction == "minimize" else -1.0
-    scored = [(sign * a.score, -place, a) for place, a in enumerate(attempts) if a.score is not None]
-    return min(scored)[2] if scored else None
+    return min((f for f in found if f.score is not None), key=lambda f: sign * (f.score or 0.0), default=None)
+
+
+def chosen(output: str) -> tuple[str, ...]:
+    """Return the experiments that the blends of a script of ours chose, as it printed them."""
+    return tuple(name for m in _BLEND.finditer(output) for name in m[1].split(" + "))
 
 
 def review(prompt: ReviewRun) -> str:
-    """Answer `review_run` in a sentence or two, without times: what is said here shapes later scripts."""
-    attempt, chosen = prompt.attempt, printed(prompt.attempt.output).chosen
+    """Answer `review_run` in a sentence or two."""
+    attempt = prompt.attempt
     if attempt.score is None:
         lines = [line for line in attempt.output.splitlines() if line.strip()] or ["none"]
         summary = f"No score: {attempt.error or 'the run ended without one'}. Last line: {lines[-1][:300]}"
     else:
-        summary = f"Scored {attempt.score:.6g}. Chosen: {' + '.join(chosen) or 'unknown'}."
+        summary = f"Scored {attempt.score:.6g}. Chosen: {' + '.join(chosen(attempt.output)) or 'unknown'}."
     return json.dumps({"summary": summary[:2_000]}, ensure_ascii=False)
 
 
 def report(prompt: WriteReport) -> str:
     """Answer `write_report`; every figure stands in the attempts."""
-    best = best_attempt(prompt.attempts, prompt.task)
-    shown, config = printed(best.output if best else ""), config_in(best.code if best else "")
+    top = best(prompt.attempts, prompt.task)
+    output, config = top.output if top else "", config_in(top.code if top else "")
     used = config.use if config else ()
-    open_steps = [t.how for t in suitable(kinds_in(prompt.task.description), prompt.task.metric) if t.title not in used]
-    failed = [
-        f"node {a.node} had no score ({a.error or 'no reason given'})" for a in prompt.attempts if a.score is None
-    ]
+    said = " ".join(map(how, used)) or (top.plan if top else "no script of this draft got a score.")
+    lacking = [t.how for t in suitable(kinds_in(prompt.task.description), prompt.task.metric) if t.title not in used]
     scored = [f"node {a.node} ({a.action}): {a.score:.6g}" for a in prompt.attempts if a.score is not None]
-    said = " ".join(map(how, used)) or (best.plan if best else "no script of this draft got a score.")
+    failed = [f"node {a.node} had no score ({a.error or 'unknown'})" for a in prompt.attempts if a.score is None]
     answer = {
         "method": f"{prompt.title}: {said}",
         "components": [
-            {"name": name, "analysis": f"{score:g} by cross-validation, {'' if name in shown.chosen else 'not '}chosen"}
-            for name, score in shown.rows[:20]
+            {"name": m[1], "analysis": f"{m[2]} by cross-validation, {'' if m[1] in chosen(output) else 'not '}chosen"}
+            for m in list(_ROW.finditer(output))[:20]
         ],
         "numbers": "; ".join(scored) or "none",
         "limitations": "; ".join(failed) or "One hold-out part and one set of folds.",
-        "next_steps": "\n".join(open_steps[:6]) or "Tune the sizes.",
+        "next_steps": "\n".join(lacking[:6]) or "Tune the sizes.",
     }
     return json.dumps(answer, ensure_ascii=False)

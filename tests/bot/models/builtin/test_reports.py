@@ -3,20 +3,15 @@
 from bot.coder.prompts import ReviewRun
 from bot.community.prompts import ProposeIdeas, WriteReport
 from bot.models.builtin.config import plain_config, script
-from bot.models.builtin.reports import printed
+from bot.models.builtin.reports import chosen
 from tests.bot.models.builtin.parts import OUTPUT, TASK, answer, attempt, report
 
 CODE = script(plain_config(TASK).using(("square roots", "blend", "linear model", "LDA")))
 
 
-def test_the_printed_table_is_read_back() -> None:
-    shown = printed(OUTPUT)
-    assert shown.rows[1:] == (("linear model C=10 on square roots", 0.1), ("LDA on table", 0.9))
-    assert shown.chosen == ("linear model C=10 on square roots", "linear model C=1 on table")
-
-
-def test_foreign_output_holds_no_table() -> None:
-    assert printed("epoch 1 loss 0.3\nok 0.1 0.2") == printed("")
+def test_the_experiments_that_a_blend_chose_are_read_back() -> None:
+    assert chosen(OUTPUT) == ("linear model C=10 on square roots", "linear model C=1 on table")
+    assert chosen("epoch 1 loss 0.3\nok 0.1 0.2") == ()
 
 
 async def test_a_report_names_components_numbers_and_next_steps() -> None:
