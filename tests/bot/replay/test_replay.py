@@ -14,7 +14,7 @@ import pytest
 from state.errors import UsageError
 from tests.bot.replay.conftest import Bot, results
 from tests.bot.replay.scripted_answers import Answers
-from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint, failure
 
 
 def tree_of(run: str) -> list[tuple[Any, ...]]:
@@ -66,7 +66,8 @@ def test_a_broken_script_is_repaired_by_the_next_one(bot: Bot, tiny: Path, monke
         reply = answers(request)
         if isinstance(reply, Reply) and answers.scripts == 1:
             return "Too bold.\n```python\nimport pandas as pd\nraise KeyError('no such column')\n```"
-        return reply
+        # The key is withdrawn after the repair: enough was seen, and the run ends.
+        return reply if answers.scripts <= 3 else failure(401, "withdrawn", "invalid_api_key")
 
     with ScriptedEndpoint(first_script_fails) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
@@ -78,7 +79,7 @@ def test_a_broken_script_is_repaired_by_the_next_one(bot: Bot, tiny: Path, monke
     assert any("KeyError: 'no such column'" in text for text in asked)
 
 
-@pytest.mark.parametrize("agent", ["comind", "aide"])
+@pytest.mark.parametrize("agent", ["comind", pytest.param("aide", marks=pytest.mark.integration)])
 def test_the_same_seed_gives_the_same_tree_with_the_builtin_model(bot: Bot, tiny: Path, agent: str):
     options = ("--agent", agent, "--model", "builtin", "--steps", 3, "--seed", 3, "--sandbox", "process", "--json")
     (one,) = results(bot("replay", tiny, *options))
@@ -145,8 +146,6 @@ def test_a_run_without_time_for_anything_hands_in_nothing_and_says_so(bot: Bot, 
 
 
 def test_a_wrong_key_ends_the_run_with_the_baseline_and_status_2(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
-    from tests.scripted_endpoint import failure
-
     with ScriptedEndpoint([failure(401, "Incorrect API key provided", "invalid_api_key")]) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         done = bot("replay", tiny, "--model", "openai:any", "--steps", 3, "--sandbox", "process", "--json")
@@ -182,20 +181,9 @@ def test_a_wrong_option_is_one_clear_sentence(bot: Bot, tiny: Path, option: str,
 
 
 def test_several_runs_share_one_call_and_the_folders_are_made_first(bot: Bot, tiny: Path):
-    options = (
-        "--agent",
-        "comind,aide",
-        "--seeds",
-        2,
-        "--model",
-        "builtin",
-        "--steps",
-        1,
-        "--sandbox",
-        "process",
-        "--json",
-    )
-    found = results(bot("replay", tiny, *options, "--out", "all"))
+    # Too little time for any execution: what is looked at is the order, the seeds and the folders.
+    options = ("--agent", "comind,aide", "--seeds", 2, "--model", "builtin", "--time", "11s", "--sandbox", "process")
+    found = results(bot("replay", tiny, *options, "--out", "all", "--json"))
     assert [(r["agent"], r["seed"]) for r in found] == [("comind", 0), ("comind", 1), ("aide", 0), ("aide", 1)]
     assert len(list(Path("all").iterdir())) == 4
 
