@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlmodel import col, select
 
-from bot.replay.foreign import later_texts
+from bot.replay.foreign import known_texts, later_texts
 from bot.replay.labels import LabelRows
 from bot.runs.folder import RunFolder
 from scrapers.snapshot import Snapshot
@@ -50,7 +50,7 @@ def audit_run(folder: RunFolder, store: Store, snapshot: Snapshot, run_id: str, 
     findings += _against_database(prompts, store, run_id)
     times = _true_times(store, run_id, snapshot)
     late = later_texts(snapshot, cutoff)
-    labels = LabelRows.read(snapshot)
+    labels = LabelRows.read(snapshot).without_what_is_public(known_texts(snapshot, cutoff))
     items = 0
     for number, prompt in enumerate(prompts, 1):
         where = f"prompts.jsonl:{number}"

@@ -54,6 +54,12 @@ def later_texts(snapshot: Snapshot, cutoff: datetime) -> Fingerprints:
     return Fingerprints({s: name for s, name in later.items() if s not in known}, posts)
 
 
+def known_texts(snapshot: Snapshot, cutoff: datetime) -> Iterator[str]:
+    """Yield what may be read at the cutoff: the description, and the posts that are visible."""
+    yield snapshot.card.description
+    yield from (text for _, text, visible in _texts(snapshot, cutoff) if visible)
+
+
 def _texts(snapshot: Snapshot, cutoff: datetime) -> Iterator[tuple[str, str, bool]]:
     rows = list(snapshot.community.table_rows(snapshot.path, snapshot.card.slug))
     topics = {r.id: r for r in rows if isinstance(r, Topic)}

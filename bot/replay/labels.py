@@ -2,7 +2,9 @@
 
 import csv
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from scrapers.snapshot import Snapshot
 
@@ -31,20 +33,23 @@ class LabelRows:
         answers = {_cells(",".join(row)): row[0] for row in _table(snapshot, "private/answers.csv", columns)}
         return cls({cells: shown for cells, shown in answers.items() if cells not in public})
 
+    def without_what_is_public(self, texts: Iterable[str]) -> "LabelRows":
+        """Leave out the rows that stand in texts which may be seen: a post that prints its predictions hits some."""
+        public = {cells for text in texts for cells in self._rows_in(text)}
+        return LabelRows({cells: row for cells, row in self.rows.items() if cells not in public})
+
     def found_in(self, text: str) -> list[str]:
         """Return the ids whose id and labels stand in a row in one line of a text; at most a few."""
+        return list(dict.fromkeys(self.rows[cells] for cells in islice(self._rows_in(text), MOST_SHOWN)))
+
+    def _rows_in(self, text: str) -> Iterator[tuple[str, ...]]:
         lengths = {len(cells) for cells in self.rows}
-        found: list[str] = []
         for line in text.splitlines():
             cells = _cells(line)
             for length in lengths:
                 for start in range(len(cells) - length + 1):
-                    row = self.rows.get(cells[start : start + length])
-                    if row is not None and row not in found:
-                        found.append(row)
-            if len(found) >= MOST_SHOWN:
-                break
-        return found[:MOST_SHOWN]
+                    if cells[start : start + length] in self.rows:
+                        yield cells[start : start + length]
 
 
 def _cells(line: str) -> tuple[str, ...]:

@@ -113,6 +113,12 @@ def test_a_hidden_answer_is_found(run: Path, tiny: Path):
     assert f"holds the hidden answer of row '{answer.split(',')[0]}'" in done.stdout
 
 
+def test_a_prediction_that_a_visible_post_prints_is_no_leak(run: Path, tiny: Path):
+    shown = (tiny / "private" / "answers.csv").read_text().splitlines()[1].replace(",", " ")
+    assert any(shown in line for line in (run / "prompts.jsonl").read_text().splitlines())
+    assert audit(run).exit_code == 0
+
+
 def test_a_missing_prompt_is_found(run: Path):
     path = run / "prompts.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
