@@ -66,7 +66,11 @@ def file_arguments(
         tmpfs_bytes: Size of each file system in memory.
     """
     inside = [*visible.paths, *map(Path, files), Path(WORK)]
-    arguments: list[str] = []
+    # As root without a user namespace, /proc/sys would be the host's own to write.
+    arguments = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    # Before what is visible, which may itself lie in /tmp.
+    for mount in TMPFS:
+        arguments += ["--perms", "1777", "--size", str(tmpfs_bytes), "--tmpfs", mount]
     for parent in sorted({parent for path in inside for parent in path.parents} - {Path("/")}):
         arguments += ["--perms", "0755", "--dir", str(parent)]
     for name in _TOP:
@@ -78,10 +82,6 @@ def file_arguments(
         arguments += ["--perms", "0755", "--size", "4096", "--tmpfs", str(hidden), "--remount-ro", str(hidden)]
     for path, descriptor in files.items():
         arguments += ["--perms", "0644", "--file", str(descriptor), path]
-    # As root without a user namespace, /proc/sys would be the host's own to write.
-    arguments += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
-    for mount in TMPFS:
-        arguments += ["--perms", "1777", "--size", str(tmpfs_bytes), "--tmpfs", mount]
     arguments += ["--bind", str(work), WORK]
     if view is not None:
         arguments += ["--ro-bind", str(view.resolve()), f"{WORK}/data"]

@@ -65,6 +65,11 @@ def replay(
     settings = load_settings(config or _default_config())
     choice = settings.resolve(model)
     back_end = choose(sandbox, trusted=choice.kind == "builtin")
+    if sandbox == "auto" and back_end.describe().isolation == "none":
+        typer.echo(
+            "no sandbox works here (see --sandbox in the README): the built-in model's scripts run as plain processes",
+            err=True,
+        )
     loaded = [Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshots]
     common: dict[str, Any] = {
         "model": choice.spec,

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from scrapers.demo import write_demo
 
 from bot.cli.output import print_json
 from bot.evaluation.directions import METRIC_DIRECTIONS
+from scrapers.demo import write_demo
 from scrapers.snapshot import Snapshot, format_summary
 from state.errors import SnapshotError
 

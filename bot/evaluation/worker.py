@@ -18,7 +18,10 @@ DEFAULT_MEMORY = 6 * 1024**3
 DEFAULT_SECONDS = 600.0
 _LONGEST_ANSWER = 1 << 28
 _STDERR_LINES = 50
-_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
+_ENVIRONMENT = (
+    *("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
+    *("MPLCONFIGDIR", "XDG_CACHE_HOME"),
+)
 """What the worker inherits; keys and tokens are none of its business."""
 
 
