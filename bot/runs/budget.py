@@ -7,7 +7,7 @@ from bot.strategies import Remaining
 
 FINISH_SECONDS = 10.0
 FINISH_SHARE = 0.02
-REFIT_FACTOR = 1.3
+REFIT_FACTOR = 1.5
 """A refit and the final check see more rows than the hold-out run did; each may take this much longer."""
 EXECUTION_SHARE = 1 / 6
 """No execution may take more of a run's time than this (the papers' own: 1 h of 5 h)."""
