@@ -141,10 +141,10 @@ class Search:
     async def _stop_when_due(self) -> None:
         """Return when somebody asked to stop, or when the time that is left is needed for the refit.
 
-        Executions end by their own limits; this is for a model that does not answer.
+        Executions end by their own limits, earlier than this; it is for a model that does not answer.
         """
         context = self._context
-        needed = 2 * REFIT_FACTOR * (best_seconds(context, load_tree(context)) or 0.0)
+        needed = REFIT_FACTOR * (best_seconds(context, load_tree(context)) or 0.0)
         try:
             async with asyncio.timeout(max(0.0, context.budget.left() - needed)):
                 await self._stop.wait()
