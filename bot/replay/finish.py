@@ -58,7 +58,8 @@ async def _grade(done: Finished, worker: Worker) -> Graded:
         "grade", snapshot_dir=str(run.snapshot.path), card=card, submission_path=str(run.folder.submission)
     )
     tree = load_tree(context)
-    files = {n.id: context.executor.submission_of(n.id, "holdout") for n in tree.nodes}
+    # What a failed script left behind is no result, though it may look like one (a copy of the sample submission).
+    files = {n.id: context.executor.submission_of(n.id, "holdout") for n in tree.valid()}
     hidden = await worker.call(
         "grade_nodes",
         snapshot_dir=str(run.snapshot.path),
