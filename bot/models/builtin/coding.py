@@ -12,7 +12,7 @@ from bot.models.builtin.techniques import Technique, kinds_in, named_in, suitabl
 
 _FREE = ("power calibration", "blend", "geometric mean")
 """What costs next to nothing and nearly always helps."""
-_COSTLY = ("slow learning rate", "more trees", "ratios", "column groups", "mirror images", "character n-grams")
+_COSTLY = ("more trees", "ratios", "character n-grams")
 
 Change = tuple[str, RecipeConfig]
 """What is changed, in words, and the CONFIG that results."""
@@ -47,8 +47,7 @@ def _drafts(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
         by_luck = _by_luck(prompt, rng)
         new = [t for t in by_luck if t.title not in named_in(prompt.earlier)] or by_luck
         titles = [t.title for t in (*[t for t in new if t.family][:2], *[t for t in new if not t.family][:1])]
-    start = base or (plain.using(()) if plain.using(titles).families else plain)
-    config = start.using((*start.use, *titles))
+    config = (base or plain).using((*(base or plain).use, *titles))
     yield from _seeds(f"One script that compares and cross-validates: {', '.join(config.use)}.", config, rng)
 
 

@@ -30,7 +30,7 @@ async def test_next_steps_of_reports_become_ideas() -> None:
 
 
 async def test_an_idea_that_cannot_matter_to_the_task_is_passed_over() -> None:
-    analyses = (analysis(1, 8, "Use mirror images too.", "Raise the probabilities to a power.", TREES),)
+    analyses = (analysis(1, 8, "Count local contrast.", "Raise the probabilities to a power.", TREES),)
     assert [i.text for i in (await answer(ProposeIdeas(HOURS, analyses, (), ()))).ideas] == [TREES]
 
 

@@ -36,7 +36,7 @@ def test_each_kind_of_data_has_techniques_of_its_own() -> None:
     assert kinds_in("Tell whether a photo shows a cat.") == {"image"}
     assert kinds_in("train.zip: 100 files, a/1.png") == {"image"}
     assert (kinds_in(TABLE), kinds_in(TEXTS), kinds_in("")) == ({"table"}, {"text"}, {"table"})
-    assert not suits("mirror images", frozenset({"table"}), "auc")
-    assert suits("mirror images", frozenset({"image"}), "auc")
+    assert not suits("local contrast", frozenset({"table"}), "auc")
+    assert suits("local contrast", frozenset({"image"}), "auc")
     assert not suits("power calibration", frozenset({"table"}), "rmsle")
     assert suits("without month", frozenset({"table"}), "rmsle")
