@@ -6,7 +6,18 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
-__all__ = ["ExecutionRequest", "ExitReason", "Limits", "Outcome", "Sandbox", "SandboxDescription"]
+__all__ = [
+    "Breach",
+    "ExecutionRequest",
+    "ExitReason",
+    "Lease",
+    "Limits",
+    "Outcome",
+    "Sandbox",
+    "SandboxDescription",
+    "Usage",
+    "Watch",
+]
 
 Isolation = Literal["docker", "bubblewrap", "none"]
 
@@ -18,8 +29,13 @@ class ExitReason(StrEnum):
     ERROR = "error"
     TIMED_OUT = "timed_out"
     OUT_OF_MEMORY = "out_of_memory"
+    GPU_OUT_OF_MEMORY = "gpu_out_of_memory"
     PROCESS_LIMIT = "process_limit"
     DISK_LIMIT = "disk_limit"
+    KILLED_BY_RULE = "killed_by_rule"
+    """A rule saw that it would come to nothing, such as a loss that is not a number; `Outcome.detail` says which."""
+    KILLED_BY_MONITOR = "killed_by_monitor"
+    """The model that looks on ended it; `Outcome.detail` says why."""
     STOPPED = "stopped"
     """Ended because the bot itself was asked to stop."""
     INFRASTRUCTURE = "infrastructure"
@@ -42,6 +58,16 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Lease:
+    """What belongs to one execution alone while it runs."""
+
+    cpus: tuple[int, ...] = ()
+    """Numbers of cores; none: any of the machine's, as many as the limits allow."""
+    gpus: tuple[str, ...] = ()
+    """UUIDs of GPUs; none: it sees no GPU."""
+
+
+@dataclass(frozen=True)
 class ExecutionRequest:
     """One run of a script on one view: pure data, so that a retry or another machine may take it."""
 
@@ -59,6 +85,42 @@ class ExecutionRequest:
     keep: tuple[str, ...] = ("submission.csv", "validation_predictions.csv")
     """Names in the working folder that are copied to `out` afterwards, if they are plain files."""
     writable_data: bool = False
+    lease: Lease = Lease()
+    mounts: Mapping[str, Path] = field(default_factory=dict)
+    """Folders that the script finds read-only beside `data`, by name (such as `weights`)."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a running execution has used so far; None where it cannot be told."""
+
+    seconds: float
+    cpu_seconds: float | None = None
+    memory_bytes: int | None = None
+    written_bytes: int | None = None
+    gpu_memory_bytes: int | None = None
+    gpu_busy: float | None = None
+    """Share of the time since the last measure in which its GPUs worked, 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Breach:
+    """Why a running execution must end, and a sentence on it."""
+
+    reason: ExitReason
+    detail: str
+
+
+class Watch(Protocol):
+    """Somebody who looks on while an execution runs; called from the thread that supervises it, never to block it."""
+
+    def output(self, chunk: bytes) -> None:
+        """Take in what it has just printed."""
+        ...
+
+    def usage(self, usage: Usage) -> Breach | None:
+        """Take in a measure, several a second; a breach in return ends the execution with that reason."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -77,6 +139,7 @@ class Outcome:
     """Name to path for each kept file that was really written in this execution."""
     detail: str | None = None
     """A sentence on a limit that was hit or on the engine's failure."""
+    peak_gpu_memory_bytes: int | None = None
     notes: tuple[str, ...] = ()
     """Oddities, such as a kept name that was a link, or a child that ran out of memory."""
 
@@ -94,7 +157,7 @@ class SandboxDescription:
 class Sandbox(Protocol):
     """Runs scripts under limits."""
 
-    async def run(self, request: ExecutionRequest) -> Outcome:
+    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run the script to its end or a limit, with every descendant gone afterwards.
 
         Never raises for what the code does. Cancelling the task kills the code and re-raises. The engine's own

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription
+from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
 from sandbox.environment import clean_environment
-from sandbox.execution import Prepared, execute, run_in_thread
+from sandbox.execution import Start, execute, local, run_in_thread
 from sandbox.identity import Identity, choose_identity
 from sandbox.launch import Launch, as_first_process, choose_cpus, with_limits
 from sandbox.mounts import CODE, TMPFS, file_arguments, visible_paths
@@ -46,9 +46,9 @@ class BubblewrapSandbox:
         self._filter = seccomp_program()
         self._visible = visible_paths()
 
-    async def run(self, request: ExecutionRequest) -> Outcome:
+    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run the script; see `sandbox.Sandbox.run`."""
-        return await run_in_thread(self, request)
+        return await run_in_thread(self, request, watch)
 
     def problem(self) -> str | None:
         """Say in one sentence why it cannot be used here, found out by running it; none if it works."""
@@ -86,12 +86,12 @@ class BubblewrapSandbox:
         return SandboxDescription("bubblewrap", "bubblewrap", contains, tuple(gaps))
 
     @contextmanager
-    def prepare(self, request: ExecutionRequest, workspace: Workspace) -> Iterator[Prepared]:
+    def prepare(self, request: ExecutionRequest, workspace: Workspace) -> Iterator[Start]:
         """Make the mounts' files and the command."""
         turn = next(self._turns)
         identity = choose_identity(turn)
         self._check_places(request, identity)
-        cpus = choose_cpus(request.limits.cpus, turn)
+        cpus = request.lease.cpus or choose_cpus(request.limits.cpus, turn)
         workspace.data.mkdir(exist_ok=True)
         identity.give(workspace.work)
         contents = {str(path): path.read_bytes() for path in self._visible.files}
@@ -118,7 +118,7 @@ class BubblewrapSandbox:
             limited = with_limits(script, request.limits, cpus, count_tasks=identity.counted)
             argv = [_tool("bwrap"), "--args", str(descriptors[-1]), "--", *identity.become, *limited]
             launch = Launch(argv, {}, workspace.code, descriptors)
-            yield Prepared(launch, lambda pid: NamespaceTree(pid, TMPFS), (workspace.work,))
+            yield local(request, launch, lambda pid: NamespaceTree(pid, TMPFS), (workspace.work,))
 
     def _check_places(self, request: ExecutionRequest, identity: Identity) -> None:
         """Raise OSError where a script could see the run's folder, or could not see its view."""

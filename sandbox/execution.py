@@ -2,47 +2,48 @@
 
 import asyncio
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from sandbox import ExecutionRequest, ExitReason, Outcome
+from sandbox import ExecutionRequest, ExitReason, Outcome, Watch
 from sandbox.collect import Collected, collect, write_atomically
 from sandbox.launch import Launch
+from sandbox.running import LocalProgram, Running
 from sandbox.supervise import Ending, StopSignal, Supervisor, stop_signal
 from sandbox.tree import Tree
 from sandbox.verdict import reach_verdict
 from sandbox.watcher import Watcher
 from sandbox.workspace import LOG_NAME, Workspace, check_request, fresh_workspace
 
-__all__ = ["Backend", "Prepared", "execute", "run_in_thread"]
+__all__ = ["Backend", "Start", "execute", "local", "run_in_thread"]
 
 _FULL_DISK = 16 * 1024**2
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """What a back end has made ready for one execution."""
-
-    launch: Launch
-    tree: Callable[[int], Tree]
-    """Makes the set of its processes from the process id."""
-    folders: tuple[Path, ...]
-    """Where the script writes on the host's disk; the first is its working folder."""
+Start = Callable[[], Running]
+"""Starts what a back end has made ready; raises OSError where the machine does not allow it."""
 
 
 class Backend(Protocol):
     """How one kind of isolation starts a script."""
 
-    def prepare(self, request: ExecutionRequest, workspace: Workspace) -> AbstractContextManager[Prepared]:
+    def prepare(self, request: ExecutionRequest, workspace: Workspace) -> AbstractContextManager[Start]:
         """Make ready; raises OSError where the machine does not allow it."""
         ...
 
 
-async def run_in_thread(backend: Backend, request: ExecutionRequest) -> Outcome:
+def local(
+    request: ExecutionRequest, launch: Launch, make_tree: Callable[[int], Tree], folders: Sequence[Path]
+) -> Start:
+    """Return what starts a program on this machine and watches the folders that it writes to, its working folder first."""
+    watcher = Watcher(request.limits, folders)
+    return lambda: LocalProgram(launch, make_tree, watcher)
+
+
+async def run_in_thread(backend: Backend, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
     """Run an execution in a thread of its own; when the task is cancelled, kill it, wait for that, and re-raise.
 
     A thread of its own, not the loop's shared ones: it lasts as long as the script, and bwrap dies with the thread
@@ -51,7 +52,7 @@ async def run_in_thread(backend: Backend, request: ExecutionRequest) -> Outcome:
     check_request(request)
     loop = asyncio.get_running_loop()
     with stop_signal() as stop, ThreadPoolExecutor(1, thread_name_prefix=request.execution_id) as thread:
-        running = loop.run_in_executor(thread, execute, backend, request, stop)
+        running = loop.run_in_executor(thread, execute, backend, request, stop, watch)
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -64,22 +65,21 @@ async def run_in_thread(backend: Backend, request: ExecutionRequest) -> Outcome:
             raise
 
 
-def execute(backend: Backend, request: ExecutionRequest, stop: StopSignal) -> Outcome:
+def execute(backend: Backend, request: ExecutionRequest, stop: StopSignal, watch: Watch | None = None) -> Outcome:
     """Run an execution in this thread; the engine's own failures become an outcome."""
     if not request.view.is_dir():
         return _failure(f"There is no view at {request.view}.")
     try:
         with fresh_workspace(request) as workspace:
-            return _execute(backend, request, workspace, stop)
+            return _execute(backend, request, workspace, Supervisor(request.limits, stop, watch))
     except OSError as error:
         return _failure(f"The sandbox failed: {error}")
 
 
-def _execute(backend: Backend, request: ExecutionRequest, workspace: Workspace, stop: StopSignal) -> Outcome:
+def _execute(backend: Backend, request: ExecutionRequest, workspace: Workspace, supervisor: Supervisor) -> Outcome:
     ooms = _oom_kills()
-    with backend.prepare(request, workspace) as prepared:
-        watcher = Watcher(request.limits, prepared.folders)
-        ending = Supervisor(request.limits, stop).run(prepared.launch, prepared.tree, watcher)
+    with backend.prepare(request, workspace) as start:
+        ending = supervisor.follow(start())
     full = shutil.disk_usage(request.out).free < _FULL_DISK
     verdict = reach_verdict(ending, request.limits, host_oom=_oom_kills() > ooms, disk_full=full)
     if verdict.reason is ExitReason.INFRASTRUCTURE:

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sandbox import ExecutionRequest, Outcome, SandboxDescription
+from sandbox import ExecutionRequest, Outcome, SandboxDescription, Watch
 from sandbox.environment import clean_environment
-from sandbox.execution import Prepared, run_in_thread
+from sandbox.execution import Start, local, run_in_thread
 from sandbox.launch import Launch, choose_cpus, ended_with_us, merged_output, with_limits
 from sandbox.tree import MARKER, MarkedTree
 from sandbox.workspace import Workspace
@@ -22,9 +22,9 @@ class ProcessSandbox:
     def __init__(self) -> None:
         self._turns = itertools.count()
 
-    async def run(self, request: ExecutionRequest) -> Outcome:
+    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run the script; see `sandbox.Sandbox.run`."""
-        return await run_in_thread(self, request)
+        return await run_in_thread(self, request, watch)
 
     def describe(self) -> SandboxDescription:
         """Say what a plain process contains, and what it does not."""
@@ -43,17 +43,14 @@ class ProcessSandbox:
         )
 
     @contextmanager
-    def prepare(self, request: ExecutionRequest, workspace: Workspace) -> Iterator[Prepared]:
+    def prepare(self, request: ExecutionRequest, workspace: Workspace) -> Iterator[Start]:
         """Link the view into the working folder and make the command."""
         if not workspace.data.exists():
             workspace.data.symlink_to(request.view.resolve(), target_is_directory=True)
-        cpus = choose_cpus(request.limits.cpus, next(self._turns))
+        cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
         mark = secrets.token_hex(16)
         environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus))
         script = [sys.executable, "-P", "-s", str(workspace.script)]
         argv = with_limits(ended_with_us(merged_output(script)), request.limits, cpus)
-        yield Prepared(
-            launch=Launch(argv, {**environment, MARKER: mark}, workspace.work),
-            tree=lambda pid: MarkedTree(pid, mark),
-            folders=(workspace.work, workspace.tmp),
-        )
+        launch = Launch(argv, {**environment, MARKER: mark}, workspace.work)
+        yield local(request, launch, lambda pid: MarkedTree(pid, mark), (workspace.work, workspace.tmp))

@@ -1,19 +1,15 @@
 """Supervising one running program: reads its output, watches its limits, ends it and all it started."""
 
 import os
-import resource
 import selectors
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sandbox import ExitReason, Limits
-from sandbox.launch import Launch, start
+from sandbox import Breach, ExitReason, Limits, Watch
 from sandbox.output import CappedOutput
-from sandbox.tree import Tree
-from sandbox.watcher import Breach, Watcher
+from sandbox.running import Reaped, Running
 
 __all__ = ["Ending", "StopSignal", "Supervisor", "stop_signal"]
 
@@ -66,60 +62,46 @@ def stop_signal() -> Iterator[StopSignal]:
 
 
 class Supervisor:
-    """Runs one program to its end, in the calling thread."""
+    """Follows one program to its end, in the calling thread."""
 
-    def __init__(self, limits: Limits, stop: StopSignal) -> None:
+    def __init__(self, limits: Limits, stop: StopSignal, watch: Watch | None = None) -> None:
         self._limits = limits
         self._stop = stop
+        self._watch = watch
         self._output = CappedOutput(limits.output_bytes)
         self._engine = CappedOutput(_ENGINE_BYTES)
         self._selector = selectors.DefaultSelector()
-        self._status: tuple[int, resource.struct_rusage] | None = None
+        self._reaped: Reaped | None = None
 
-    def run(self, launch: Launch, make_tree: Callable[[int], Tree], watcher: Watcher) -> Ending:
-        """Start the program and return when it and all its descendants are gone.
-
-        Args:
-            launch: The program.
-            make_tree: Makes the set of its processes from its process id.
-            watcher: Made before, as it takes what there is as given.
-
-        Raises:
-            OSError: It could not be started.
-        """
-        output, output_end = os.pipe()
-        engine, engine_end = os.pipe()
+    def follow(self, running: Running) -> Ending:
+        """Return when the program and all its descendants are gone; its descriptors are closed then."""
+        began = time.monotonic()
         try:
-            began = time.monotonic()
-            try:
-                process = start(launch, output_end, engine_end)
-            finally:
-                os.close(output_end)
-                os.close(engine_end)
-            for descriptor, name in ((output, "output"), (engine, "engine"), (self._stop.reader, "stop")):
+            descriptors = {"output": running.output, "engine": running.engine, "exit": running.ended}
+            for name, descriptor in (*descriptors.items(), ("stop", self._stop.reader)):
                 self._selector.register(descriptor, selectors.EVENT_READ, name)
-            return self._follow(process, make_tree(process.pid), watcher, began)
+            try:
+                breach = self._until_exit_or_breach(running, began)
+                seconds = time.monotonic() - began
+            finally:
+                # Also when we fail ourselves, nothing may go on running.
+                running.kill()
+                self._drain(running)
         finally:
             self._selector.close()
-            os.close(output)
-            os.close(engine)
+            running.close()
+        reaped = self._reaped
+        return Ending(
+            exit_code=reaped.exit_code if reaped else None,
+            seconds=seconds,
+            cpu_seconds=reaped.cpu_seconds if reaped else None,
+            peak_memory_bytes=reaped.peak_memory_bytes if reaped else None,
+            output=self._output,
+            engine=self._engine.text().strip(),
+            breach=breach or (reaped.breach if reaped else None),
+        )
 
-    def _follow(self, process: subprocess.Popen[bytes], tree: Tree, watcher: Watcher, began: float) -> Ending:
-        exit_descriptor = os.pidfd_open(process.pid)
-        try:
-            self._selector.register(exit_descriptor, selectors.EVENT_READ, "exit")
-            breach = self._until_exit_or_breach(tree, watcher, began)
-            seconds = time.monotonic() - began
-        finally:
-            # Also when we fail ourselves, nothing may go on running. It is reaped last, so that its process id, which
-            # is also its group's, cannot be another's yet.
-            tree.kill()
-            self._drain(process.pid)
-            os.close(exit_descriptor)
-            process.returncode = -1  # reaped here for its resource usage: Popen must not try again
-        return self._ending(seconds, watcher, breach or watcher.check_disk())
-
-    def _until_exit_or_breach(self, tree: Tree, watcher: Watcher, began: float) -> Breach | None:
+    def _until_exit_or_breach(self, running: Running, began: float) -> Breach | None:
         deadline = began + self._limits.seconds
         due = began + _FIRST_CHECK
         while True:
@@ -127,7 +109,7 @@ class Supervisor:
             if now >= deadline:
                 return Breach(ExitReason.TIMED_OUT, f"It was stopped after {self._limits.seconds:g} seconds.")
             if now >= due:
-                if breach := watcher.check(tree):
+                if breach := self._measure(running):
                     return breach
                 due = time.monotonic() + _INTERVAL
             names = self._read(min(due, deadline) - time.monotonic())
@@ -135,6 +117,11 @@ class Supervisor:
                 return None
             if "stop" in names:
                 return Breach(ExitReason.STOPPED, "The bot was asked to stop.")
+
+    def _measure(self, running: Running) -> Breach | None:
+        usage, breach = running.measure()
+        seen = self._watch.usage(usage) if self._watch else None
+        return breach or seen
 
     def _read(self, timeout: float) -> set[str]:
         """Wait for something to happen, take in what can be read, and return what happened."""
@@ -150,35 +137,18 @@ class Supervisor:
                 self._engine.add(chunk)
             else:
                 self._output.add(chunk)
+                if self._watch:
+                    self._watch.output(chunk)
                 if self._output.overflowing:
                     time.sleep(0.001)  # nobody keeps it any more: a program that only prints must not keep us busy
         return names
 
-    def _drain(self, pid: int) -> None:
+    def _drain(self, running: Running) -> None:
         """Read what is left in the pipes and reap the program, which has been killed if it had not ended."""
         self._selector.unregister(self._stop.reader)
         deadline = time.monotonic() + _DEATH
         while self._selector.get_map() and (left := deadline - time.monotonic()) > 0:
             if "exit" in self._read(left):
-                _, status, usage = os.wait4(pid, 0)
-                self._status = (status, usage)
-                self._unregister("exit")
+                self._reaped = running.reap()
+                self._selector.unregister(running.ended)
                 deadline = time.monotonic() + _LAST_OUTPUT
-
-    def _unregister(self, name: str) -> None:
-        for key in list(self._selector.get_map().values()):
-            if key.data == name:
-                self._selector.unregister(key.fileobj)
-
-    def _ending(self, seconds: float, watcher: Watcher, breach: Breach | None) -> Ending:
-        code = cpu = None
-        peak = watcher.peak_memory
-        if self._status is not None:
-            status, usage = self._status
-            code = os.waitstatus_to_exitcode(status)
-            code = 128 - code if code < 0 else code
-            cpu = usage.ru_utime + usage.ru_stime
-            # The kernel also counts the moment before exec, when the child was still our own image.
-            if usage.ru_maxrss > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:
-                peak = max(peak, usage.ru_maxrss * 1024)
-        return Ending(code, seconds, cpu, peak or None, self._output, self._engine.text().strip(), breach)

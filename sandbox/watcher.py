@@ -1,30 +1,22 @@
 """Watching an execution: what its processes hold and have written, and whether that is too much."""
 
+import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-from sandbox import ExitReason, Limits
+from sandbox import Breach, ExitReason, Limits, Usage
 from sandbox.disk import DEEPEST, DiskUsage, folder_usage
 from sandbox.memory import Unlinked, exact_memory, resident_memory, unlinked_files
 from sandbox.tmpfs import TmpfsUsage
 from sandbox.tree import Tree
 
-__all__ = ["Breach", "Watcher"]
+__all__ = ["Watcher"]
 
 _DUTY = 4
 """Measuring may take a quarter of the time: the pause after it is at least three times as long as it took."""
-
-
-@dataclass(frozen=True)
-class Breach:
-    """A limit that was hit: why the execution must end, and a sentence on it."""
-
-    reason: ExitReason
-    detail: str
 
 
 class Watcher:
@@ -44,6 +36,10 @@ class Watcher:
         self._given = self.disk()
         self._unlinked = Unlinked()
         self._disk_due = 0.0
+        self._began = time.monotonic()
+        self._written_bytes = 0
+        self._cpu: dict[tuple[int, float], float] = {}
+        self._memory_bytes = 0
         self.peak_memory = 0
         """Largest number of bytes seen."""
 
@@ -54,16 +50,26 @@ class Watcher:
             total += folder_usage(folder, enough_files=self._given.files + self._limits.files)
         return total - self._given
 
-    def check(self, tree: Tree) -> Breach | None:
-        """Measure once; return the limit that is exceeded, if one is."""
+    def check(self, tree: Tree) -> tuple[Usage, Breach | None]:
+        """Measure once; return what is used, and the limit that is exceeded, if one is."""
         members = tree.members()
         tmpfs = tree.tmpfs()
-        return self._processes(members) or self._memory(members, tmpfs) or self._written(members, tmpfs)
+        breach = self._processes(members) or self._memory(members, tmpfs) or self._written(members, tmpfs)
+        seconds = time.monotonic() - self._began
+        return Usage(seconds, self._cpu_seconds(members), self._memory_bytes, self._written_bytes), breach
+
+    def _cpu_seconds(self, members: Sequence[psutil.Process]) -> float:
+        """Return what all processes seen so far have used; one that has ended counts as it was last seen."""
+        for member in members:
+            with contextlib.suppress(psutil.Error):
+                times = member.cpu_times()
+                self._cpu[member.pid, member.create_time()] = times.user + times.system
+        return sum(self._cpu.values())
 
     def check_disk(self, more: Unlinked | None = None, tmpfs_files: int = 0) -> Breach | None:
         """Measure the folders alone, as after the end."""
         usage = self.disk()
-        written = usage.bytes + (more.disk_bytes if more else 0)
+        self._written_bytes = written = usage.bytes + (more.disk_bytes if more else 0)
         if usage.too_deep:
             return Breach(ExitReason.DISK_LIMIT, f"It made folders nested more than {DEEPEST} levels deep.")
         if written > self._limits.written_bytes:
@@ -86,6 +92,7 @@ class Watcher:
         held = resident_memory(members) + file_backed
         if held > self._limits.memory_bytes:
             held = exact_memory(members, file_backed)
+        self._memory_bytes = held
         self.peak_memory = max(self.peak_memory, held)
         if held <= self._limits.memory_bytes:
             return None

@@ -2,11 +2,10 @@
 
 import pytest
 
-from sandbox import ExitReason, Limits
+from sandbox import Breach, ExitReason, Limits
 from sandbox.output import CappedOutput
 from sandbox.supervise import Ending
 from sandbox.verdict import Verdict, reach_verdict
-from sandbox.watcher import Breach
 
 
 def verdict(code: int | None, text: str = "", engine: str = "", breach: Breach | None = None, **more: bool) -> Verdict:

@@ -27,7 +27,8 @@ async def test_a_draft_switches_on_what_its_text_names() -> None:
 
 
 async def test_the_words_of_a_quoted_post_switch_nothing_on() -> None:
-    assert (await config_for("draft", draft='Use LDA. The post: "extra trees are worse than LDA"')).families == ("linear model", "LDA")
+    config = await config_for("draft", draft='Use LDA. The post: "extra trees are worse than LDA"')
+    assert config.families == ("linear model", "LDA")
 
 
 async def test_a_draft_keeps_the_plain_model_to_compare_with() -> None:
