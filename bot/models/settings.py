@@ -1,15 +1,15 @@
 """Which models answer, at which endpoint and under which limits: the environment, and `[models]` of bot.toml."""
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from bot.configuration import read_section
 from bot.models.pricing import Price
 from state.errors import UsageError
 
@@ -171,29 +171,5 @@ def load_settings(path: Path | None = None, environment: Environment | None = No
     Raises:
         UsageError: the file cannot be read, or holds an unknown or wrong key; the text names each.
     """
-    section = ModelsSection() if path is None else _read_section(path)
+    section = read_section(path, "models", ModelsSection)
     return ModelSettings(environment or Environment.read(), section)
-
-
-def _read_section(path: Path) -> ModelsSection:
-    try:
-        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from error
-    unknown = sorted(set(content) - {"models"})
-    if unknown:
-        raise UsageError(f"{path}: unknown section or key {', '.join(unknown)}; known is [models]")
-    try:
-        return ModelsSection.model_validate(content.get("models", {}))
-    except ValidationError as error:
-        raise UsageError(
-            f"{path}: {'; '.join(_sentence(e['type'], e['loc'], e['msg']) for e in error.errors())}"
-        ) from None
-
-
-def _sentence(kind: str, location: tuple[int | str, ...], message: str) -> str:
-    key = ".".join(["models", *(str(part) for part in location)])
-    if kind != "extra_forbidden":
-        return f"{key}: {message}"
-    secret = " (a key is read from the variable OPENAI_API_KEY alone)" if "key" in str(location[-1]).lower() else ""
-    return f"unknown key {key}{secret}"
