@@ -24,6 +24,8 @@ class Reaped:
     peak_memory_bytes: int | None = None
     breach: Breach | None = None
     """A limit that shows only at the end."""
+    out_of_memory: bool = False
+    """Whether the kernel killed one of its processes, not necessarily the first, for its memory limit."""
 
 
 class Running(Protocol):

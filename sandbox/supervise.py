@@ -36,6 +36,8 @@ class Ending:
     engine: str
     """What was said before the script ran."""
     breach: Breach | None
+    out_of_memory: bool = False
+    """Whether the kernel killed one of its processes for its memory limit."""
 
 
 class StopSignal:
@@ -99,6 +101,7 @@ class Supervisor:
             output=self._output,
             engine=self._engine.text().strip(),
             breach=breach or (reaped.breach if reaped else None),
+            out_of_memory=reaped is not None and reaped.out_of_memory,
         )
 
     def _until_exit_or_breach(self, running: Running, began: float) -> Breach | None:

@@ -43,10 +43,16 @@ def reach_verdict(ending: Ending, limits: Limits, *, host_oom: bool, disk_full: 
         return Verdict(ExitReason.INFRASTRUCTURE, f"The sandbox could not start the script: {ending.engine}")
     tail = ending.output.text()[-_TAIL:]
     if ending.breach is not None:
-        return Verdict(ending.breach.reason, ending.breach.detail)
+        killed = ["One of its processes had been killed for memory before."] if ending.out_of_memory else []
+        return Verdict(ending.breach.reason, ending.breach.detail, killed)
     if ending.exit_code == 0:
-        notes = ["Something in it ran out of memory, though it ended well."] if _NO_MEMORY.search(tail) else []
-        return Verdict(ExitReason.FINISHED, None, notes)
+        spent = ending.out_of_memory or _NO_MEMORY.search(tail)
+        return Verdict(
+            ExitReason.FINISHED, None, ["Something in it ran out of memory, though it ended well."] if spent else []
+        )
+    if ending.out_of_memory:
+        detail = f"It or a process that it started was killed for memory; {limits.memory_bytes} bytes are allowed."
+        return Verdict(ExitReason.OUT_OF_MEMORY, detail)
     return _error(ending.exit_code, tail, limits, host_oom=host_oom, disk_full=disk_full)
 
 

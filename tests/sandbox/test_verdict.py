@@ -8,10 +8,18 @@ from sandbox.supervise import Ending
 from sandbox.verdict import Verdict, reach_verdict
 
 
-def verdict(code: int | None, text: str = "", engine: str = "", breach: Breach | None = None, **more: bool) -> Verdict:
+def verdict(
+    code: int | None,
+    text: str = "",
+    engine: str = "",
+    breach: Breach | None = None,
+    *,
+    out_of_memory: bool = False,
+    **more: bool,
+) -> Verdict:
     output = CappedOutput(10_000)
     output.add(text.encode())
-    ending = Ending(code, 1.0, None, None, output, engine, breach)
+    ending = Ending(code, 1.0, None, None, output, engine, breach, out_of_memory)
     return reach_verdict(ending, Limits(5), **{"host_oom": False, "disk_full": False, **more})
 
 
@@ -40,6 +48,15 @@ def test_a_full_disk_is_the_engines_failure() -> None:
 def test_a_kill_by_the_kernel_for_memory_is_out_of_memory() -> None:
     assert verdict(137, host_oom=True).reason is ExitReason.OUT_OF_MEMORY
     assert verdict(137).detail == "It was ended by SIGKILL."
+
+
+def test_a_process_killed_for_memory_is_the_reason_of_a_failure_and_a_note_on_a_good_end() -> None:
+    assert verdict(1, out_of_memory=True).reason is ExitReason.OUT_OF_MEMORY
+    finished = verdict(0, out_of_memory=True)
+    assert finished.reason is ExitReason.FINISHED
+    assert finished.notes == ["Something in it ran out of memory, though it ended well."]
+    late = verdict(137, breach=Breach(ExitReason.TIMED_OUT, "late"), out_of_memory=True)
+    assert (late.reason, len(late.notes)) == (ExitReason.TIMED_OUT, 1)
 
 
 def test_a_breach_comes_before_what_the_output_says() -> None:
