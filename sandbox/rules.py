@@ -1,0 +1,145 @@
+"""Cheap rules that look on while a script runs, and end what will come to nothing; each may be switched off."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sandbox import Breach, ExecutionRequest, ExitReason, Usage
+from sandbox.loss import LossRule
+from sandbox.overrun import OverrunRule, ends_by_itself
+
+__all__ = ["RuleSettings", "Rules"]
+
+_BETWEEN_LINES = re.compile(rb"[\r\n\x08]+")
+_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_LINE = 500
+"""Bytes of a line that are looked at."""
+_LOOKED_AT = 1 << 14
+"""Bytes of output that are looked at between two measures: a flood must cost nothing."""
+_CPU_SECONDS = 1.0
+_BUSY = 0.01
+"""Less than this, and than this share of the time, is no work: waiting costs a little too."""
+_WRITTEN = 50_000_000
+"""A script that wrote less than this has not filled the disk."""
+_DISK_EVERY = 2.0
+_MOST_OF_LIMIT = 0.2
+"""Share of the time limit that is the longest wait for a loss to become good again."""
+
+
+class RuleSettings(BaseModel):
+    """When a rule ends an execution; a false end costs more than a late one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    loss: bool = Field(default=True, description="end a training whose loss is no number or explodes")
+    loss_reports: int = Field(default=10, ge=1, description="bad reports in a row, without a good one between")
+    loss_seconds: float = Field(
+        default=60.0, ge=0, description="for so long, or a fifth of the time limit, whichever is less"
+    )
+    loss_growth: float = Field(default=1e4, gt=1, description="times its lowest value")
+    silent_minutes: float = Field(default=10.0, ge=0, description="without output or processor time; 0: never")
+    overrun_factor: float = Field(
+        default=1.5, ge=0, description="projected to end so many times later than allowed; 0: never"
+    )
+    idle_gpu_minutes: float = Field(default=20.0, ge=0, description="that a leased GPU does nothing; 0: never")
+    free_disk_bytes: int = Field(default=500_000_000, ge=0, description="left on the run folder's disk; 0: never")
+
+
+class Rules:
+    """The rules on one execution, as a `Watch`."""
+
+    def __init__(
+        self, settings: RuleSettings, request: ExecutionRequest, free: Callable[[Path], int] | None = None
+    ) -> None:
+        """Take what is watched.
+
+        Args:
+            settings: The thresholds.
+            request: The execution; its script tells whether it may end before its last step.
+            free: Bytes free on the disk of a folder.
+        """
+        self._settings = settings
+        self._out = request.out
+        self._free = free or _free_bytes
+        limit = request.limits.seconds
+        patience = min(settings.loss_seconds, _MOST_OF_LIMIT * limit)
+        self._loss = LossRule(settings.loss_reports, patience, settings.loss_growth) if settings.loss else None
+        projects = settings.overrun_factor > 0 and not ends_by_itself(request.script)
+        self._overrun = OverrunRule(limit, settings.overrun_factor) if projects else None
+        self._rest = b""
+        self._room = _LOOKED_AT
+        self._now = 0.0
+        self._active = Usage(0.0)
+        self._printed = False
+        self._gpus = len(request.lease.gpus)
+        self._gpu_worked = 0.0
+        self._disk_due = 0.0
+
+    def output(self, chunk: bytes) -> None:
+        """Look at the lines of what was just printed."""
+        self._printed = True
+        chunk, self._room = chunk[: self._room], self._room - min(len(chunk), self._room)
+        *whole, rest = _BETWEEN_LINES.split(self._rest + chunk)
+        self._rest = rest[:_LINE]
+        for raw in whole:
+            line = _ANSI.sub("", raw[:_LINE].decode(errors="replace"))
+            if self._loss:
+                self._loss.line(line, self._now)
+            if self._overrun:
+                self._overrun.line(line, self._now)
+
+    def usage(self, usage: Usage) -> Breach | None:
+        """Take in a measure; return the breach of the first rule that ends it."""
+        self._now, self._room = usage.seconds, _LOOKED_AT
+        rules = {
+            "loss": self._loss.check(self._now) if self._loss else None,
+            "overrun": self._overrun.check() if self._overrun else None,
+            "silence": self._silence(usage),
+            "idle GPU": self._idle_gpu(usage),
+            "free disk": self._disk(usage),
+        }
+        self._printed = False
+        for name, why in rules.items():
+            if why:
+                return Breach(ExitReason.KILLED_BY_RULE, f"The rule on {name} ended it: {why}.")
+        return None
+
+    def _silence(self, usage: Usage) -> str | None:
+        before = self._active
+        waited = usage.seconds - before.seconds
+        if usage.cpu_seconds is None:
+            worked = True
+        else:
+            worked = usage.cpu_seconds - (before.cpu_seconds or 0.0) >= max(_CPU_SECONDS, _BUSY * waited)
+        if self._printed or worked or usage.gpu_busy or usage.written_bytes != before.written_bytes:
+            self._active = usage
+            return None
+        minutes = waited / 60
+        if not 0 < self._settings.silent_minutes <= minutes:
+            return None
+        return f"it printed nothing and used no processor time for {minutes:.0f} minutes"
+
+    def _idle_gpu(self, usage: Usage) -> str | None:
+        if not self._gpus or usage.gpu_busy is None or usage.gpu_busy > _BUSY:
+            self._gpu_worked = usage.seconds
+            return None
+        minutes = (usage.seconds - self._gpu_worked) / 60
+        if not 0 < self._settings.idle_gpu_minutes <= minutes:
+            return None
+        return f"it held {self._gpus} GPU and did nothing on it for {minutes:.0f} minutes"
+
+    def _disk(self, usage: Usage) -> str | None:
+        if usage.seconds < self._disk_due or (usage.written_bytes or 0) < _WRITTEN:
+            return None
+        self._disk_due = usage.seconds + _DISK_EVERY
+        free = self._free(self._out)
+        if free >= self._settings.free_disk_bytes:
+            return None
+        return f"it wrote {usage.written_bytes} bytes, and only {free} are left on the disk of the run folder"
+
+
+def _free_bytes(folder: Path) -> int:
+    return shutil.disk_usage(folder).free
