@@ -1,6 +1,6 @@
 """Sandbox: where generated code runs, what it may use, and what came of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 __all__ = [
     "Breach",
+    "CellResult",
     "ExecutionRequest",
     "ExitReason",
     "Lease",
@@ -15,6 +16,7 @@ __all__ = [
     "Outcome",
     "Sandbox",
     "SandboxDescription",
+    "Session",
     "Usage",
     "Watch",
 ]
@@ -145,6 +147,46 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class CellResult:
+    """What came of one cell of a session."""
+
+    status: Literal["ok", "error", "interrupted", "lost", "over"]
+    """It ended, it raised, it was interrupted at its time limit with the state kept; or the kernel is lost with all its
+    variables and files and the next cell gets a fresh one, or the session's own time is over."""
+    output: str
+    """What it printed, capped."""
+    displays: Sequence[Mapping[str, str]]
+    """What it displayed: the text by MIME type; of an image its type and size alone."""
+    error: str | None
+    """The traceback, without colours."""
+    seconds: float
+    reason: ExitReason | None = None
+    """Why the kernel ended, if it did."""
+    detail: str | None = None
+    """A sentence on a time or limit that was hit, or on a kernel lost before this cell."""
+
+
+class Session(Protocol):
+    """A live Python kernel in a sandbox: cells run one after another, and see what earlier ones have left."""
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds of the session's own time that are left."""
+        ...
+
+    async def run(self, cell: str, seconds: float) -> CellResult:
+        """Run one cell.
+
+        After its seconds it is interrupted, then asked to terminate, then killed with its kernel. Never raises for what
+        the code does. Nothing is promised of variables or files once a result says that the kernel is lost.
+
+        Raises:
+            InfrastructureFailure: No kernel can be started here.
+        """
+        ...
+
+
+@dataclass(frozen=True)
 class SandboxDescription:
     """What a back end contains and what it cannot."""
 
@@ -152,6 +194,10 @@ class SandboxDescription:
     isolation: Isolation
     contains: tuple[str, ...]
     gaps: tuple[str, ...]
+    python: str | None = None
+    """Version of the Python that scripts run in; none: the bot's own."""
+    packages: Mapping[str, str] | None = None
+    """What is installed for scripts, version by name; none: the bot's own environment."""
 
 
 class Sandbox(Protocol):

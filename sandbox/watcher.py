@@ -37,7 +37,8 @@ class Watcher:
         self._unlinked = Unlinked()
         self._disk_due = 0.0
         self._began = time.monotonic()
-        self._written_bytes = 0
+        self.written_bytes = 0
+        """Bytes in the folders and in open files without a name, as last measured."""
         self._cpu: dict[tuple[int, float], float] = {}
         self._memory_bytes = 0
         self.peak_memory = 0
@@ -54,9 +55,9 @@ class Watcher:
         """Measure once; return what is used, and the limit that is exceeded, if one is."""
         members = tree.members()
         tmpfs = tree.tmpfs()
-        breach = self._processes(members) or self._memory(members, tmpfs) or self._written(members, tmpfs)
+        breach = self._processes(members) or self._memory(members, tmpfs) or self.check_written(members, tmpfs)
         seconds = time.monotonic() - self._began
-        return Usage(seconds, self._cpu_seconds(members), self._memory_bytes, self._written_bytes), breach
+        return Usage(seconds, self._cpu_seconds(members), self._memory_bytes, self.written_bytes), breach
 
     def _cpu_seconds(self, members: Sequence[psutil.Process]) -> float:
         """Return what all processes seen so far have used; one that has ended counts as it was last seen."""
@@ -69,7 +70,7 @@ class Watcher:
     def check_disk(self, more: Unlinked | None = None, tmpfs_files: int = 0) -> Breach | None:
         """Measure the folders alone, as after the end."""
         usage = self.disk()
-        self._written_bytes = written = usage.bytes + (more.disk_bytes if more else 0)
+        self.written_bytes = written = usage.bytes + (more.disk_bytes if more else 0)
         if usage.too_deep:
             return Breach(ExitReason.DISK_LIMIT, f"It made folders nested more than {DEEPEST} levels deep.")
         if written > self._limits.written_bytes:
@@ -101,7 +102,9 @@ class Watcher:
         )
         return Breach(ExitReason.OUT_OF_MEMORY, detail)
 
-    def _written(self, members: Sequence[psutil.Process], tmpfs: TmpfsUsage) -> Breach | None:
+    def check_written(self, members: Sequence[psutil.Process] = (), tmpfs: TmpfsUsage | None = None) -> Breach | None:
+        """Measure what has been written, not more often than a quarter of the time allows."""
+        tmpfs = tmpfs or TmpfsUsage()
         began = time.monotonic()
         if began < self._disk_due:
             return None

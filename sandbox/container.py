@@ -1,0 +1,203 @@
+"""A program in a container of its own, while it runs."""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import psutil
+from docker import DockerClient
+from docker.errors import APIError, ImageNotFound
+from docker.utils.socket import frames_iter
+
+from sandbox import Breach, ExitReason, Limits, Usage
+from sandbox.engine import ENGINE_FAILURES, EngineError, say
+from sandbox.profile import INSTANCE, OWN_TASKS
+from sandbox.running import Reaped
+from sandbox.watcher import Watcher
+
+__all__ = ["Container"]
+
+_KILLED = 137
+_CONFLICT = 409
+_LAST = 5.0
+"""Seconds for our threads to end once the container is gone."""
+
+
+class Container:
+    """A container that this process has started; a `Running`."""
+
+    def __init__(self, engine: DockerClient, options: Mapping[str, Any], limits: Limits, watcher: Watcher) -> None:
+        """Create it, attach to it, and only then start it, so that no output is missed.
+
+        Args:
+            engine: Connection that lasts longer than the container.
+            options: All that the engine is told (see `sandbox.profile`).
+            limits: What it may use.
+            watcher: Measures what it writes; made before, as it takes what there is as given.
+
+        Raises:
+            EngineError: It could not be started; nothing is left of it.
+        """
+        self._api = engine.api
+        self._limits = limits
+        self._watcher = watcher
+        self._lost: Exception | None = None
+        self._last = Usage(0.0)
+        self._peak = 0
+        self._inside: psutil.Process | None = None
+        self._name = str(options["name"])
+        _create(engine, options)
+        try:
+            self._stream = self._api.attach_socket(self._name, params={"stdout": 1, "stderr": 1, "stream": 1})
+            self._api.start(self._name)
+        except ENGINE_FAILURES as error:
+            self._remove()
+            raise EngineError(f"The container could not be started: {say(error)}") from error
+        self._began = time.monotonic()
+        self.output, output_end = os.pipe()
+        self.engine, engine_end = os.pipe()
+        os.close(engine_end)  # the engine says what it has to say by errors
+        self.ended = os.eventfd(0)
+        self._threads = [
+            threading.Thread(target=self._pump, args=(output_end,), name=f"{self._name}-output", daemon=True),
+            threading.Thread(target=self._await_end, name=f"{self._name}-end", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def measure(self) -> tuple[Usage, Breach | None]:
+        """Ask the engine for memory, CPU and tasks; measure the folders ourselves."""
+        try:
+            stats = self._api.stats(self._name, stream=False, one_shot=True)
+        except ENGINE_FAILURES:
+            stats = {}  # it has ended, or the engine has: the other thread sees which
+        cpu = stats.get("cpu_stats", {}).get("cpu_usage", {}).get("total_usage")
+        memory = _memory(stats.get("memory_stats", {}))
+        written = self._watcher.check_written(self._members())
+        self._peak = max(self._peak, memory or 0)
+        self._last = Usage(
+            seconds=time.monotonic() - self._began,
+            cpu_seconds=cpu / 1e9 if cpu else self._last.cpu_seconds,
+            memory_bytes=memory,
+            written_bytes=self._watcher.written_bytes,
+        )
+        tasks = stats.get("pids_stats", {}).get("current", 0) - OWN_TASKS
+        if tasks > self._limits.processes:
+            detail = f"It ran more than {self._limits.processes} processes and threads at once."
+            return self._last, Breach(ExitReason.PROCESS_LIMIT, detail)
+        return self._last, written
+
+    def interrupt(self) -> None:
+        """Send SIGINT to the program."""
+        self._api.kill(self._name, "SIGINT")
+
+    def kill(self) -> None:
+        """Kill it with all that it has started."""
+        # Where it has ended this says so, and where the engine has, only that one's next start can mend it.
+        with contextlib.suppress(*ENGINE_FAILURES):
+            self._api.kill(self._name)
+
+    def reap(self) -> Reaped:
+        """Ask the engine how it ended."""
+        try:
+            state = self._api.inspect_container(self._name)["State"]
+        except ENGINE_FAILURES as error:
+            state = {"Running": True, "Error": say(error)}
+        if state["Running"]:
+            said = state["Error"] or (say(self._lost) if self._lost else "it lost the container")
+            return Reaped(_KILLED, breach=Breach(ExitReason.INFRASTRUCTURE, f"The Docker engine failed: {said}"))
+        killed = bool(state["OOMKilled"])
+        return Reaped(
+            exit_code=state["ExitCode"],
+            cpu_seconds=self._last.cpu_seconds,
+            peak_memory_bytes=self._limits.memory_bytes if killed else self._peak or None,
+            breach=self._watcher.check_disk(),
+            out_of_memory=killed,
+        )
+
+    def close(self) -> None:
+        """Remove the container, and give the descriptors back."""
+        os.close(self.output)  # the pump then throws away what still comes
+        self._remove()
+        for thread in self._threads:
+            thread.join(_LAST)
+        self._hang_up()
+        os.close(self.engine)
+        if not self._threads[-1].is_alive():
+            os.close(self.ended)
+
+    def _pump(self, pipe: int) -> None:
+        """Pass its output on, and go on reading when nobody wants it any more: unread, the container would stand still."""
+        wanted = True
+        with contextlib.suppress(*ENGINE_FAILURES, ValueError):
+            for _, chunk in frames_iter(self._stream, tty=False):
+                if wanted:
+                    wanted = _write(pipe, chunk)
+        os.close(pipe)
+
+    def _await_end(self) -> None:
+        try:
+            self._api.wait(self._name)
+        except ENGINE_FAILURES as error:
+            self._lost = error
+        finally:
+            os.eventfd_write(self.ended, 1)
+
+    def _members(self) -> list[psutil.Process]:
+        """Return its processes as far as this user sees them, for the open files without a name that they hold."""
+        try:
+            if self._inside is None:
+                self._inside = psutil.Process(self._api.inspect_container(self._name)["State"]["Pid"])
+            return self._inside.children(recursive=True)
+        except (*ENGINE_FAILURES, psutil.Error):
+            return []
+
+    def _remove(self) -> None:
+        with contextlib.suppress(*ENGINE_FAILURES):  # the next start of this instance removes what is left
+            self._api.remove_container(self._name, v=True, force=True)
+
+    def _hang_up(self) -> None:
+        with contextlib.suppress(*ENGINE_FAILURES):
+            self._stream._response.close()
+        self._stream.close()
+
+
+def _create(engine: DockerClient, options: Mapping[str, Any]) -> None:
+    """Create the container; the name is the key of the execution: what an earlier attempt of ours left under it goes."""
+    try:
+        try:
+            engine.containers.create(**options)
+        except APIError as error:
+            if error.status_code != _CONFLICT:
+                raise
+            stale = engine.containers.get(options["name"])
+            if stale.labels.get(INSTANCE) != options["labels"][INSTANCE]:
+                raise
+            stale.remove(v=True, force=True)
+            engine.containers.create(**options)
+    except ImageNotFound as error:
+        raise EngineError(f"There is no image {options['image']} here: run `make image`.") from error
+    except ENGINE_FAILURES as error:
+        raise EngineError(f"The container could not be made: {say(error)}") from error
+
+
+def _memory(stats: Mapping[str, Any]) -> int | None:
+    """Return the bytes held, without what the kernel can drop at once (cgroup v1 and v2 name it differently)."""
+    if "usage" not in stats:
+        return None
+    detail = stats.get("stats", {})
+    return max(0, int(stats["usage"]) - int(detail.get("total_inactive_file", detail.get("inactive_file", 0))))
+
+
+def _write(pipe: int, chunk: bytes) -> bool:
+    """Write it all; return whether anybody still reads."""
+    left = memoryview(chunk)
+    try:
+        while left:
+            left = left[os.write(pipe, left) :]
+    except BrokenPipeError:
+        return False
+    return True

@@ -1,0 +1,146 @@
+"""The back end that contains everything: a fresh, hardened Docker container for each execution."""
+
+import itertools
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
+from sandbox.container import Container
+from sandbox.engine import ENGINE_FAILURES, connect, say
+from sandbox.execution import Start, execute, run_in_thread
+from sandbox.image import find_image
+from sandbox.launch import choose_cpus
+from sandbox.profile import INSTANCE, OWNER, SCRIPT, Plan, container_options, is_alive
+from sandbox.supervise import stop_signal
+from sandbox.watcher import Watcher
+from sandbox.workspace import Workspace
+
+__all__ = ["DockerSandbox", "DockerSettings"]
+
+_PROBE = """
+import json, platform
+from importlib import metadata
+packages = {found.metadata["Name"]: found.version for found in metadata.distributions()}
+print(json.dumps({"python": platform.python_version(), "packages": packages, "data": open("data/probe").read()}))
+"""
+_PROBE_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class DockerSettings:
+    """Which image and which runtime; the owner's choice, never a model's."""
+
+    image: str | None = None
+    """None: the first of our own variants that is there."""
+    runtime: str | None = None
+    """`runsc` (gVisor), `nvidia` or another that the engine knows; none: its default, runc."""
+
+
+class DockerSandbox:
+    """Runs scripts in containers without network, rights, or anything of the host but their view and working folder."""
+
+    def __init__(self, instance: str, settings: DockerSettings | None = None) -> None:
+        """Take the bot's instance, by which its containers are known again, and which image and runtime."""
+        self._instance = instance
+        self._settings = settings or DockerSettings()
+        self._turns = itertools.count()
+        self._installed: tuple[str, Mapping[str, str]] | None = None
+
+    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
+        """Run the script; see `sandbox.Sandbox.run`."""
+        return await run_in_thread(self, request, watch)
+
+    def problem(self) -> str | None:
+        """Say in one sentence why it cannot be used here, found out by running it; none if it works."""
+        try:
+            with connect() as engine:
+                image = find_image(engine, self._settings.image)
+                if image.attrs["Config"].get("Volumes"):
+                    return f"The image {self._settings.image} declares volumes: folders that no limit holds."
+        except ENGINE_FAILURES as error:
+            return say(error)
+        outcome = self._probe()
+        if outcome.reason is not ExitReason.FINISHED:
+            said = (outcome.detail or outcome.output or "it gave no reason").strip()
+            return f"Docker is there but runs no script: {said}"
+        found = json.loads(outcome.output)
+        self._installed = found["python"], found["packages"]
+        return None
+
+    def describe(self) -> SandboxDescription:
+        """Say what it contains, its gaps, and (once `problem` has looked) what is installed in its image."""
+        python, packages = self._installed or (None, None)
+        return SandboxDescription(
+            name="docker",
+            isolation="docker",
+            contains=(
+                *("network", "files", "environment", "processes", "capabilities", "system calls"),
+                *("memory", "time", "disk", "keys"),
+            ),
+            gaps=(
+                "the kernel is shared unless the runtime is gVisor's: its holes are open but for the filtered calls",
+                "what is written to the working folder is measured a few times a second, so a burst goes over",
+                "who may speak to the engine is as good as root: so is the bot",
+                "memory of a GPU is not limited, the GPU is the execution's alone",
+            ),
+            python=python,
+            packages=packages,
+        )
+
+    async def adopt(self) -> list[str]:
+        """Remove the containers that a killed process of this instance left; return their names."""
+        removed = []
+        with connect() as engine:
+            for container in engine.containers.list(all=True, filters={"label": f"{INSTANCE}={self._instance}"}):
+                if not is_alive(container.labels.get(OWNER, "")):
+                    container.remove(v=True, force=True)
+                    removed.append(str(container.name))
+        return removed
+
+    @contextmanager
+    def prepare(
+        self,
+        request: ExecutionRequest,
+        workspace: Workspace,
+        command: Sequence[str] = SCRIPT,
+        writable: Mapping[str, Path] | None = None,
+    ) -> Iterator[Start]:
+        """Make ready what runs in a container.
+
+        Args:
+            request: What runs, on what and under which limits.
+            workspace: Its folders on the host.
+            command: What is started; the script, unless something else is asked for.
+            writable: Further folders on the host that it may write to, by their path inside.
+
+        Raises:
+            EngineError: The engine does not answer, or has no image.
+        """
+        cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
+        with connect() as engine:
+            image = find_image(engine, self._settings.image)
+            plan = Plan(
+                *(request, workspace, str(image.id), self._instance, self._settings.runtime, cpus, command),
+                writable=writable or {},
+            )
+            options = container_options(plan)
+            for folder in (workspace.work, *plan.writable.values()):
+                plan.identity.give(folder)
+            watcher = Watcher(request.limits, (workspace.work, *plan.writable.values()))
+            yield lambda: Container(engine, options, request.limits, watcher)
+
+    def _probe(self) -> Outcome:
+        with tempfile.TemporaryDirectory(prefix="bot-") as folder, stop_signal() as stop:
+            Path(folder).chmod(0o755)
+            view = Path(folder) / "view"
+            view.mkdir()
+            (view / "probe").write_text("seen")
+            limits = Limits(_PROBE_SECONDS)
+            return execute(
+                self, ExecutionRequest(f"probe-{os.getpid()}", _PROBE, view, Path(folder) / "out", limits), stop
+            )

@@ -1,0 +1,58 @@
+"""The Docker engine of this machine: a connection to it, and its failures as sentences."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from docker import DockerClient
+from docker.errors import APIError, DockerException
+
+__all__ = ["ENGINE_FAILURES", "EngineError", "connect", "engine_address", "say"]
+
+ENGINE_FAILURES = (DockerException, OSError)
+"""What a call to the engine raises: its own errors, and those of the connection."""
+
+_SOCKET = "unix:///var/run/docker.sock"
+_TIMEOUT = 60
+"""Seconds that one call may take."""
+
+
+class EngineError(OSError):
+    """The engine failed; the text is a sentence for people."""
+
+
+def engine_address() -> str:
+    """Return where the engine listens: DOCKER_HOST, or Docker's own default."""
+    return os.environ.get("DOCKER_HOST") or _SOCKET
+
+
+@contextmanager
+def connect() -> Iterator[DockerClient]:
+    """Open a connection to the engine, closed at the end.
+
+    Raises:
+        EngineError: None answers, or it is that of another machine, which could not see our folders.
+    """
+    address = engine_address()
+    if not address.startswith("unix://"):
+        raise EngineError(f"DOCKER_HOST is {address}: only an engine of this machine (unix://…) sees its folders.")
+    try:
+        client = DockerClient(base_url=address, version="auto", timeout=_TIMEOUT)
+    except ENGINE_FAILURES as error:
+        raise EngineError(f"No Docker engine answers at {address}: {_advice(str(error))}.") from error
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def say(error: Exception) -> str:
+    """Return the engine's own words, in one line."""
+    words = error.explanation if isinstance(error, APIError) and error.explanation else error
+    return " ".join(str(words).split())
+
+
+def _advice(text: str) -> str:
+    if "Permission" in text:
+        return "this user may not speak to it (group docker, whose members are as good as root)"
+    return "install it (Debian package docker.io) and start it (systemctl start docker)"

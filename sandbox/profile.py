@@ -1,0 +1,172 @@
+"""What a container may do and see: the same for every execution and every session."""
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
+
+from sandbox import ExecutionRequest
+from sandbox.environment import clean_environment
+from sandbox.identity import Identity
+from sandbox.launch import merged_output
+from sandbox.workspace import Workspace
+
+__all__ = ["CODE", "INSTANCE", "OWNER", "OWN_TASKS", "SCRIPT", "WORK", "Plan", "container_options", "is_alive", "owner"]
+
+WORK = "/work"
+CODE = "/code"
+SCRIPT = ("python3", "-P", "-s", f"{CODE}/solution.py")
+_TMP = "/tmp"  # noqa: S108 - a file system in memory, the container's alone
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+INSTANCE = "kaggle-bot.instance"
+OWNER = "kaggle-bot.owner"
+_EXECUTION = "kaggle-bot.execution"
+_DEADLINE = "kaggle-bot.deadline"
+
+OWN_TASKS = 2
+"""Processes in a container that are not the script's: the engine's init and `timeout`."""
+_TASK_SLACK = 16
+"""A script may start so many more before the kernel refuses, for the watcher to see which limit it was."""
+_FILE_SLACK = 1024**2
+_STACKS = 256 * 1024**2
+_SENTRY_TASKS = 512
+"""gVisor's own threads count too."""
+_OVERTIME = 60
+"""Seconds after which a script ends by itself when nobody is there any more to end it."""
+_NOBODY = 65534
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One container."""
+
+    request: ExecutionRequest
+    workspace: Workspace
+    image: str
+    instance: str
+    """Of the bot: containers are told apart by it after a crash."""
+    runtime: str | None
+    """`runsc`, `nvidia` or another that the engine knows; none: its default."""
+    cpus: Sequence[int]
+    """Numbers of cores."""
+    command: Sequence[str] = SCRIPT
+    writable: Mapping[str, Path] = field(default_factory=dict)
+    """Folders on the host by their path inside, besides the working folder."""
+
+    @property
+    def name(self) -> str:
+        """Key of the execution: a second container cannot have it; ids are unique within a run's folder only."""
+        place = hashlib.sha256(os.fsencode(self.request.out.absolute())).hexdigest()[:12]
+        return f"kaggle-bot-{place}-{self.request.execution_id}"
+
+    @property
+    def identity(self) -> Identity:
+        """Nobody if we are root, else ourselves, so that we may remove what it leaves."""
+        root = os.geteuid() == 0
+        return Identity(_NOBODY if root else os.geteuid(), (), (), changes_user=root, counted=True)
+
+
+def container_options(plan: Plan) -> dict[str, Any]:
+    """Return all that the engine is told of a container (`docker.containers.create`)."""
+    request, limits = plan.request, plan.request.limits
+    user = plan.identity.user
+    group = user if plan.identity.changes_user else os.getegid()
+    tasks = limits.processes + OWN_TASKS + _TASK_SLACK
+    memory = f"rw,nosuid,nodev,size={limits.memory_bytes},nr_inodes={limits.files},mode=1777"
+    options = {
+        "image": plan.image,
+        "name": plan.name,
+        "labels": _labels(plan),
+        # The whole command as entry point: one of the image's own would come before it.
+        "entrypoint": merged_output(["timeout", "-s", "KILL", f"{limits.seconds + _OVERTIME:.0f}", *plan.command]),
+        "environment": _environment(plan),
+        "working_dir": WORK,
+        "hostname": "sandbox",
+        "user": f"{user}:{group}",
+        "mounts": _mounts(plan),
+        "tmpfs": {_TMP: memory},
+        "shm_size": limits.memory_bytes,
+        "network_mode": "none",
+        "read_only": True,
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges"],  # the engine's seccomp filter stays on
+        "init": True,
+        "pids_limit": max(tasks, _SENTRY_TASKS) if plan.runtime == "runsc" else tasks,
+        "mem_limit": limits.memory_bytes,
+        "memswap_limit": limits.memory_bytes,
+        "nano_cpus": len(plan.cpus) * 10**9,
+        "cpuset_cpus": ",".join(str(cpu) for cpu in plan.cpus),
+        "oom_score_adj": 500,
+        "ulimits": _ulimits(plan),
+        "healthcheck": {"test": ["NONE"]},
+        "log_config": LogConfig(type=LogConfig.types.JSON, config={"max-size": "10m", "max-file": "1"}),
+        "use_config_proxy": False,  # the host's proxies, perhaps with a password, are none of its business
+        "runtime": plan.runtime,
+    }
+    if request.lease.gpus:
+        options["device_requests"] = [DeviceRequest(device_ids=list(request.lease.gpus), capabilities=[["gpu"]])]
+    return options
+
+
+def owner() -> str:
+    """Return what tells this process from all others on this machine, also from a later one with its number."""
+    return f"{os.getpid()}-{_started(os.getpid())}"
+
+
+def is_alive(owner: str) -> bool:
+    """Return whether the process that `owner` named is still there."""
+    process, _, started = owner.partition("-")
+    try:
+        return _started(int(process)) == started
+    except (OSError, ValueError):
+        return False
+
+
+def _started(process: int) -> str:
+    """Return when a process started, in the kernel's own units since the machine did."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+
+
+def _labels(plan: Plan) -> dict[str, str]:
+    deadline = datetime.now(UTC) + timedelta(seconds=plan.request.limits.seconds)
+    return {
+        INSTANCE: plan.instance,
+        OWNER: owner(),
+        _EXECUTION: plan.request.execution_id,
+        _DEADLINE: deadline.isoformat(timespec="seconds"),
+    }
+
+
+def _environment(plan: Plan) -> dict[str, str]:
+    environment = clean_environment(plan.request, tmp=_TMP, cpus=len(plan.cpus))
+    return {**environment, "PATH": plan.request.environment.get("PATH", _PATH)}
+
+
+def _mounts(plan: Plan) -> list[Mount]:
+    """Return the folders it sees; the mount points in the working folder must be there, or the engine makes them its own."""
+    request, workspace = plan.request, plan.workspace
+    read_only = {CODE: workspace.code, **{f"{WORK}/{name}": path for name, path in request.mounts.items()}}
+    if not request.writable_data:
+        read_only[f"{WORK}/data"] = request.view
+    for name in ("data", *request.mounts):
+        (workspace.work / name).mkdir(exist_ok=True)
+    writable = {WORK: workspace.work, **plan.writable}
+    return [
+        Mount(target, str(source.resolve()), type="bind", read_only=closed)
+        for folders, closed in ((writable, False), (read_only, True))
+        for target, source in folders.items()
+    ]
+
+
+def _ulimits(plan: Plan) -> list[Ulimit]:
+    limits = plan.request.limits
+    values = {"core": 0, "nofile": 4096, "fsize": limits.written_bytes + _FILE_SLACK}
+    if not plan.request.lease.gpus:  # CUDA reserves far more than it uses
+        values["data"] = limits.memory_bytes + _STACKS
+    return [Ulimit(name=name, soft=value, hard=value) for name, value in values.items()]
