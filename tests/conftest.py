@@ -1,11 +1,20 @@
 """What all tests share: the folder of snapshots, and a summary of why tests were skipped."""
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests import needs
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_leases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Leases of this test process alone: tests beside it, and a bot of this machine, do not keep it waiting."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BOT_LEASES", str(tmp_path_factory.mktemp("leases")))
+        yield
 
 
 @pytest.fixture

@@ -1,0 +1,145 @@
+"""NVIDIA's GPUs of this machine: which there are, what is used of them, and the files by which a program reaches them."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["LIBRARIES", "Gpu", "GpuMeter", "Gpus", "device_files", "open_gpus"]
+
+LIBRARIES = Path("/usr/local/nvidia")
+"""Where containers find the driver's libraries, which elsewhere lie among the system's own."""
+_DEV = Path("/dev")
+_COMMON = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU."""
+
+    uuid: str
+    name: str
+    memory_bytes: int
+    minor: int
+    """Its device file is /dev/nvidia<minor>."""
+
+
+class Gpus:
+    """The GPUs that this process may use, as the driver's own library (NVML) tells."""
+
+    def __init__(self, nvml: Any, allowed: str | None = None) -> None:
+        """Take the library, initialised.
+
+        Args:
+            nvml: The module `pynvml`; none where there is no driver.
+            allowed: What CUDA_VISIBLE_DEVICES says, by numbers or UUIDs, as a cluster sets it for its jobs.
+        """
+        self._nvml = nvml
+        self._handles: dict[str, Any] = {}
+        self._gpus: tuple[Gpu, ...] = ()
+        if nvml is not None:
+            found = [self._read(nvml.nvmlDeviceGetHandleByIndex(i)) for i in range(nvml.nvmlDeviceGetCount())]
+            self._gpus = tuple(found if allowed is None else _allowed(found, allowed))
+
+    @classmethod
+    def none(cls) -> "Gpus":
+        """Return those of a machine without any."""
+        return cls(None)
+
+    def all(self) -> Sequence[Gpu]:
+        """Return each, in the order of their slots."""
+        return self._gpus
+
+    @property
+    def driver(self) -> str | None:
+        """Version of the driver."""
+        return None if self._nvml is None else str(self._nvml.nvmlSystemGetDriverVersion())
+
+    def used_bytes(self, uuid: str) -> int | None:
+        """Return how much of its memory is taken, by whomever; None where it cannot be told."""
+        found = self._ask("nvmlDeviceGetMemoryInfo", uuid)
+        return None if found is None else int(found.used)
+
+    def busy(self, uuid: str) -> float | None:
+        """Return the share of the last moments, a second at most, in which it worked, 0 to 1."""
+        found = self._ask("nvmlDeviceGetUtilizationRates", uuid)
+        return None if found is None else found.gpu / 100
+
+    def processes(self, uuid: str) -> list[int]:
+        """Return the ids of processes that compute on it; a screen's are none of these."""
+        found = self._ask("nvmlDeviceGetComputeRunningProcesses", uuid)
+        return [int(process.pid) for process in found or ()]
+
+    def _read(self, handle: Any) -> Gpu:
+        nvml = self._nvml
+        uuid = str(nvml.nvmlDeviceGetUUID(handle))
+        self._handles[uuid] = handle
+        memory = int(nvml.nvmlDeviceGetMemoryInfo(handle).total)
+        return Gpu(uuid, str(nvml.nvmlDeviceGetName(handle)), memory, int(nvml.nvmlDeviceGetMinorNumber(handle)))
+
+    def _ask(self, function: str, uuid: str) -> Any:
+        try:
+            return getattr(self._nvml, function)(self._handles[uuid])
+        except self._nvml.NVMLError:  # not supported by this GPU, or it is lost
+            return None
+
+
+@contextmanager
+def open_gpus() -> Iterator[Gpus]:
+    """Give the machine's GPUs while this lasts; none where there is no driver."""
+    import pynvml  # large, and most machines have no GPU
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        yield Gpus.none()
+        return
+    try:
+        yield Gpus(pynvml, os.environ.get("CUDA_VISIBLE_DEVICES"))
+    finally:
+        pynvml.nvmlShutdown()
+
+
+class GpuMeter:
+    """What one execution uses of its GPUs: their memory beyond what was taken when it began, and their work."""
+
+    def __init__(self, gpus: Gpus, uuids: Sequence[str]) -> None:
+        self._gpus = gpus
+        self._uuids = uuids
+        self._before = self._memory()
+        self.peak_bytes: int | None = None
+        """Most memory seen, all GPUs together; None as long as nothing was measured."""
+
+    def measure(self) -> tuple[int | None, float | None]:
+        """Return bytes of memory, all GPUs together, and the share of time in which they worked, on average."""
+        now, busy = self._memory(), [self._gpus.busy(uuid) for uuid in self._uuids]
+        used = None if now is None or self._before is None else max(0, now - self._before)
+        if used is not None:
+            self.peak_bytes = max(used, self.peak_bytes or 0)
+        known = [share for share in busy if share is not None]
+        return used, sum(known) / len(known) if known else None
+
+    def _memory(self) -> int | None:
+        found = [self._gpus.used_bytes(uuid) for uuid in self._uuids]
+        known = [size for size in found if size is not None]
+        return sum(known) if known and len(known) == len(found) else None
+
+
+def device_files(gpus: Gpus, uuids: Sequence[str], folder: Path = _DEV) -> list[Path]:
+    """Return the device files that a program needs for these GPUs, and no other GPU's."""
+    own = [folder / f"nvidia{gpu.minor}" for gpu in gpus.all() if gpu.uuid in uuids]
+    return [path for path in (*own, *(folder / name for name in _COMMON)) if path.exists()]
+
+
+def _allowed(gpus: Sequence[Gpu], names: str) -> list[Gpu]:
+    """Return those that CUDA_VISIBLE_DEVICES leaves; as CUDA does, stop at the first name that means none."""
+    found: list[Gpu] = []
+    for name in names.split(","):
+        named = gpus[int(name)] if name.strip().isdecimal() and int(name) < len(gpus) else None
+        named = named or next((gpu for gpu in gpus if name.strip() and gpu.uuid.startswith(name.strip())), None)
+        if named is None:
+            break
+        found.append(named)
+    return found

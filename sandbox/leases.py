@@ -1,0 +1,232 @@
+"""Leases: cores and GPUs that belong to one execution at a time, among all bots of this machine."""
+
+import asyncio
+import os
+import stat
+import time
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from sandbox import Lease
+from sandbox.gpu import Gpus
+from sandbox.locks import Lock, take
+from sandbox.waiting_line import WaitingLine
+from state.errors import InfrastructureFailure
+
+__all__ = ["Leases", "leases_folder"]
+
+_FOLDER = "bot-leases"
+_FIRST_PAUSE = 0.01
+_LONGEST_PAUSE = 0.05
+_TELL_AFTER = 0.5
+"""Seconds of waiting that nobody needs to hear of."""
+_MEMORY_BACK = 30.0
+"""Seconds that a GPU's memory may take to come back after an execution."""
+_SLACK = 256 * 1024**2
+"""Bytes by which a GPU's memory may differ though nothing of the execution is left."""
+
+Name = TypeVar("Name", bound=Hashable)
+Held = Mapping[Name, Sequence[Lock]]
+
+
+def leases_folder() -> Path:
+    """Return the folder that all bots of this machine share, whoever they run as.
+
+    `BOT_LEASES` names another, for bots that shall not know of each other. Anybody may make files in it, as in /tmp: a
+    user who wants to keep the bots of others waiting can.
+
+    Raises:
+        OSError: It cannot be made, or something else lies there.
+    """
+    if named := os.environ.get("BOT_LEASES"):
+        folder = Path(named)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+    places = (Path("/run/lock"), Path("/tmp"))  # noqa: S108 - which one must not depend on the user's environment
+    folder = next((place for place in places if _is_everybodys(place)), places[-1]) / _FOLDER
+    try:
+        folder.mkdir(0o700)
+        folder.chmod(0o1777)
+    except FileExistsError:
+        if not stat.S_ISDIR(folder.lstat().st_mode):
+            raise NotADirectoryError(f"{folder} is no folder; remove it") from None
+    return folder
+
+
+class Leases:
+    """Gives each execution cores and GPUs of its own, first come, first served.
+
+    A lease is a lock on a file, one file for each core and each GPU, so that the kernel gives it back when the bot dies.
+    """
+
+    def __init__(
+        self, folder: Path, *, cores: Iterable[int] | None = None, gpus: Gpus | None = None, gpu_shares: int = 1
+    ) -> None:
+        """Take what there is to give away.
+
+        Args:
+            folder: Where the locks lie (see `leases_folder`).
+            cores: Numbers of cores; those that this process may use, if not given.
+            gpus: The machine's GPUs; none, if not given.
+            gpu_shares: Executions that may share a GPU.
+        """
+        self._folder = folder
+        self._cores = sorted(os.sched_getaffinity(0) if cores is None else cores)
+        self._gpus = gpus or Gpus.none()
+        self._shares = gpu_shares
+        self._lines = {kind: WaitingLine(folder, kind) for kind in ("gpu", "cpu")}
+        self._withheld: dict[str, tuple[Sequence[Lock], int | None]] = {}
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs there are."""
+        return len(self._gpus.all())
+
+    @asynccontextmanager
+    async def hold(
+        self, cpus: int, gpus: int = 0, *, seconds: float, say: Callable[[str], None] | None = None
+    ) -> AsyncIterator[Lease]:
+        """Hold so many cores (all there are, if they are fewer) and GPUs; wait for them if need be.
+
+        Args:
+            cpus: Cores.
+            gpus: GPUs.
+            seconds: Longest time to wait.
+            say: Told in a sentence what is waited for, or that a GPU is withheld.
+
+        Raises:
+            InfrastructureFailure: They did not come free in time, there are not so many GPUs, or locks do not work.
+        """
+        if gpus > self.gpus:
+            raise InfrastructureFailure(f"{gpus} GPUs are asked for, and this machine has {self.gpus}.")
+        deadline = time.monotonic() + seconds
+        count = max(1, min(cpus, len(self._cores)))
+        async with AsyncExitStack() as stack:
+            uuids: tuple[str, ...] = ()
+            # GPUs first, always: whoever has one and waits for cores waits for nobody who wants that GPU.
+            if gpus:
+                found = await self._first_come("gpu", lambda: self._try_gpus(gpus), deadline, say, f"{gpus} GPU(s)")
+                uuids = tuple(found)
+                used = {uuid: self._gpus.used_bytes(uuid) for uuid in uuids}
+                stack.push_async_callback(self._give_back_gpus, found, used, say)
+            cores = await self._first_come("cpu", lambda: self._try_cores(count), deadline, say, f"{count} core(s)")
+            stack.callback(_release, cores)
+            yield Lease(tuple(cores), uuids)
+
+    async def _first_come(
+        self,
+        kind: str,
+        attempt: Callable[[], Held[Name] | None],
+        deadline: float,
+        say: Callable[[str], None] | None,
+        what: str,
+    ) -> Held[Name]:
+        """Stand in line, and take all that is wanted at once as soon as it is free."""
+        began, pause, told = time.monotonic(), _FIRST_PAUSE, False
+        try:
+            with self._lines[kind].place() as place:
+                while not place.is_first() or (found := attempt()) is None:
+                    now = time.monotonic()
+                    if now >= deadline:
+                        raise InfrastructureFailure(
+                            f"{what} did not come free in {now - began:.0f} s{self._why(kind)}."
+                        )
+                    if say and not told and now - began >= _TELL_AFTER:
+                        say(f"waiting for {what}{self._why(kind)}")
+                        told = True
+                    await asyncio.sleep(min(pause, max(0.0, deadline - now)))
+                    pause = min(2 * pause, _LONGEST_PAUSE)
+                return found
+        except OSError as error:
+            raise InfrastructureFailure(f"Leases cannot be had in {self._folder}: {error}") from error
+
+    def _try_cores(self, count: int) -> Held[int] | None:
+        return _all_or_none(self._cores, self._try_core, count)
+
+    def _try_core(self, core: int) -> Sequence[Lock] | None:
+        lock = take(self._folder / f"cpu-{core}")
+        return None if lock is None else [lock]
+
+    def _try_gpus(self, count: int) -> Held[str] | None:
+        self._try_withheld()
+        return _all_or_none([gpu.uuid for gpu in self._gpus.all()], self._try_gpu, count)
+
+    def _try_gpu(self, uuid: str) -> Sequence[Lock] | None:
+        """Take a GPU, or a share of one: shares hold the GPU's own lock together, so that nobody has it alone then."""
+        if self._shares == 1 and self._gpus.processes(uuid):
+            return None
+        whole = take(self._folder / f"gpu-{uuid}", shared=self._shares > 1)
+        if whole is None or self._shares == 1:
+            return None if whole is None else [whole]
+        for share in range(self._shares):
+            if lock := take(self._folder / f"gpu-{uuid}.{share}"):
+                return [whole, lock]
+        whole.release()
+        return None
+
+    async def _give_back_gpus(
+        self, held: Held[str], used: Mapping[str, int | None], say: Callable[[str], None] | None
+    ) -> None:
+        """Release GPUs whose memory is back; one whose memory is not is kept from everybody until it is."""
+        for uuid, locks in held.items():
+            self._withheld[uuid] = (locks, used[uuid])
+        deadline = time.monotonic() + _MEMORY_BACK
+        while self._try_withheld() & held.keys() and time.monotonic() < deadline:
+            await asyncio.sleep(_LONGEST_PAUSE)
+        for uuid in held.keys() & self._withheld.keys():
+            if say:
+                say(f"GPU {uuid} is withheld: memory of an execution that has ended did not come back")
+
+    def _try_withheld(self) -> set[str]:
+        """Release the GPUs whose memory is back, and return the others."""
+        for uuid, (locks, before) in list(self._withheld.items()):
+            now = self._gpus.used_bytes(uuid)
+            # Where several share a GPU, its memory tells nothing of one of them.
+            if self._shares > 1 or now is None or before is None or now <= before + _SLACK:
+                del self._withheld[uuid]
+                _release({uuid: locks})
+        return set(self._withheld)
+
+    def _why(self, kind: str) -> str:
+        """Return what is in the way beyond other leases, as the end of a sentence."""
+        if kind != "gpu":
+            return ""
+        reasons = [f"{uuid} keeps memory of an execution that has ended" for uuid in self._withheld]
+        if self._shares == 1:
+            reasons += [
+                f"{gpu.uuid} is used by process {found[0]}"
+                for gpu in self._gpus.all()
+                if gpu.uuid not in self._withheld and (found := self._gpus.processes(gpu.uuid))
+            ]
+        return f" ({'; '.join(reasons)})" if reasons else ""
+
+
+def _all_or_none(
+    names: Iterable[Name], attempt: Callable[[Name], Sequence[Lock] | None], count: int
+) -> Held[Name] | None:
+    """Take `count` of them, in their order, or none."""
+    held: dict[Name, Sequence[Lock]] = {}
+    for name in names:
+        if (locks := attempt(name)) is not None:
+            held[name] = locks
+        if len(held) == count:
+            return held
+    _release(held)
+    return None
+
+
+def _release(held: Held[Name]) -> None:
+    for locks in held.values():
+        for lock in locks:
+            lock.release()
+
+
+def _is_everybodys(folder: Path) -> bool:
+    """Return whether it is a folder as /tmp is one: all may write, and nobody may remove what is another's."""
+    try:
+        mode = folder.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISDIR(mode) and mode & 0o1777 == 0o1777

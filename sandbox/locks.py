@@ -1,0 +1,103 @@
+"""Locks on files, which the kernel gives back when their holder dies, be it by `kill -9`."""
+
+import contextlib
+import fcntl
+import os
+import stat
+from pathlib import Path
+
+__all__ = ["Lock", "is_held", "take"]
+
+_OPEN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Lock:
+    """A lock that is held until it is released, or this process ends."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    def release(self, *, remove: bool = False) -> None:
+        """Give it back, and remove its file where nobody else will want it."""
+        if remove:
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+        # Not by closing alone: a child that is just being started may hold a copy of the descriptor.
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        os.close(self._descriptor)
+
+
+def take(path: Path, *, shared: bool = False) -> Lock | None:
+    """Take the lock on a file, which is made if it is absent; None if somebody else holds it.
+
+    Args:
+        path: The file; nothing is ever written to it.
+        shared: Hold it beside others that hold it in this way.
+
+    Raises:
+        OSError: The file cannot be opened, is none, or lies where files cannot be locked.
+    """
+    operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    while True:
+        descriptor = _open(path)
+        try:
+            fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+            # Whoever holds a file that is no longer at its path excludes nobody.
+            if _is_at(path, descriptor):
+                return Lock(path, descriptor)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except OSError:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def is_held(path: Path) -> bool:
+    """Return whether somebody holds the lock, or may: also where files cannot be locked; an absent file is free."""
+    try:
+        descriptor = _opened(path)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _open(path: Path) -> int:
+    while True:
+        with contextlib.suppress(FileNotFoundError):
+            return _opened(path)
+        # Made anew or not at all: in a folder that all may write to, root may not open another's file to create it.
+        with contextlib.suppress(FileExistsError):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN, 0o644)
+            os.fchmod(descriptor, 0o644)
+            return descriptor
+
+
+def _opened(path: Path) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDWR | _OPEN)  # network file systems lock no file that is only read
+    except PermissionError:
+        descriptor = os.open(path, os.O_RDONLY | _OPEN)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path} is no plain file")
+    return descriptor
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return False
+    ours = os.fstat(descriptor)
+    return (found.st_dev, found.st_ino) == (ours.st_dev, ours.st_ino)
