@@ -4,28 +4,42 @@ import shutil
 
 from sandbox import Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.docker import DockerSandbox, DockerSettings
 from sandbox.process import ProcessSandbox
 from state.errors import UsageError
 
 __all__ = ["choose"]
 
+_NAMES = ("auto", "docker", "bubblewrap", "process")
 
-def choose(name: str, *, trusted: bool) -> Sandbox:
+
+def choose(name: str, *, trusted: bool, instance: str = "bot", docker: DockerSettings | None = None) -> Sandbox:
     """Return a back end that works here.
 
     Args:
-        name: `auto`, `bubblewrap`, `process` or `docker`.
+        name: `docker`, `bubblewrap`, `process`, or `auto`: the first of these that works.
         trusted: Whether all code comes from the built-in model, which alone may do without isolation unasked.
+        instance: Of the bot: what it starts is known by it again after a crash.
+        docker: Which image and which runtime.
 
     Raises:
         UsageError: It cannot be had; the text says what to install, allow or pass.
     """
+    if name not in _NAMES:
+        raise UsageError(f"There is no sandbox named {name!r}: pass {', '.join(_NAMES[:-1])} or {_NAMES[-1]}.")
     if name == "process":
         return ProcessSandbox()
-    if name == "docker":
-        raise UsageError("The docker sandbox is not available yet in this version; pass --sandbox bubblewrap.")
-    if name not in {"auto", "bubblewrap"}:
-        raise UsageError(f"There is no sandbox named {name!r}: pass auto, bubblewrap or process.")
+    if name in {"docker", "auto"}:
+        container = DockerSandbox(instance, docker)
+        problem = container.problem()
+        if problem is None:
+            return container
+        if name == "docker":
+            raise UsageError(f"{problem} Mend that, or pass --sandbox bubblewrap.")
+    return _without_engine(name, trusted=trusted)
+
+
+def _without_engine(name: str, *, trusted: bool) -> Sandbox:
     if name == "bubblewrap" and shutil.which("bwrap") is None:
         raise UsageError("bwrap is not installed: install the Debian package bubblewrap, or pass --sandbox process.")
     sandbox = BubblewrapSandbox()

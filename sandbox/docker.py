@@ -6,8 +6,9 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
 from sandbox.container import Container
@@ -31,13 +32,14 @@ print(json.dumps({"python": platform.python_version(), "packages": packages, "da
 _PROBE_SECONDS = 60
 
 
-@dataclass(frozen=True)
-class DockerSettings:
-    """Which image and which runtime; the owner's choice, never a model's."""
+class DockerSettings(BaseModel):
+    """The table `[sandbox]` of bot.toml: which image and which runtime; the owner's choice, never a model's."""
 
-    image: str | None = None
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    image: str | None = Field(default=None, min_length=1)
     """None: the first of our own variants that is there."""
-    runtime: str | None = None
+    runtime: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]+$")
     """`runsc` (gVisor), `nvidia` or another that the engine knows; none: its default, runc."""
 
 
@@ -49,7 +51,7 @@ class DockerSandbox:
         self._instance = instance
         self._settings = settings or DockerSettings()
         self._turns = itertools.count()
-        self._installed: tuple[str, Mapping[str, str]] | None = None
+        self._found: tuple[str, str, Mapping[str, str]] | None = None
 
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run the script; see `sandbox.Sandbox.run`."""
@@ -60,21 +62,21 @@ class DockerSandbox:
         try:
             with connect() as engine:
                 image = find_image(engine, self._settings.image)
-                if image.attrs["Config"].get("Volumes"):
-                    return f"The image {self._settings.image} declares volumes: folders that no limit holds."
         except ENGINE_FAILURES as error:
             return say(error)
         outcome = self._probe()
         if outcome.reason is not ExitReason.FINISHED:
             said = (outcome.detail or outcome.output or "it gave no reason").strip()
             return f"Docker is there but runs no script: {said}"
+        if image.attrs["Config"].get("Volumes"):
+            return f"The image {image.tags} declares volumes: folders that no limit holds."
         found = json.loads(outcome.output)
-        self._installed = found["python"], found["packages"]
+        self._found = f"{', '.join(image.tags)} {image.id}", found["python"], found["packages"]
         return None
 
     def describe(self) -> SandboxDescription:
         """Say what it contains, its gaps, and (once `problem` has looked) what is installed in its image."""
-        python, packages = self._installed or (None, None)
+        image, python, packages = self._found or (None, None, None)
         return SandboxDescription(
             name="docker",
             isolation="docker",
@@ -90,6 +92,7 @@ class DockerSandbox:
             ),
             python=python,
             packages=packages,
+            image=image,
         )
 
     async def adopt(self) -> list[str]:

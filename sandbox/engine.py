@@ -1,6 +1,7 @@
 """The Docker engine of this machine: a connection to it, and its failures as sentences."""
 
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,6 +13,7 @@ __all__ = ["ENGINE_FAILURES", "EngineError", "connect", "engine_address", "say"]
 ENGINE_FAILURES = (DockerException, OSError)
 """What a call to the engine raises: its own errors, and those of the connection."""
 
+_UNIX = "unix://"
 _SOCKET = "unix:///var/run/docker.sock"
 _TIMEOUT = 60
 """Seconds that one call may take."""
@@ -34,12 +36,14 @@ def connect() -> Iterator[DockerClient]:
         EngineError: None answers, or it is that of another machine, which could not see our folders.
     """
     address = engine_address()
-    if not address.startswith("unix://"):
+    if not address.startswith(_UNIX):
         raise EngineError(f"DOCKER_HOST is {address}: only an engine of this machine (unix://…) sees its folders.")
     try:
+        with socket.socket(socket.AF_UNIX) as probe:  # the library would leave one open where nobody listens
+            probe.connect(address.removeprefix(_UNIX))
         client = DockerClient(base_url=address, version="auto", timeout=_TIMEOUT)
     except ENGINE_FAILURES as error:
-        raise EngineError(f"No Docker engine answers at {address}: {_advice(str(error))}.") from error
+        raise EngineError(f"No Docker engine answers at {address}: {_advice(error)}.") from error
     try:
         yield client
     finally:
@@ -52,7 +56,7 @@ def say(error: Exception) -> str:
     return " ".join(str(words).split())
 
 
-def _advice(text: str) -> str:
-    if "Permission" in text:
+def _advice(error: Exception) -> str:
+    if isinstance(error, PermissionError):
         return "this user may not speak to it (group docker, whose members are as good as root)"
     return "install it (Debian package docker.io) and start it (systemctl start docker)"

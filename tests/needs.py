@@ -8,6 +8,8 @@ from typing import NoReturn
 
 import pytest
 
+SMALL_IMAGE = "kaggle-bot-sandbox:small"
+
 
 def missing(reason: str) -> NoReturn:
     """Skip the test with this reason; fail it instead where everything is required."""
@@ -42,6 +44,13 @@ def bubblewrap() -> None:
         missing(problem)
 
 
+def docker() -> None:
+    """Return if a Docker engine answers, the small image is there, and a script runs in it."""
+    problem = _docker_problem()
+    if problem:
+        missing(problem)
+
+
 def root() -> None:
     """Return if the tests run as root."""
     if os.geteuid() != 0:
@@ -53,3 +62,10 @@ def _bubblewrap_problem() -> str | None:
     from sandbox.bubblewrap import BubblewrapSandbox  # here, so that other tests need not load it
 
     return BubblewrapSandbox().problem()
+
+
+@lru_cache(maxsize=1)
+def _docker_problem() -> str | None:
+    from sandbox.docker import DockerSandbox, DockerSettings
+
+    return DockerSandbox("tests", DockerSettings(image=SMALL_IMAGE)).problem()

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from bot.cli.output import number, print_json, print_table
 from bot.coder.machine import usable_cpus
+from bot.configuration import read_section
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.models.settings import ModelSettings, load_settings
 from bot.replay.prepare import PreparedRun, prepare
@@ -21,6 +22,7 @@ from bot.replay.run import replay as replay_one
 from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
 from sandbox import Sandbox
 from sandbox.choose import choose
+from sandbox.docker import DockerSettings
 from scrapers.snapshot import Snapshot
 from state.errors import BotError, UsageError
 
@@ -64,8 +66,10 @@ def replay(
     """
     settings = load_settings(config or _default_config())
     choice = settings.resolve(model)
-    back_end = choose(sandbox, trusted=choice.kind == "builtin")
-    if sandbox == "auto" and back_end.describe().isolation == "none":
+    docker = read_section(config or _default_config(), "sandbox", DockerSettings)
+    back_end = choose(sandbox, trusted=choice.kind == "builtin", docker=docker)
+    described = back_end.describe()
+    if sandbox == "auto" and described.isolation == "none":
         typer.echo(
             "no sandbox works here (see --sandbox in the README): the built-in model's scripts run as plain processes",
             err=True,
@@ -79,7 +83,9 @@ def replay(
         "steps": steps,
         "seconds": parse_seconds(time) if time else DEFAULT_SECONDS,
         "max_cost": max_cost,
-        "sandbox": back_end.describe().name,
+        "sandbox": described.name,
+        "image": described.image,
+        "runtime": docker.runtime if described.image else None,
         "cpus": cpus or usable_cpus(),
         "config": config,
     }

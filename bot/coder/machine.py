@@ -2,28 +2,40 @@
 
 import os
 import platform
+import re
 from importlib import metadata
 
 import psutil
 
 from bot.coder import Machine
+from sandbox import SandboxDescription
 
 WORTH_KNOWING = (
-    "numpy", "scipy", "pandas", "scikit-learn", "pillow", "matplotlib", "lightgbm", "xgboost", "catboost",
-    "torch", "torchvision", "transformers", "sentence-transformers", "tensorflow", "statsmodels", "opencv-python-headless",
+    "numpy", "scipy", "pandas", "polars", "pyarrow", "scikit-learn", "joblib", "numba", "statsmodels", "optuna",
+    "pillow", "matplotlib", "lightgbm", "xgboost", "catboost", "category-encoders", "imbalanced-learn", "sktime",
+    "torch", "torchvision", "torchaudio", "timm", "transformers", "sentence-transformers", "accelerate", "peft",
+    "datasets", "tokenizers", "pytorch-lightning", "tensorflow", "keras", "opencv-python-headless", "albumentations",
+    "librosa", "soundfile", "nltk", "spacy", "gensim", "networkx", "shap", "umap-learn", "implicit", "pydicom", "rdkit",
 )  # fmt: skip
 
 
-def this_machine(cpus: int, memory_bytes: int) -> Machine:
+def this_machine(cpus: int, memory_bytes: int, sandbox: SandboxDescription) -> Machine:
     """Describe the sandbox's machine: its limits, and the packages of the environment that scripts run in."""
-    packages = []
+    packages = _own_packages() if sandbox.packages is None else sandbox.packages
+    versions = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in packages.items()}
+    listed = tuple(f"{name} {versions[name]}" for name in WORTH_KNOWING if name in versions)
+    memory = min(memory_bytes, psutil.virtual_memory().total)
+    return Machine(sandbox.python or platform.python_version(), cpus, memory / 1024**3, 0, listed)
+
+
+def _own_packages() -> dict[str, str]:
+    found = {}
     for name in WORTH_KNOWING:
         try:
-            packages.append(f"{name} {metadata.version(name)}")
+            found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    memory = min(memory_bytes, psutil.virtual_memory().total)
-    return Machine(platform.python_version(), cpus, memory / 1024**3, 0, tuple(packages))
+    return found
 
 
 def usable_cpus() -> int:

@@ -156,7 +156,7 @@ async def _context(
                 model_name=settings.model,
                 executor=executor,
                 budget=budget,
-                machine=this_machine(settings.cpus, shared.limits.memory_bytes),
+                machine=this_machine(settings.cpus, shared.limits.memory_bytes, sandbox.describe()),
                 preview=preview,
                 community=community,
                 say=show.say,

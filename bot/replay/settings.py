@@ -38,6 +38,8 @@ class ReplaySettings(BaseModel):
     max_cost: float | None = Field(default=None, ge=0, description="USD")
     seed: int = 0
     sandbox: Literal["auto", "docker", "bubblewrap", "process"] = "auto"
+    image: str | None = Field(default=None, description="name and id of the image that containers are made from")
+    runtime: str | None = Field(default=None, description="of containers; none: the engine's default")
     cpus: int = Field(ge=1)
     config: Path | None = Field(default=None, description="bot.toml")
     engine: EngineSettings = EngineSettings()

@@ -10,6 +10,7 @@ import pytest
 
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.choose import choose
+from sandbox.docker import DockerSandbox
 from sandbox.process import ProcessSandbox
 from state.errors import UsageError
 from tests import needs
@@ -24,13 +25,32 @@ def no_bwrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
-def test_auto_takes_bubblewrap_where_it_works() -> None:
+@pytest.fixture
+def no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No Docker engine, whatever runs on this machine."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
+
+
+def test_auto_takes_bubblewrap_where_there_is_no_engine(no_engine: None) -> None:
     needs.bubblewrap()
     assert isinstance(choose("auto", trusted=True), BubblewrapSandbox)
     assert isinstance(choose("auto", trusted=False), BubblewrapSandbox)
 
 
-def test_auto_without_bubblewrap_takes_a_process_for_trusted_code_alone(no_bwrap: None) -> None:
+@pytest.mark.integration
+def test_auto_takes_docker_first_and_tells_what_is_in_its_image() -> None:
+    needs.docker()
+    chosen = choose("auto", trusted=False)
+    assert isinstance(chosen, DockerSandbox)
+    described = chosen.describe()
+    assert described.isolation == "docker"
+    assert {"numpy", "pandas", "scikit-learn"} <= set(described.packages or ())
+    assert "sha256:" in (described.image or "")
+
+
+def test_auto_without_engine_and_bubblewrap_takes_a_process_for_trusted_code_alone(
+    no_engine: None, no_bwrap: None
+) -> None:
     assert isinstance(choose("auto", trusted=True), ProcessSandbox)
     with pytest.raises(UsageError, match=r"bwrap is not installed .* --sandbox process"):
         choose("auto", trusted=False)
@@ -45,13 +65,19 @@ def test_process_is_given_when_asked_for() -> None:
     assert choose("process", trusted=False).describe().isolation == "none"
 
 
-def test_docker_is_not_there_yet() -> None:
-    with pytest.raises(UsageError, match="not available yet"):
+def test_docker_without_an_engine_says_how_to_get_one(no_engine: None) -> None:
+    with pytest.raises(UsageError, match=r"No Docker engine answers at unix://.*docker\.io"):
+        choose("docker", trusted=True)
+
+
+def test_an_engine_of_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://192.0.2.1:2375")
+    with pytest.raises(UsageError, match="only an engine of this machine"):
         choose("docker", trusted=True)
 
 
 def test_an_unknown_name_is_wrong_use() -> None:
-    with pytest.raises(UsageError, match="auto, bubblewrap or process"):
+    with pytest.raises(UsageError, match="auto, docker, bubblewrap or process"):
         choose("chroot", trusted=True)
 
 
