@@ -2,16 +2,16 @@
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sandbox import Breach, ExecutionRequest, ExitReason, Usage
+from sandbox import Breach, ExecutionRequest, ExitReason, Usage, Watch
 from sandbox.loss import LossRule
 from sandbox.overrun import OverrunRule, ends_by_itself
 
-__all__ = ["RuleSettings", "Rules"]
+__all__ = ["RuleSettings", "Rules", "Watches"]
 
 _BETWEEN_LINES = re.compile(rb"[\r\n\x08]+")
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -139,6 +139,23 @@ class Rules:
         if free >= self._settings.free_disk_bytes:
             return None
         return f"it wrote {usage.written_bytes} bytes, and only {free} are left on the disk of the run folder"
+
+
+class Watches:
+    """Several that look on, as one; all see all, and the first breach counts."""
+
+    def __init__(self, watches: Sequence[Watch]) -> None:
+        self._watches = watches
+
+    def output(self, chunk: bytes) -> None:
+        """Hand on what was printed."""
+        for watch in self._watches:
+            watch.output(chunk)
+
+    def usage(self, usage: Usage) -> Breach | None:
+        """Hand on the measure; return the first breach."""
+        breaches = [watch.usage(usage) for watch in self._watches]
+        return next((breach for breach in breaches if breach), None)
 
 
 def _free_bytes(folder: Path) -> int:

@@ -172,14 +172,19 @@ def end_execution(
     cpu_seconds: float | None = None,
     peak_memory_bytes: int | None = None,
     log: bytes | str | None = None,
+    detail: str | None = None,
 ) -> Execution:
-    """End an execution with an exit reason, the wall and processor seconds it took, and its log, kept as a blob."""
+    """End an execution with an exit reason, the wall and processor seconds it took, and its log, kept as a blob.
+
+    `detail` says more on the reason, such as why a rule ended it; the event alone keeps it.
+    """
     row = tx.session.get_one(Execution, (run_id, id))
     row.reason, row.exit_code, row.seconds, row.cpu_seconds = reason, exit_code, seconds, cpu_seconds
     row.peak_memory_bytes, row.ended_at = peak_memory_bytes, tx.now()
     row.log_sha = None if log is None else put_blob(tx, log)
     tx.add(row)
     told = {"execution": id, "reason": reason, "exit_code": exit_code, "seconds": seconds, "log_sha": row.log_sha}
+    told |= {"detail": detail} if detail else {}
     tx.record("execution.ended", run_id=run_id, node=row.node, **told)
     return row
 

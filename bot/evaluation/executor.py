@@ -1,30 +1,40 @@
 """Executions: a script on a view in the sandbox, and the evaluator's score of what it wrote."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bot.coder.monitor import Monitor
 from bot.coder.output import clean_output
 from bot.evaluation.worker import Worker
 from bot.runs.folder import RunFolder
 from bot.runs.stopwatch import Stopwatch
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox
+from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox, Watch
+from sandbox.rules import Rules, RuleSettings, Watches
 from scrapers.card import TaskCard
 from state.errors import InfrastructureFailure
 from state.progress import add_evaluation, end_execution, start_execution
 from state.steps import Steps
 from state.store import Store
+from state.tables import Step
 
 PREDICTIONS = "validation_predictions.csv"
 
 _SENTENCES = {
     ExitReason.TIMED_OUT: "the script was killed at its time limit of {seconds:.0f} s",
     ExitReason.OUT_OF_MEMORY: "the script ran out of memory ({memory:.1f} GiB are allowed)",
+    ExitReason.GPU_OUT_OF_MEMORY: "the script ran out of GPU memory: {detail}",
     ExitReason.PROCESS_LIMIT: "the script started more than {processes} processes",
     ExitReason.DISK_LIMIT: "the script wrote more than it may ({written:.1f} GB, {files} files)",
+    ExitReason.KILLED_BY_RULE: "the script was ended early: {detail}",
+    ExitReason.KILLED_BY_MONITOR: "the script was ended early by somebody who looked on: {detail}",
     ExitReason.STOPPED: "the run was stopped",
 }
+_TRIES = 2
+"""Executions that are started where the engine itself fails."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,9 @@ class ExecutorSettings:
     seed: int
     cpus: int
     limits: Limits
+    rules: RuleSettings = field(default_factory=RuleSettings)
+    mounts: Mapping[str, Path] = field(default_factory=dict)
+    """Folders that every script finds read-only beside `data`, by name."""
 
 
 class Executor:
@@ -73,6 +86,7 @@ class Executor:
         sandbox: Sandbox,
         worker: Worker,
         stopwatch: Stopwatch,
+        monitor: Monitor | None = None,
     ) -> None:
         self._run_id = run_id
         self._card = card
@@ -83,6 +97,7 @@ class Executor:
         self._sandbox = sandbox
         self._worker = worker
         self._stopwatch = stopwatch
+        self._monitor = monitor
         self._views: dict[str, Path] = {}
         self._building = asyncio.Lock()
 
@@ -111,7 +126,11 @@ class Executor:
 
     def submission_of(self, node: int, view: str, attempt: int = 0) -> Path:
         """Return where a node's file for the test rows lies, if its execution on that view wrote one."""
-        return self._folder.executions / _execution_id(node, view, attempt) / "submission.csv"
+        with self._store.read() as session:
+            step = session.get(Step, (self._run_id, node, f"execute:{view}", attempt))
+        done = step.result if step is not None and step.result is not None else {}
+        execution_id = str(done.get("execution_id", _execution_id(node, view, attempt)))
+        return self._folder.executions / execution_id / "submission.csv"
 
     async def execute(self, node: int, script: str, view: str, seconds: float, attempt: int = 0) -> Executed:
         """Run a node's script on a view and score it; a step, so that it is done once.
@@ -130,24 +149,17 @@ class Executor:
     async def _run_and_score(
         self, node: int, script: str, view: str, data: Path, seconds: float, attempt: int
     ) -> dict[str, Any]:
-        execution_id = _execution_id(node, view, attempt)
-        out = self._folder.executions / execution_id
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "solution.py").write_text(script, encoding="utf-8")
         limits = replace(self._settings.limits, seconds=seconds, cpus=self._settings.cpus)
-        request = ExecutionRequest(execution_id, script, data, out, limits)
-        with self._store.write() as tx:
-            start_execution(tx, self._run_id, execution_id, node=node, view=view, attempt=attempt)
-        try:
-            with self._stopwatch.measure("executions"):
-                outcome = await self._sandbox.run(request)
-        except asyncio.CancelledError:
-            with self._store.write() as tx:
-                end_execution(tx, self._run_id, execution_id, reason=ExitReason.STOPPED, exit_code=None, seconds=0.0)
-            raise
-        self._ended(execution_id, node, outcome)
-        if outcome.reason is ExitReason.INFRASTRUCTURE:
-            raise InfrastructureFailure(outcome.detail or "the sandbox failed")
+        for tried in range(1, _TRIES + 1):
+            execution_id = _execution_id(node, view, attempt, tried)
+            out = self._folder.executions / execution_id
+            request = ExecutionRequest(execution_id, script, data, out, limits, mounts=self._settings.mounts)
+            outcome = await self._run(request, node, view, attempt)
+            if outcome.reason is not ExitReason.INFRASTRUCTURE:
+                break
+        else:
+            said = outcome.detail or "the sandbox gave no reason"
+            raise InfrastructureFailure(f"the sandbox failed {_TRIES} times, which says nothing of the script: {said}")
         with self._stopwatch.measure("evaluation"):
             score, valid, message = await self._score(view, data, outcome, out)
         error = None if score is not None else _why(outcome, limits) or message or "no score"
@@ -163,6 +175,34 @@ class Executor:
             "output": clean_output(outcome.output),
         }
 
+    async def _run(self, request: ExecutionRequest, node: int, view: str, attempt: int) -> Outcome:
+        """Run a script once, looked on, and record its start and end."""
+        request.out.mkdir(parents=True, exist_ok=True)
+        (request.out / "solution.py").write_text(request.script, encoding="utf-8")
+        execution_id = request.execution_id
+        with self._store.write() as tx:
+            start_execution(tx, self._run_id, execution_id, node=node, view=view, attempt=attempt)
+        try:
+            async with self._watched(request, node, view) as watch:
+                with self._stopwatch.measure("executions"):
+                    outcome = await self._sandbox.run(request, watch)
+        except asyncio.CancelledError:
+            with self._store.write() as tx:
+                end_execution(tx, self._run_id, execution_id, reason=ExitReason.STOPPED, exit_code=None, seconds=0.0)
+            raise
+        self._ended(execution_id, node, outcome)
+        return outcome
+
+    @asynccontextmanager
+    async def _watched(self, request: ExecutionRequest, node: int, view: str) -> AsyncIterator[Watch]:
+        """Have the rules look on, and the model where there is one that can."""
+        rules = Rules(self._settings.rules, request)
+        if self._monitor is None:
+            yield rules
+            return
+        async with self._monitor.attending(request, node, view) as onlooker:
+            yield Watches((rules, onlooker))
+
     def _ended(self, execution_id: str, node: int, outcome: Outcome) -> None:
         with self._store.write() as tx:
             end_execution(
@@ -174,6 +214,7 @@ class Executor:
                 seconds=outcome.seconds,
                 cpu_seconds=outcome.cpu_seconds,
                 peak_memory_bytes=outcome.peak_memory_bytes,
+                detail=outcome.detail,
             )
 
     async def _score(self, view: str, data: Path, outcome: Outcome, out: Path) -> tuple[float | None, bool, str | None]:
@@ -192,8 +233,8 @@ class Executor:
         return score, bool(found["valid"]), found["message"]
 
 
-def _execution_id(node: int, view: str, attempt: int) -> str:
-    return f"n{node}-{view}-{attempt}"
+def _execution_id(node: int, view: str, attempt: int, tried: int = 1) -> str:
+    return f"n{node}-{view}-{attempt}" if tried == 1 else f"n{node}-{view}-{attempt}-try{tried}"
 
 
 def _why(outcome: Outcome, limits: Limits) -> str | None:
@@ -207,6 +248,7 @@ def _why(outcome: Outcome, limits: Limits) -> str | None:
         processes=limits.processes,
         written=limits.written_bytes / 1e9,
         files=limits.files,
+        detail=outcome.detail or "no reason was given",
     )
 
 
