@@ -12,6 +12,7 @@ from rich.console import Console
 
 from bot.cli.output import number, print_json, print_table
 from bot.coder.machine import usable_cpus
+from bot.coder.monitor import WatchSettings
 from bot.configuration import read_section
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.models.settings import ModelSettings, load_settings
@@ -64,9 +65,10 @@ def replay(
 
     Example: bot replay snapshots/spooky-author-identification --model builtin --time 5m
     """
-    settings = load_settings(config or _default_config())
+    file = config or _default_config()
+    settings = load_settings(file)
     choice = settings.resolve(model)
-    docker = read_section(config or _default_config(), "sandbox", DockerSettings)
+    docker = read_section(file, "sandbox", DockerSettings)
     back_end = choose(sandbox, trusted=choice.kind == "builtin", docker=docker)
     described = back_end.describe()
     if sandbox == "auto" and described.isolation == "none":
@@ -88,6 +90,7 @@ def replay(
         "runtime": docker.runtime if described.image else None,
         "cpus": cpus or usable_cpus(),
         "config": config,
+        "watch": read_section(file, "watch", WatchSettings),
     }
     combinations = product(loaded, _agents(agent), range(seed, seed + seeds))
     runs = [

@@ -4,11 +4,13 @@ import asyncio
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from bot.coder import TaskText
 from bot.coder.machine import this_machine
+from bot.coder.monitor import Monitor
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.worker import Worker
 from bot.models.ask import Asker
@@ -125,13 +127,13 @@ async def _context(
     settings, card = run.settings, run.snapshot.card
     steps = Steps(store, run.id)
     budget = RunBudget(stopwatch, settings.seconds, settings.steps)
-    shared = ExecutorSettings(run.snapshot.data, settings.seed, settings.cpus, Limits(seconds=settings.seconds))
-    executor = Executor(run.id, card, run.folder, shared, store, steps, sandbox, worker, stopwatch)
-    holdout = await executor.view("holdout")
-    with stopwatch.measure("views"):
-        preview = await worker.call("preview", data_dir=str(holdout), card=card.model_dump(mode="json"))
+    limits = Limits(seconds=settings.seconds)
+    shared = ExecutorSettings(run.snapshot.data, settings.seed, settings.cpus, limits, settings.watch)
     choice = models.resolve(settings.model)
-    async with open_model(choice, models, clock, seed=settings.seed, max_cost=settings.max_cost) as opened:
+    async with (
+        open_model(choice, models, clock, seed=settings.seed, max_cost=settings.max_cost) as opened,
+        AsyncExitStack() as stack,
+    ):
         asker = Asker(
             opened.model,
             store,
@@ -143,6 +145,15 @@ async def _context(
             recorder=RecordingWriter(settings.record) if settings.record else None,
             timed=lambda: stopwatch.measure("model"),
         )
+        # The built-in model has no rule for it: it lets every execution go on, and is not asked.
+        interval = 0.0 if choice.kind == "builtin" else settings.watch.inspect_interval
+        monitor = await stack.enter_async_context(
+            aclosing(Monitor(asker, store, run.id, clock, TaskText.from_card(card), interval))
+        )
+        executor = Executor(run.id, card, run.folder, shared, store, steps, sandbox, worker, stopwatch, monitor)
+        holdout = await executor.view("holdout")
+        with stopwatch.measure("views"):
+            preview = await worker.call("preview", data_dir=str(holdout), card=card.model_dump(mode="json"))
         community = CommunityView(store, card.slug, settings.cutoff, settings.signals) if settings.community else None
         yield (
             RunContext(
@@ -156,7 +167,7 @@ async def _context(
                 model_name=settings.model,
                 executor=executor,
                 budget=budget,
-                machine=this_machine(settings.cpus, shared.limits.memory_bytes, sandbox.describe()),
+                machine=this_machine(settings.cpus, limits.memory_bytes, sandbox.describe()),
                 preview=preview,
                 community=community,
                 say=show.say,

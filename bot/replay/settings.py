@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bot.coder.monitor import WatchSettings
 from bot.runs.context import EngineSettings
 from state.errors import UsageError
 
@@ -43,6 +44,7 @@ class ReplaySettings(BaseModel):
     cpus: int = Field(ge=1)
     config: Path | None = Field(default=None, description="bot.toml")
     engine: EngineSettings = EngineSettings()
+    watch: WatchSettings = WatchSettings()
 
 
 def parse_cutoff(text: str, deadline: datetime) -> datetime:
