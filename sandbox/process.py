@@ -4,12 +4,14 @@ import itertools
 import secrets
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 
-from sandbox import ExecutionRequest, Outcome, SandboxDescription, Watch
+from sandbox import ExecutionRequest, Outcome, SandboxDescription, Session, Watch
 from sandbox.environment import clean_environment
 from sandbox.execution import Start, local, run_in_thread
+from sandbox.instance import label_of
 from sandbox.launch import Launch, choose_cpus, ended_with_us, merged_output, with_limits
+from sandbox.session import open_session
 from sandbox.tree import MARKER, MarkedTree
 from sandbox.workspace import Workspace
 
@@ -26,6 +28,10 @@ class ProcessSandbox:
         """Run the script; see `sandbox.Sandbox.run`."""
         return await run_in_thread(self, request, watch)
 
+    def session(self, request: ExecutionRequest, watch: Watch | None = None) -> AbstractAsyncContextManager[Session]:
+        """Open a session; see `sandbox.Sandbox.session`."""
+        return open_session(self, request, watch)
+
     def describe(self) -> SandboxDescription:
         """Say what a plain process contains, and what it does not."""
         return SandboxDescription(
@@ -35,7 +41,8 @@ class ProcessSandbox:
             gaps=(
                 "it reads and writes all that the bot's user can: labels, other views, secrets, and data/ itself",
                 "the network is open",
-                "when the bot itself is killed, the script is too, but not what it has started",
+                "when the bot itself is killed, the script is too, but what it has started only at the next start of a bot with "
+                "the same folder for runs",
                 "a process that leaves its parents and clears its environment is not found again",
                 "memory, processes and files are looked at five times a second, so a burst goes over",
                 "files outside the working and the temporary folder are not counted",
@@ -48,7 +55,7 @@ class ProcessSandbox:
         if not workspace.data.exists():
             workspace.data.symlink_to(request.view.resolve(), target_is_directory=True)
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
-        mark = secrets.token_hex(16)
+        mark = f"{label_of(request.out)}.{secrets.token_hex(8)}"
         environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus))
         script = [sys.executable, "-P", "-s", str(workspace.script)]
         argv = with_limits(ended_with_us(merged_output(script)), request.limits, cpus)

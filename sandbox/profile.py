@@ -13,6 +13,7 @@ from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 from sandbox import ExecutionRequest
 from sandbox.environment import clean_environment
 from sandbox.identity import Identity
+from sandbox.instance import is_alive, owner
 from sandbox.launch import merged_output
 from sandbox.workspace import Workspace
 
@@ -112,25 +113,6 @@ def container_options(plan: Plan) -> dict[str, Any]:
     if request.lease.gpus:
         options["device_requests"] = [DeviceRequest(device_ids=list(request.lease.gpus), capabilities=[["gpu"]])]
     return options
-
-
-def owner() -> str:
-    """Return what tells this process from all others on this machine, also from a later one with its number."""
-    return f"{os.getpid()}-{_started(os.getpid())}"
-
-
-def is_alive(owner: str) -> bool:
-    """Return whether the process that `owner` named is still there."""
-    process, _, started = owner.partition("-")
-    try:
-        return _started(int(process)) == started
-    except (OSError, ValueError):
-        return False
-
-
-def _started(process: int) -> str:
-    """Return when a process started, in the kernel's own units since the machine did."""
-    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
 
 
 def _labels(plan: Plan) -> dict[str, str]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox import ExecutionRequest
+from sandbox.instance import FOLDER, OwnedFolder, temporary_prefix
 
-__all__ = ["LOG_NAME", "Workspace", "check_request", "fresh_workspace"]
+__all__ = ["LOG_NAME", "Workspace", "check_request", "fresh_workspace", "working_folder"]
 
 LOG_NAME = "log.txt"
-_FOLDER = ".execution"
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -46,10 +46,15 @@ def check_request(request: ExecutionRequest) -> None:
     for name in names:
         if not _PLAIN_NAME.fullmatch(name) or name in {".", ".."}:
             raise ValueError(f"not a plain name: {name!r}")
-    if reserved := {LOG_NAME, "data", _FOLDER} & set(request.keep):
+    if reserved := {LOG_NAME, "data", FOLDER} & set(request.keep):
         raise ValueError(f"these names are not a script's to write: {sorted(reserved)}")
     if not request.limits.seconds > 0:
         raise ValueError("an execution needs a time limit above zero seconds")
+
+
+def working_folder(out: Path) -> Path:
+    """Return where the working folder of the execution lies that has this folder `out`, while it runs."""
+    return out.absolute() / FOLDER / "work"
 
 
 @contextmanager
@@ -62,15 +67,16 @@ def fresh_workspace(request: ExecutionRequest) -> Iterator[Workspace]:
     Raises:
         OSError: The disk or its permissions do not allow it.
     """
-    folder = request.out.absolute() / _FOLDER
-    remove_tree(folder)
+    folder = OwnedFolder(request.out)
+    remove_tree(folder.path)
     request.out.mkdir(parents=True, exist_ok=True)
     for name in (*request.keep, LOG_NAME):
         (request.out / name).unlink(missing_ok=True)
-    tmp = Path(tempfile.mkdtemp(prefix="bot-"))
+    folder.make()
+    tmp = Path(tempfile.mkdtemp(prefix=temporary_prefix(request.out)))
     try:
-        workspace = Workspace(folder / "work", folder / "code", tmp)
-        workspace.work.mkdir(parents=True)
+        workspace = Workspace(working_folder(request.out), folder.path / "code", tmp)
+        workspace.work.mkdir()
         workspace.code.mkdir()
         workspace.script.write_text(request.script, encoding="utf-8", errors="replace")
         workspace.script.chmod(0o644)
@@ -78,8 +84,8 @@ def fresh_workspace(request: ExecutionRequest) -> Iterator[Workspace]:
             shutil.copytree(request.view, workspace.data, symlinks=True)
         yield workspace
     finally:
-        remove_tree(folder)
         remove_tree(tmp)
+        remove_tree(folder.path)  # last: by it the rest is found again after a crash
 
 
 def remove_tree(folder: Path) -> None:
