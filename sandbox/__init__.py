@@ -1,6 +1,7 @@
 """Sandbox: where generated code runs, what it may use, and what came of it."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -203,13 +204,25 @@ class SandboxDescription:
 
 
 class Sandbox(Protocol):
-    """Runs scripts under limits."""
+    """Runs scripts, and cells one by one, under limits."""
 
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run the script to its end or a limit, with every descendant gone afterwards.
 
         Never raises for what the code does. Cancelling the task kills the code and re-raises. The engine's own
         failure is an outcome with the reason INFRASTRUCTURE. Nothing is promised about files beyond `keep`.
+        """
+        ...
+
+    def session(self, request: ExecutionRequest, watch: Watch | None = None) -> AbstractAsyncContextManager[Session]:
+        """Start a live kernel that sees what a script of this request would; at the end nothing of it is left.
+
+        The request's script and `keep` are left aside; its limits are the session's, `seconds` being wall time from the
+        start on, also while no cell runs.
+
+        Raises:
+            UsageError: A Python package is missing.
+            InfrastructureFailure: No kernel can be started here.
         """
         ...
 

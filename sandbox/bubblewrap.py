@@ -6,16 +6,17 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from pathlib import Path
 
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
+from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Session, Watch
 from sandbox.environment import clean_environment
 from sandbox.execution import Start, execute, local, run_in_thread
 from sandbox.identity import Identity, choose_identity
 from sandbox.launch import Launch, as_first_process, choose_cpus, with_limits
 from sandbox.mounts import CODE, TMPFS, file_arguments, visible_paths
 from sandbox.seccomp import seccomp_program
+from sandbox.session import open_session
 from sandbox.supervise import stop_signal
 from sandbox.tree import NamespaceTree
 from sandbox.workspace import Workspace
@@ -49,6 +50,10 @@ class BubblewrapSandbox:
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run the script; see `sandbox.Sandbox.run`."""
         return await run_in_thread(self, request, watch)
+
+    def session(self, request: ExecutionRequest, watch: Watch | None = None) -> AbstractAsyncContextManager[Session]:
+        """Open a session; see `sandbox.Sandbox.session`."""
+        return open_session(self, request, watch)
 
     def problem(self) -> str | None:
         """Say in one sentence why it cannot be used here, found out by running it; none if it works."""
