@@ -12,7 +12,7 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint integration bench lock clean
+.PHONY: help setup demo test lint integration image bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,13 +34,18 @@ lint: $(VENV)/.dev ## ruff, mypy and import-linter
 integration: $(VENV)/.dev ## tests that need bubblewrap, a browser, snapshots or minutes
 	$(BIN)/python -m pytest -m integration
 
+image: setup ## image of the docker sandbox: VARIANT=small|cpu|cuda; needs an engine, and a registry or (small) debootstrap
+	$(BIN)/python -m sandbox.image.build $(if $(VARIANT),--variant $(VARIANT)) $(if $(TORCH_INDEX),--torch-index $(TORCH_INDEX))
+
 bench: $(VENV)/.dev ## benchmarks; each prints ratios
 	@for file in tests/bench/bench_*.py; do echo "$$file"; $(BIN)/python -m tests.bench.$$(basename $$file .py) || exit 1; done
 
-lock: $(VENV)/.dev ## compile both lock files anew (uv is installed into .venv for it)
+lock: $(VENV)/.dev ## compile all lock files anew, the image's too (uv is installed into .venv for it)
 	$(BIN)/python -m pip install -q uv
 	$(BIN)/uv pip compile pyproject.toml $(LOCKING) -o requirements.lock
 	$(BIN)/uv pip compile --group dev $(LOCKING) -c requirements.lock -o requirements-dev.lock
+	cd $(IMAGE) && $(UV_IMAGE) cuda.in -o cuda.txt && grep -E '^torch(vision|audio)?==' cuda.txt >torch.txt
+	cd $(IMAGE) && $(UV_IMAGE) cpu.in -c torch.txt $(NO_CUDA) -o cpu.txt
 
 clean: ## remove the environment, caches and the demo; runs/ stays
 	rm -rf $(VENV) .cache $(DEMO) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
@@ -48,6 +53,12 @@ clean: ## remove the environment, caches and the demo; runs/ stays
 # One file for every Python from 3.11 on and every system, without addresses of where packages come from.
 LOCKING := --universal --python-version 3.11 --annotation-style line --no-emit-index-url --no-emit-find-links \
 	--upgrade --quiet --cache-dir .cache/uv --custom-compile-command "make lock"
+
+IMAGE := sandbox/image
+UV_IMAGE := ../../$(BIN)/uv pip compile --python-version 3.11 --python-platform x86_64-manylinux_2_28 --no-annotate \
+	--no-emit-index-url --no-emit-find-links --upgrade --quiet --cache-dir ../../.cache/uv --custom-compile-command "make lock"
+# The image takes torch from elsewhere, without what it needs for GPUs.
+NO_CUDA = $$(grep -oE '^(torch|torchvision|torchaudio|triton|nvidia-[a-z0-9-]+|cuda-[a-z]+)==' cuda.txt | sed 's/==//; s/^/--no-emit-package /')
 
 $(VENV)/.made:
 	@command -v $(PYTHON) >/dev/null || { echo "No $(PYTHON) here. Install Python 3.11 or later, or name one: make PYTHON=python3.12 ..." >&2; exit 1; }
