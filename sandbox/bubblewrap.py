@@ -13,7 +13,7 @@ from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescri
 from sandbox.environment import clean_environment
 from sandbox.execution import Start, execute, local, run_in_thread
 from sandbox.identity import Identity, choose_identity
-from sandbox.launch import Launch, as_first_process, choose_cpus, with_limits
+from sandbox.launch import Launch, as_first_process, choose_cpus, on_cores, with_limits
 from sandbox.mounts import CODE, TMPFS, file_arguments, visible_paths
 from sandbox.seccomp import seccomp_program
 from sandbox.session import open_session
@@ -120,9 +120,10 @@ class BubblewrapSandbox:
             # By descriptor: in its environment and command line nothing can be read that was not meant for the script.
             descriptors.append(_passed(stack, b"".join(os.fsencode(option) + b"\0" for option in options)))
             script = as_first_process([sys.executable, "-P", "-s", CODE])
-            limited = with_limits(script, request.limits, cpus, count_tasks=identity.counted)
+            limited = with_limits(script, request.limits, count_tasks=identity.counted)
             argv = [_tool("bwrap"), "--args", str(descriptors[-1]), "--", *identity.become, *limited]
-            launch = Launch(argv, {}, workspace.code, descriptors)
+            # Before bwrap, since the filter inside lets nobody choose cores.
+            launch = Launch(on_cores(argv, cpus), {}, workspace.code, descriptors)
             yield local(request, launch, lambda pid: NamespaceTree(pid, TMPFS), (workspace.work,))
 
     def _check_places(self, request: ExecutionRequest, identity: Identity) -> None:

@@ -16,6 +16,7 @@ __all__ = [
     "choose_cpus",
     "ended_with_us",
     "merged_output",
+    "on_cores",
     "start",
     "with_limits",
 ]
@@ -90,8 +91,16 @@ def choose_cpus(count: int, turn: int) -> tuple[int, ...]:
     return tuple(sorted(ours[(turn * count + i) % len(ours)] for i in range(count)))
 
 
-def with_limits(argv: Sequence[str], limits: Limits, cpus: Sequence[int], *, count_tasks: bool = False) -> list[str]:
-    """Return the command under rlimits and on these cores, as far as util-linux is there.
+def on_cores(argv: Sequence[str], cpus: Sequence[int]) -> list[str]:
+    """Return the command on these cores, as far as util-linux is there."""
+    taskset = shutil.which("taskset")
+    if taskset is None or len(cpus) >= len(os.sched_getaffinity(0)):
+        return list(argv)
+    return [taskset, "--cpu-list", ",".join(map(str, cpus)), *argv]
+
+
+def with_limits(argv: Sequence[str], limits: Limits, *, count_tasks: bool = False) -> list[str]:
+    """Return the command under rlimits, as far as util-linux is there.
 
     There is no limit on address space: threaded libraries reserve much that they never use. Private writable memory
     (RLIMIT_DATA) is what counts, and gives the script a MemoryError where the watcher could only kill it.
@@ -99,12 +108,9 @@ def with_limits(argv: Sequence[str], limits: Limits, cpus: Sequence[int], *, cou
     Args:
         argv: The command.
         limits: What is allowed.
-        cpus: Cores that it may run on.
         count_tasks: Whether the kernel shall hold the limit on processes; of no use where the bot's own count too.
     """
     command = list(argv)
-    if (taskset := shutil.which("taskset")) and len(cpus) < len(os.sched_getaffinity(0)):
-        command = [taskset, "--cpu-list", ",".join(map(str, cpus)), *command]
     if prlimit := shutil.which("prlimit"):
         values = {
             "core": 0,

@@ -10,7 +10,7 @@ from sandbox import ExecutionRequest, Outcome, SandboxDescription, Session, Watc
 from sandbox.environment import clean_environment
 from sandbox.execution import Start, local, run_in_thread
 from sandbox.instance import label_of
-from sandbox.launch import Launch, choose_cpus, ended_with_us, merged_output, with_limits
+from sandbox.launch import Launch, choose_cpus, ended_with_us, merged_output, on_cores, with_limits
 from sandbox.session import open_session
 from sandbox.tree import MARKER, MarkedTree
 from sandbox.workspace import Workspace
@@ -58,6 +58,6 @@ class ProcessSandbox:
         mark = f"{label_of(request.out)}.{secrets.token_hex(8)}"
         environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus))
         script = [sys.executable, "-P", "-s", str(workspace.script)]
-        argv = with_limits(ended_with_us(merged_output(script)), request.limits, cpus)
+        argv = on_cores(with_limits(ended_with_us(merged_output(script)), request.limits), cpus)
         launch = Launch(argv, {**environment, MARKER: mark}, workspace.work)
         yield local(request, launch, lambda pid: MarkedTree(pid, mark), (workspace.work, workspace.tmp))

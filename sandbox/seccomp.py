@@ -27,6 +27,9 @@ _DENIED = (
 _ABSENT = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")
 """Refused as unknown: libraries then take the older way (glibc's threads: clone, whose flags a filter can see)."""
 
+_IDLE = ("sched_setaffinity",)
+"""Without effect, though they say they had one: a script stays on the cores that it was lent, and libraries do not fail."""
+
 _FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16)
 """Sockets that may be made; 16 is netlink, by which a program lists the (only) interface."""
 _LAST_FAMILY = 63
@@ -53,7 +56,7 @@ def seccomp_program() -> bytes | None:
 
 
 def _deny_calls(rules: Any, pyseccomp: Any) -> None:
-    for names, error in ((_DENIED, errno.EPERM), (_ABSENT, errno.ENOSYS)):
+    for names, error in ((_DENIED, errno.EPERM), (_ABSENT, errno.ENOSYS), (_IDLE, 0)):
         for name in names:
             try:
                 number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name)
