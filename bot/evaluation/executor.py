@@ -29,8 +29,8 @@ _SENTENCES = {
     ExitReason.GPU_OUT_OF_MEMORY: "the script ran out of GPU memory: {detail}",
     ExitReason.PROCESS_LIMIT: "the script started more than {processes} processes",
     ExitReason.DISK_LIMIT: "the script wrote more than it may ({written:.1f} GB, {files} files)",
-    ExitReason.KILLED_BY_RULE: "the script was ended early: {detail}",
-    ExitReason.KILLED_BY_MONITOR: "the script was ended early by somebody who looked on: {detail}",
+    ExitReason.KILLED_BY_RULE: "the script was killed early: {detail}",
+    ExitReason.KILLED_BY_MONITOR: "the script was killed early by the monitor, a model that looks on: {detail}",
     ExitReason.STOPPED: "the run was stopped",
 }
 _TRIES = 2

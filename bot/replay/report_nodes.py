@@ -8,6 +8,7 @@ from typing import Literal
 from bot.evaluation.leaderboard import standing
 from bot.replay.report_result import RunResult
 from bot.replay.report_words import fair_share, shortened
+from bot.replay.report_words import reason as reason_in_words
 from state.tables import Execution, Node
 
 TEXT_BUDGET = 300_000
@@ -102,5 +103,5 @@ def _what(node: Node, reasons: Mapping[int, str | None]) -> str:
         return "engine failed"
     if status == "buggy":
         reason = reasons.get(node.id)
-        return reason.replace("_", " ") if reason not in (None, "finished", "error") else "buggy"
+        return "buggy" if reason in (None, "finished", "error") else reason_in_words(reason)
     return "valid"

@@ -1,10 +1,12 @@
 """What a run spent, by role of the model and by view of the data."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlmodel import Session, select
 
+from bot.replay import report_words as words
 from state.tables import Execution, ModelCall
 
 
@@ -29,6 +31,8 @@ class ViewSpending:
     peak_bytes: int | None
     unfinished: int
     """Those that did not end by themselves with status 0."""
+    reasons: str
+    """Why these ended, the commonest first, such as `2 timed out, 1 killed by rule`."""
 
 
 def by_role(session: Session, run_id: str) -> list[RoleSpending]:
@@ -56,13 +60,16 @@ def by_view(executions: Sequence[Execution]) -> list[ViewSpending]:
     groups: dict[str, list[Execution]] = {}
     for execution in sorted(executions, key=lambda e: e.started_at):
         groups.setdefault(execution.view, []).append(execution)
-    return [
-        ViewSpending(
-            view=view,
-            executions=len(group),
-            seconds=sum(e.seconds or 0.0 for e in group),
-            peak_bytes=max((e.peak_memory_bytes for e in group if e.peak_memory_bytes is not None), default=None),
-            unfinished=sum(e.reason != "finished" for e in group),
-        )
-        for view, group in groups.items()
-    ]
+    return [_view(view, group) for view, group in groups.items()]
+
+
+def _view(view: str, group: Sequence[Execution]) -> ViewSpending:
+    reasons = Counter(words.reason(e.reason) for e in group if e.reason != "finished")
+    return ViewSpending(
+        view=view,
+        executions=len(group),
+        seconds=sum(e.seconds or 0.0 for e in group),
+        peak_bytes=max((e.peak_memory_bytes for e in group if e.peak_memory_bytes is not None), default=None),
+        unfinished=reasons.total(),
+        reasons=", ".join(f"{count} {reason}" for reason, count in reasons.most_common()),
+    )

@@ -24,6 +24,12 @@ def integer(value: float | None) -> str:
     return NONE if value is None else f"{round(value):,}"
 
 
+def reason(exit_reason: str | None) -> str:
+    """Write why an execution ended, such as `timed out` or `killed by monitor`."""
+    known = {None: "unfinished", "gpu_out_of_memory": "out of GPU memory", "infrastructure": "engine failed"}
+    return known.get(exit_reason) or str(exit_reason).replace("_", " ")
+
+
 def money(usd: float | None) -> str:
     """Write dollars; `unknown` where a price is not known."""
     if usd is None:

@@ -2,6 +2,7 @@
 
 import resource
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -79,6 +80,7 @@ def _machinery(done: "Finished", graded: Graded) -> dict[str, Any]:
         "valid_nodes_per_hour": _ratio(3600 * len(valid), wall),
         "failed_share": _ratio(sum(n.status != "valid" for n in ended), len(ended)),
         "timed_out_share": _ratio(sum(e.reason == ExitReason.TIMED_OUT for e in executions), len(executions)),
+        "exit_reasons": dict(Counter(e.reason for e in executions if e.reason).most_common()),
         "tokens_per_valid_node": _ratio(tokens, len(valid)),
         "rank_correlation": graded.hidden["rank_correlation"],
         # Between hold-out runs, so that like is compared with like; a refit is not counted in.

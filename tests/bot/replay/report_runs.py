@@ -175,7 +175,7 @@ def _node(
 def _end(tx: Transaction, run: FakeRun, node: int, scores: dict[int, float], rng: random.Random) -> None:
     execution = f"n{node}-holdout-0"
     if node > 1 and rng.random() < run.failing:
-        reason = rng.choice(["error", "timed_out", "out_of_memory"])
+        reason = rng.choice(["error", "timed_out", "out_of_memory", "killed_by_monitor"])
         end_execution(tx, RUN, execution, reason=reason, exit_code=1, seconds=31.0, peak_memory_bytes=300 << 20)
         end_node(tx, RUN, node, "buggy", error=f"Traceback: KeyError: 'target' {run.hostile}")
         return

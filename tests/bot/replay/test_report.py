@@ -81,6 +81,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
         "3 teams lie outside the part shown.",
         "Rank correlation 0.812 over",
         "timed out",
+        "(4 killed by monitor)",
         "Naive Bayes, well done (version 2) by bob",
         "message/17 : Trees? by Ann",
         "kernel/gone",

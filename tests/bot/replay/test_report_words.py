@@ -95,3 +95,18 @@ def test_a_cut_text_says_how_much_is_missing():
 def test_the_last_line_of_a_traceback_tells_what_went_wrong():
     assert words.last_line("Traceback:\n  File x\nKeyError: 'a'\n\n", 80) == "KeyError: 'a'"
     assert words.last_line(" \n", 80) == ""
+
+
+@pytest.mark.parametrize(
+    ("reason", "written"),
+    [
+        ("timed_out", "timed out"),
+        ("killed_by_rule", "killed by rule"),
+        ("killed_by_monitor", "killed by monitor"),
+        ("gpu_out_of_memory", "out of GPU memory"),
+        ("infrastructure", "engine failed"),
+        (None, "unfinished"),
+    ],
+)
+def test_an_exit_reason_is_written_in_words(reason: str | None, written: str) -> None:
+    assert words.reason(reason) == written
