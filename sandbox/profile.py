@@ -131,9 +131,12 @@ def _environment(plan: Plan) -> dict[str, str]:
 
 
 def _mounts(plan: Plan) -> list[Mount]:
-    """Return the folders it sees; the mount points in the working folder must be there, or the engine makes them its own."""
+    """Return what it sees of the host; mount points in the working folder must be there, or the engine makes them its own."""
     request, workspace = plan.request, plan.workspace
     read_only = {CODE: workspace.code, **{f"{WORK}/{name}": path for name, path in request.mounts.items()}}
+    for target, content in plan.identity.accounts().items():
+        read_only[target] = workspace.code / Path(target).name
+        read_only[target].write_bytes(content)
     if not request.writable_data:
         read_only[f"{WORK}/data"] = request.view
     for name in ("data", *request.mounts):

@@ -1,6 +1,7 @@
-"""What the sandbox's tests share: both back ends, a small view, and a way to run a script."""
+"""What the sandbox's tests share: the back ends, a small view, and a way to run a script."""
 
-from collections.abc import Awaitable, Callable
+import uuid
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
 
@@ -8,7 +9,10 @@ import pytest
 
 from sandbox import ExecutionRequest, Limits, Outcome, Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.docker import DockerSandbox, DockerSettings
+from sandbox.engine import connect
 from sandbox.process import ProcessSandbox
+from sandbox.profile import INSTANCE
 from tests import needs
 
 Run = Callable[..., Awaitable[Outcome]]
@@ -30,13 +34,32 @@ def bubblewrap() -> BubblewrapSandbox:
     return BubblewrapSandbox()
 
 
-@pytest.fixture(params=["process", "bubblewrap"])
+@pytest.fixture
+def docker() -> Iterator[DockerSandbox]:
+    """Containers of an instance of the test's own, of which none may be left."""
+    needs.docker()
+    instance = f"test-{uuid.uuid4().hex}"
+    yield DockerSandbox(instance, DockerSettings(image=needs.SMALL_IMAGE))
+    with connect() as engine:
+        left = engine.containers.list(all=True, filters={"label": f"{INSTANCE}={instance}"})
+        for container in left:
+            container.remove(force=True)
+    assert [container.name for container in left] == []
+
+
+DOCKER = pytest.param("docker", marks=pytest.mark.integration)
+
+
+@pytest.fixture(params=["process", "bubblewrap", DOCKER])
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     """Each back end in turn."""
-    if request.param == "bubblewrap":
-        needs.bubblewrap()
-        return BubblewrapSandbox()
-    return ProcessSandbox()
+    return ProcessSandbox() if request.param == "process" else request.getfixturevalue(request.param)
+
+
+@pytest.fixture(params=["bubblewrap", DOCKER])
+def isolated(request: pytest.FixtureRequest) -> Sandbox:
+    """Each back end that isolates, in turn."""
+    return request.getfixturevalue(request.param)
 
 
 def runner(sandbox: Sandbox, place: Path) -> Run:
@@ -49,7 +72,8 @@ def runner(sandbox: Sandbox, place: Path) -> Run:
 
 
 def make_request(place: Path, script: str, **options: object) -> ExecutionRequest:
-    of_request = {key: options.pop(key) for key in ("keep", "environment", "writable_data", "out") if key in options}
+    names = ("keep", "environment", "writable_data", "out", "lease", "mounts")
+    of_request = {key: options.pop(key) for key in names if key in options}
     limits = {"seconds": 20.0, "memory_bytes": SMALL, "processes": 64, **options}
     return ExecutionRequest(
         "test",
@@ -68,6 +92,18 @@ def run(sandbox: Sandbox, place: Path) -> Run:
 
 
 @pytest.fixture
-def run_isolated(bubblewrap: BubblewrapSandbox, place: Path) -> Run:
+def run_isolated(isolated: Sandbox, place: Path) -> Run:
+    """Run a script in each back end that isolates."""
+    return runner(isolated, place)
+
+
+@pytest.fixture
+def run_bubblewrap(bubblewrap: BubblewrapSandbox, place: Path) -> Run:
     """Run a script under bubblewrap."""
     return runner(bubblewrap, place)
+
+
+@pytest.fixture
+def run_docker(docker: DockerSandbox, place: Path) -> Run:
+    """Run a script in a container."""
+    return runner(docker, place)

@@ -39,7 +39,7 @@ async def test_a_script_finds_an_empty_folder_with_its_data_and_what_it_writes_i
     }
     assert names(place / "out") == ["log.txt", "submission.csv", "validation_predictions.csv"]
     assert (place / "out" / "log.txt").read_text() == outcome.output
-    assert (outcome.cpu_seconds or 0) > 0
+    assert outcome.cpu_seconds is None or outcome.cpu_seconds > 0  # a container may end before it is measured
     assert 0 < outcome.seconds < 10
 
 
@@ -87,7 +87,7 @@ async def test_a_script_that_deletes_all_it_can_harms_only_itself(run_isolated: 
         """
         import os, shutil
         open("submission.csv", "w").write("x")
-        for folder in ("/solution", "/tmp", "/usr/bin", "/dev", "/etc"):
+        for folder in ("/solution", "/work", "/tmp", "/usr/bin", "/dev", "/etc"):
             shutil.rmtree(folder, ignore_errors=True)
         print(os.listdir("."))
         """
@@ -225,6 +225,7 @@ asyncio.run({name}().run(ExecutionRequest("killed", script, place / "view", plac
 """
 
 
+@pytest.mark.parametrize("sandbox", ["process", "bubblewrap"], indirect=True)
 async def test_a_killed_bot_leaves_no_script_running(sandbox: Sandbox, place: Path) -> None:
     kind = type(sandbox)
     program = place / "program.py"
