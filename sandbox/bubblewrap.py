@@ -12,6 +12,7 @@ from pathlib import Path
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Session, Watch
 from sandbox.environment import clean_environment
 from sandbox.execution import Start, execute, local, run_in_thread
+from sandbox.gpu import leased_devices
 from sandbox.identity import Identity, choose_identity
 from sandbox.launch import Launch, as_first_process, choose_cpus, on_cores, with_limits
 from sandbox.mounts import CODE, TMPFS, file_arguments, visible_paths
@@ -81,7 +82,7 @@ class BubblewrapSandbox:
             "is held by the kernel",
             "memory of the kernel itself (socket and pipe buffers) is not counted",
             "the kernel is shared: its holes are open but for the filtered calls",
-            "no GPU",
+            "of a GPU, its memory is not limited and its driver is reached directly: the GPU is the execution's alone",
         ]
         if self._filter is None:
             gaps.append("no system call filter: libseccomp is missing (Debian package libseccomp2)")
@@ -97,7 +98,8 @@ class BubblewrapSandbox:
         identity = choose_identity(turn)
         self._check_places(request, identity)
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, turn)
-        workspace.data.mkdir(exist_ok=True)
+        for mount_point in ("data", *request.mounts):
+            (workspace.work / mount_point).mkdir(exist_ok=True)
         identity.give(workspace.work)
         contents = {str(path): path.read_bytes() for path in self._visible.files}
         contents |= identity.accounts() | {CODE: workspace.script.read_bytes()}
@@ -110,6 +112,8 @@ class BubblewrapSandbox:
                 work=workspace.work,
                 view=None if request.writable_data else request.view,
                 tmpfs_bytes=request.limits.memory_bytes,
+                mounts=request.mounts,
+                devices=leased_devices(request.lease.gpus),
             )
             for name, value in clean_environment(request, tmp=TMPFS[0], cpus=len(cpus)).items():
                 options += ["--setenv", name, value]
@@ -130,8 +134,9 @@ class BubblewrapSandbox:
         """Raise OSError where a script could see the run's folder, or could not see its view."""
         if shown := self._visible.shows(request.out):
             raise PermissionError(f"the run folder {request.out} lies in {shown}, which scripts can read")
-        if identity.changes_user and not request.view.stat().st_mode & 0o005 == 0o005:
-            raise PermissionError(f"{request.view} is not readable by others, as a script is (chmod -R o+rX)")
+        for folder in (request.view, *request.mounts.values()):
+            if identity.changes_user and not folder.stat().st_mode & 0o005 == 0o005:
+                raise PermissionError(f"{folder} is not readable by others, as a script is (chmod -R o+rX)")
 
 
 def _passed(stack: ExitStack, content: bytes) -> int:

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from sandbox import ExecutionRequest
+from sandbox.gpu import library_folders
 
 __all__ = ["clean_environment"]
 
@@ -39,8 +40,11 @@ def clean_environment(request: ExecutionRequest, *, tmp: str, cpus: int) -> dict
         "HF_HUB_OFFLINE": "1",
         "BOT_TIME_LIMIT": f"{request.limits.seconds:.3f}".rstrip("0").rstrip("."),
         "BOT_CPUS": str(cpus),
-        "BOT_GPUS": "0",
+        "BOT_GPUS": str(len(request.lease.gpus)),
+        "CUDA_VISIBLE_DEVICES": ",".join(request.lease.gpus),
     }
     environment.update(dict.fromkeys(_THREAD_VARIABLES, str(cpus)))
+    if request.lease.gpus and (libraries := library_folders()):
+        environment["LD_LIBRARY_PATH"] = ":".join(map(str, libraries))
     environment.update(request.environment)
     return environment

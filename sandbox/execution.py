@@ -10,6 +10,7 @@ from typing import Protocol
 
 from sandbox import ExecutionRequest, ExitReason, Outcome, Watch
 from sandbox.collect import Collected, collect, write_atomically
+from sandbox.gpu import metered
 from sandbox.launch import Launch
 from sandbox.running import LocalProgram, Running
 from sandbox.supervise import Ending, StopSignal, Supervisor, stop_signal
@@ -67,11 +68,12 @@ async def run_in_thread(backend: Backend, request: ExecutionRequest, watch: Watc
 
 def execute(backend: Backend, request: ExecutionRequest, stop: StopSignal, watch: Watch | None = None) -> Outcome:
     """Run an execution in this thread; the engine's own failures become an outcome."""
-    if not request.view.is_dir():
-        return _failure(f"There is no view at {request.view}.")
+    for folder in (request.view, *request.mounts.values()):
+        if not folder.is_dir():
+            return _failure(f"There is no folder {folder} to mount.")
     try:
-        with fresh_workspace(request) as workspace:
-            return _execute(backend, request, workspace, Supervisor(request.limits, stop, watch))
+        with fresh_workspace(request) as workspace, metered(request.lease.gpus) as meter:
+            return _execute(backend, request, workspace, Supervisor(request.limits, stop, watch, meter))
     except OSError as error:
         return _failure(f"The sandbox failed: {error}")
 
@@ -96,6 +98,7 @@ def _execute(backend: Backend, request: ExecutionRequest, workspace: Workspace, 
         output=text,
         kept=collected.kept,
         detail=verdict.detail,
+        peak_gpu_memory_bytes=ending.peak_gpu_memory_bytes,
         notes=(*verdict.notes, *collected.notes),
     )
 

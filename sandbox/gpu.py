@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LIBRARIES", "Gpu", "GpuMeter", "Gpus", "device_files", "open_gpus"]
+__all__ = [
+    "LIBRARIES",
+    "Gpu",
+    "GpuMeter",
+    "Gpus",
+    "device_files",
+    "leased_devices",
+    "library_folders",
+    "metered",
+    "open_gpus",
+]
 
 LIBRARIES = Path("/usr/local/nvidia")
 """Where containers find the driver's libraries, which elsewhere lie among the system's own."""
@@ -125,6 +135,30 @@ class GpuMeter:
         found = [self._gpus.used_bytes(uuid) for uuid in self._uuids]
         known = [size for size in found if size is not None]
         return sum(known) if known and len(known) == len(found) else None
+
+
+@contextmanager
+def metered(uuids: Sequence[str]) -> Iterator[GpuMeter | None]:
+    """Give a meter of these GPUs while this lasts; None where there are none to measure."""
+    if not uuids:
+        yield None
+        return
+    with open_gpus() as gpus:
+        known = {gpu.uuid for gpu in gpus.all()}
+        yield GpuMeter(gpus, uuids) if known.issuperset(uuids) else None
+
+
+def leased_devices(uuids: Sequence[str]) -> list[Path]:
+    """Return the device files of leased GPUs, as the driver numbers them now."""
+    if not uuids:
+        return []
+    with open_gpus() as gpus:
+        return device_files(gpus, uuids)
+
+
+def library_folders() -> list[Path]:
+    """Return where the driver's libraries lie, if not among the system's own."""
+    return [LIBRARIES / name for name in ("lib64", "lib") if (LIBRARIES / name).is_dir()]
 
 
 def device_files(gpus: Gpus, uuids: Sequence[str], folder: Path = _DEV) -> list[Path]:

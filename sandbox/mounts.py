@@ -5,6 +5,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from sandbox.gpu import LIBRARIES
+
 __all__ = ["CODE", "TMPFS", "WORK", "Visible", "file_arguments", "visible_paths"]
 
 CODE = "/solution/solution.py"
@@ -41,7 +43,7 @@ def visible_paths() -> Visible:
     executable = Path(sys.executable).resolve()
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, str(executable.parent.parent)}
     paths = _existing(Path("/etc"), _ETC_FOLDERS) + _existing(Path("/usr"), ("sbin",))
-    for prefix in {*prefixes, "/usr", "/usr/local"}:
+    for prefix in {*prefixes, "/usr", "/usr/local", str(LIBRARIES)}:
         paths += _existing(Path(prefix), _PARTS)
     home = Path(__file__).resolve().parent.parent
     ours = [home / name for name in _OWN_PACKAGES if (home / name).is_dir()]
@@ -51,7 +53,14 @@ def visible_paths() -> Visible:
 
 
 def file_arguments(
-    visible: Visible, *, files: Mapping[str, int], work: Path, view: Path | None, tmpfs_bytes: int
+    visible: Visible,
+    *,
+    files: Mapping[str, int],
+    work: Path,
+    view: Path | None,
+    tmpfs_bytes: int,
+    mounts: Mapping[str, Path] | None = None,
+    devices: Iterable[Path] = (),
 ) -> list[str]:
     """Return bwrap's arguments that make the file system.
 
@@ -64,10 +73,14 @@ def file_arguments(
         work: Working folder.
         view: What becomes `data` in it; none if that is in the folder already.
         tmpfs_bytes: Size of each file system in memory.
+        mounts: What becomes further folders in it, by name.
+        devices: Device files, such as a GPU's.
     """
     inside = [*visible.paths, *map(Path, files), Path(WORK)]
     # As root without a user namespace, /proc/sys would be the host's own to write.
     arguments = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    for device in devices:
+        arguments += ["--dev-bind", str(device), str(device)]
     # Before what is visible, which may itself lie in /tmp.
     for mount in TMPFS:
         arguments += ["--perms", "1777", "--size", str(tmpfs_bytes), "--tmpfs", mount]
@@ -85,6 +98,8 @@ def file_arguments(
     arguments += ["--bind", str(work), WORK]
     if view is not None:
         arguments += ["--ro-bind", str(view.resolve()), f"{WORK}/data"]
+    for name, folder in (mounts or {}).items():
+        arguments += ["--ro-bind", str(folder.resolve()), f"{WORK}/{name}"]
     return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
 
 

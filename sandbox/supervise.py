@@ -5,9 +5,10 @@ import selectors
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sandbox import Breach, ExitReason, Limits, Watch
+from sandbox.gpu import GpuMeter
 from sandbox.output import CappedOutput
 from sandbox.running import Reaped, Running
 
@@ -38,6 +39,7 @@ class Ending:
     breach: Breach | None
     out_of_memory: bool = False
     """Whether the kernel killed one of its processes for its memory limit."""
+    peak_gpu_memory_bytes: int | None = None
 
 
 class StopSignal:
@@ -66,8 +68,11 @@ def stop_signal() -> Iterator[StopSignal]:
 class Supervisor:
     """Follows one program to its end, in the calling thread."""
 
-    def __init__(self, limits: Limits, stop: StopSignal, watch: Watch | None = None) -> None:
+    def __init__(
+        self, limits: Limits, stop: StopSignal, watch: Watch | None = None, meter: GpuMeter | None = None
+    ) -> None:
         self._limits = limits
+        self._meter = meter
         self._stop = stop
         self._watch = watch
         self._output = CappedOutput(limits.output_bytes)
@@ -102,6 +107,7 @@ class Supervisor:
             engine=self._engine.text().strip(),
             breach=breach or (reaped.breach if reaped else None),
             out_of_memory=reaped is not None and reaped.out_of_memory,
+            peak_gpu_memory_bytes=self._meter.peak_bytes if self._meter else None,
         )
 
     def _until_exit_or_breach(self, running: Running, began: float) -> Breach | None:
@@ -123,6 +129,9 @@ class Supervisor:
 
     def _measure(self, running: Running) -> Breach | None:
         usage, breach = running.measure()
+        if self._meter:
+            memory, busy = self._meter.measure()
+            usage = replace(usage, gpu_memory_bytes=memory, gpu_busy=busy)
         seen = self._watch.usage(usage) if self._watch else None
         return breach or seen
 

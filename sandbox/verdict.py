@@ -13,6 +13,14 @@ _TAIL = 4000
 _NO_MEMORY = re.compile(
     r"^[\w.]*MemoryError\b|std::bad_alloc|Cannot allocate memory|can't allocate memory", re.MULTILINE
 )
+_NO_GPU_MEMORY = re.compile(
+    r"torch(?:\.cuda)?\.OutOfMemoryError|cupy[\w.]*OutOfMemoryError|CUDA\]? (?:error(?: \d+)?: )?out of memory"
+    r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED"
+    r"|OOM when allocating .*GPU|Memory Object Allocation Failure",
+    re.IGNORECASE,
+)
+"""What torch, CuPy, CUDA's runtime, driver and libraries, TensorFlow and OpenCL (LightGBM) say."""
+_BOOSTING = re.compile(r"^[\w.]*(?:XGBoost|LightGBM|CatBoost)Error: .*", re.MULTILINE | re.DOTALL)
 _FILE_TOO_LARGE = re.compile(r"^OSError: \[Errno 27\]", re.MULTILINE)
 _NO_SPACE = re.compile(r"^OSError: \[Errno 28\]", re.MULTILINE)
 _NO_PROCESS = re.compile(r"^BlockingIOError: \[Errno 11\]|can't start new thread", re.MULTILINE)
@@ -42,17 +50,20 @@ def reach_verdict(ending: Ending, limits: Limits, *, host_oom: bool, disk_full: 
     if ending.engine and ending.exit_code != 0 and ending.breach is None:
         return Verdict(ExitReason.INFRASTRUCTURE, f"The sandbox could not start the script: {ending.engine}")
     tail = ending.output.text()[-_TAIL:]
+    no_gpu_memory = _lacks_gpu_memory(tail)
     if ending.breach is not None:
         killed = ["One of its processes had been killed for memory before."] if ending.out_of_memory else []
         return Verdict(ending.breach.reason, ending.breach.detail, killed)
     if ending.exit_code == 0:
-        spent = ending.out_of_memory or _NO_MEMORY.search(tail)
+        spent = ending.out_of_memory or _NO_MEMORY.search(tail) or no_gpu_memory
         return Verdict(
             ExitReason.FINISHED, None, ["Something in it ran out of memory, though it ended well."] if spent else []
         )
     if ending.out_of_memory:
         detail = f"It or a process that it started was killed for memory; {limits.memory_bytes} bytes are allowed."
         return Verdict(ExitReason.OUT_OF_MEMORY, detail)
+    if no_gpu_memory:
+        return Verdict(ExitReason.GPU_OUT_OF_MEMORY, _of_gpu(ending))
     return _error(ending.exit_code, tail, limits, host_oom=host_oom, disk_full=disk_full)
 
 
@@ -72,6 +83,19 @@ def _error(code: int, tail: str, limits: Limits, *, host_oom: bool, disk_full: b
     if code > 128:
         return Verdict(ExitReason.ERROR, f"It was ended by {_signal_name(code - 128)}.")
     return Verdict(ExitReason.ERROR)
+
+
+def _lacks_gpu_memory(tail: str) -> bool:
+    if _NO_GPU_MEMORY.search(tail):
+        return True
+    error = _BOOSTING.search(tail)
+    said = error[0].lower() if error else ""
+    return "cuda" in said and any(words in said for words in ("out of memory", "bad_alloc", "allocation error"))
+
+
+def _of_gpu(ending: Ending) -> str:
+    peak = ending.peak_gpu_memory_bytes
+    return "It was refused more memory of its GPU" + (f"; it held up to {peak} bytes." if peak is not None else ".")
 
 
 def _signal_name(number: int) -> str:

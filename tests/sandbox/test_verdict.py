@@ -34,6 +34,29 @@ def verdict(
         ("BlockingIOError: [Errno 11] Resource temporarily unavailable\n", ExitReason.PROCESS_LIMIT),
         ("RuntimeError: can't start new thread\n", ExitReason.PROCESS_LIMIT),
         ("ValueError: a MemoryError it is not\n", ExitReason.ERROR),
+        (
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0\n",
+            ExitReason.GPU_OUT_OF_MEMORY,
+        ),
+        ("torch.cuda.OutOfMemoryError: CUDA out of memory.\n", ExitReason.GPU_OUT_OF_MEMORY),
+        ("RuntimeError: CUDA error: out of memory\nCUDA kernel errors might\n", ExitReason.GPU_OUT_OF_MEMORY),
+        (
+            "numba...CudaAPIError: [2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY\n",
+            ExitReason.GPU_OUT_OF_MEMORY,
+        ),
+        (
+            "xgboost.core.XGBoostError: [10:14:51] device_helpers.cu:12: Memory allocation error on worker 0: "
+            "std::bad_alloc: cudaErrorMemoryAllocation: out of memory\n",
+            ExitReason.GPU_OUT_OF_MEMORY,
+        ),
+        (
+            "lightgbm.basic.LightGBMError: [CUDA] out of memory /src/cuda/cuda_utils.cpp 12\n",
+            ExitReason.GPU_OUT_OF_MEMORY,
+        ),
+        ("_catboost.CatBoostError: catboost/cuda/a.cpp: CUDA error 2: out of memory\n", ExitReason.GPU_OUT_OF_MEMORY),
+        ("xgboost.core.XGBoostError: std::bad_alloc: out of memory\n", ExitReason.OUT_OF_MEMORY),
+        ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes\n", ExitReason.OUT_OF_MEMORY),
+        ("no CUDA GPUs are available\n", ExitReason.ERROR),
     ],
 )
 def test_an_error_that_comes_of_a_limit_is_told_by_its_last_lines(text: str, reason: ExitReason) -> None:
