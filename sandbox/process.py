@@ -51,9 +51,11 @@ class ProcessSandbox:
 
     @contextmanager
     def prepare(self, request: ExecutionRequest, workspace: Workspace) -> Iterator[Start]:
-        """Link the view into the working folder and make the command."""
+        """Link the view and the mounts into the working folder and make the command."""
         if not workspace.data.exists():
             workspace.data.symlink_to(request.view.resolve(), target_is_directory=True)
+        for name, folder in request.mounts.items():
+            (workspace.work / name).symlink_to(folder.resolve(), target_is_directory=True)
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
         mark = f"{label_of(request.out)}.{secrets.token_hex(8)}"
         environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus))

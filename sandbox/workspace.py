@@ -42,12 +42,14 @@ class Workspace:
 
 def check_request(request: ExecutionRequest) -> None:
     """Raise ValueError for a request that no caller should make: names with a slash, or no time at all."""
-    names = (request.execution_id, *request.keep)
+    names = (request.execution_id, *request.keep, *request.mounts)
     for name in names:
         if not _PLAIN_NAME.fullmatch(name) or name in {".", ".."}:
             raise ValueError(f"not a plain name: {name!r}")
-    if reserved := {LOG_NAME, "data", FOLDER} & set(request.keep):
+    if reserved := {LOG_NAME, "data", FOLDER, *request.mounts} & set(request.keep):
         raise ValueError(f"these names are not a script's to write: {sorted(reserved)}")
+    if reserved := {"data", FOLDER} & set(request.mounts):
+        raise ValueError(f"nothing else can be mounted as {sorted(reserved)}")
     if not request.limits.seconds > 0:
         raise ValueError("an execution needs a time limit above zero seconds")
 

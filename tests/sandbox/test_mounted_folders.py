@@ -1,0 +1,59 @@
+"""Tests of further folders that a script finds beside its data."""
+
+from pathlib import Path
+
+import pytest
+
+from sandbox import ExitReason, Sandbox
+from tests.sandbox.conftest import Run, make_request
+
+
+@pytest.fixture
+def weights(place: Path) -> Path:
+    """A folder with one file."""
+    folder = place / "kept" / "weights"
+    folder.mkdir(parents=True)
+    (folder / "model.bin").write_bytes(b"\x00weights")
+    return folder
+
+
+async def test_a_script_reads_what_is_mounted_beside_its_data(run: Run, weights: Path) -> None:
+    outcome = await run("print(open('weights/model.bin', 'rb').read())", mounts={"weights": weights})
+    assert outcome.output == "b'\\x00weights'\n"
+    assert outcome.kept == {}
+
+
+async def test_an_isolated_script_cannot_change_what_is_mounted(run_isolated: Run, weights: Path) -> None:
+    script = """
+        import os
+        for change in (lambda: open("weights/new", "w"), lambda: open("weights/model.bin", "a"),
+                       lambda: os.remove("weights/model.bin"), lambda: os.chmod("weights/model.bin", 0o777)):
+            try:
+                change()
+                print("changed")
+            except OSError as error:
+                print(error.strerror)
+    """
+    outcome = await run_isolated(script, mounts={"weights": weights})
+    assert "changed" not in outcome.output
+    assert outcome.output.count("Read-only") + outcome.output.count("denied") == 4
+    assert [path.name for path in weights.iterdir()] == ["model.bin"]
+
+
+async def test_what_is_mounted_counts_as_nothing_written(run: Run, weights: Path) -> None:
+    (weights / "large.bin").write_bytes(b"x" * 3_000_000)
+    outcome = await run("import time; time.sleep(0.5)", mounts={"weights": weights}, written_bytes=1_000_000)
+    assert outcome.reason is ExitReason.FINISHED
+    assert (weights / "large.bin").stat().st_size == 3_000_000
+
+
+async def test_a_folder_that_is_not_there_is_the_engines_failure(run: Run, place: Path) -> None:
+    outcome = await run("print('hello')", mounts={"weights": place / "none"})
+    assert outcome.reason is ExitReason.INFRASTRUCTURE
+    assert "none" in (outcome.detail or "")
+
+
+@pytest.mark.parametrize("name", ["data", "../up", "submission.csv", ".execution"])
+async def test_a_mount_takes_a_plain_name_that_nothing_else_has(sandbox: Sandbox, place: Path, name: str) -> None:
+    with pytest.raises(ValueError, match=r"plain name|mounted|write"):
+        await sandbox.run(make_request(place, "pass", mounts={name: place}))
