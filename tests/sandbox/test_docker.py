@@ -1,0 +1,234 @@
+"""Tests of what only containers do: the kernel's own limits, names, labels, mounts, and a bot that was killed."""
+
+import ast
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandbox import ExitReason, Lease
+from sandbox.docker import DockerSandbox, DockerSettings
+from sandbox.engine import connect
+from sandbox.image.build import SMALL
+from sandbox.profile import INSTANCE, Plan, container_options, is_alive, owner
+from sandbox.workspace import Workspace
+from tests import needs
+from tests.sandbox.conftest import Run, make_request, runner
+from tests.source_tree import ROOT
+
+MB = 1024**2
+GROW = "data = bytearray(b'x') * (300 * 1024**2)"
+NEEDS_DOCKER = pytest.mark.integration
+
+
+def plan(place: Path, **options: object) -> Plan:
+    workspace = Workspace(place / "work", place / "code", place)
+    for folder in (workspace.work, workspace.code):
+        folder.mkdir(exist_ok=True)
+    request = make_request(place, "", **options)
+    return Plan(request, workspace, "image", "ours", None, (0,))
+
+
+def test_executions_of_two_runs_have_two_names(place: Path) -> None:
+    one, two = (plan(place, out=place / name) for name in ("one", "two"))
+    assert one.name != two.name
+    assert one.name == plan(place, out=place / "one").name
+
+
+def test_nothing_is_mounted_but_the_view_the_script_the_accounts_and_what_was_asked_for(place: Path) -> None:
+    (place / "weights").mkdir()
+    options = container_options(plan(place, mounts={"weights": place / "weights"}))
+    assert {mount["Target"]: mount["ReadOnly"] for mount in options["mounts"]} == {
+        "/work": False,
+        "/work/data": True,
+        "/work/weights": True,
+        "/code": True,
+        "/etc/passwd": True,
+        "/etc/group": True,
+        "/etc/hosts": True,
+    }
+    assert (place / "work" / "weights").is_dir()
+
+
+def test_a_gpu_is_asked_for_by_its_uuid_and_only_where_one_is_leased(place: Path) -> None:
+    assert "device_requests" not in container_options(plan(place))
+    (request,) = container_options(plan(place, lease=Lease(gpus=("GPU-1",))))["device_requests"]
+    assert request["DeviceIDs"] == ["GPU-1"]
+    assert request["Capabilities"] == [["gpu"]]
+
+
+def test_a_process_is_known_again_and_not_taken_for_a_later_one_with_its_number() -> None:
+    mine = owner()
+    assert is_alive(mine)
+    assert not is_alive(f"{os.getpid()}-1")
+    assert not is_alive("")
+
+
+def test_the_small_image_holds_what_the_built_in_recipe_imports() -> None:
+    source = (ROOT / "bot/models/builtin/recipe.py.txt").read_text().replace("{{ config }}", "{}")
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
+        if name is not None
+    }
+    packages = {"PIL": "pillow", "sklearn": "scikit-learn"}
+    wanted = {packages.get(name, name) for name in imported - sys.stdlib_module_names}
+    assert {"numpy", "scikit-learn"} <= wanted <= set(SMALL)
+
+
+@pytest.mark.parametrize("name", ["cpu.txt", "cuda.txt", "torch.txt"])
+def test_the_images_packages_are_pinned_without_addresses(name: str) -> None:
+    lines = (ROOT / "sandbox/image" / name).read_text().splitlines()
+    pins = [line for line in lines if not line.startswith("#")]
+    assert [pin for pin in pins if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*==[0-9][0-9a-z.+]*", pin)] == []
+    assert "://" not in "".join(lines)
+
+
+def test_every_package_that_the_image_shall_have_is_pinned() -> None:
+    folder = ROOT / "sandbox/image"
+    wanted = set((folder / "solutions.in").read_text().split())
+    for variant in ("cpu", "cuda"):
+        text = (folder / f"{variant}.txt").read_text() + (folder / "torch.txt").read_text()
+        assert wanted - {line.split("==")[0] for line in text.splitlines()} == set()
+
+
+@NEEDS_DOCKER
+async def test_a_child_killed_for_memory_is_told_though_the_script_ends_well(run_docker: Run) -> None:
+    child = f"subprocess.run([sys.executable, '-c', {GROW!r}]"
+    head = "import subprocess, sys\n"
+    well = await run_docker(f"{head}print({child}).returncode)", memory_bytes=100 * MB)
+    assert (well.reason, well.exit_code, well.output) == (ExitReason.FINISHED, 0, "-9\n")
+    assert any("memory" in note for note in well.notes)
+    failed = await run_docker(f"{head}{child}, check=True)", memory_bytes=100 * MB)
+    assert failed.reason is ExitReason.OUT_OF_MEMORY
+    assert "104857600" in (failed.detail or "")
+
+
+@NEEDS_DOCKER
+async def test_a_script_that_kills_itself_is_not_out_of_memory(run_docker: Run) -> None:
+    outcome = await run_docker("import os; os.kill(os.getpid(), 9)")
+    assert (outcome.reason, outcome.exit_code) == (ExitReason.ERROR, 137)
+
+
+@NEEDS_DOCKER
+async def test_what_is_mounted_can_be_read_and_not_written(docker: DockerSandbox, place: Path) -> None:
+    (place / "weights").mkdir()
+    (place / "weights" / "model.bin").write_text("weights")
+    outcome = await runner(docker, place)(
+        """
+        print(open("weights/model.bin").read())
+        open("weights/other", "w")
+        """,
+        mounts={"weights": place / "weights"},
+    )
+    assert outcome.output.startswith("weights\n")
+    assert "Read-only file system" in outcome.output
+
+
+@NEEDS_DOCKER
+async def test_the_hosts_proxies_and_their_passwords_stay_outside(
+    run_docker: Run, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "config.json").write_text(json.dumps({"proxies": {"default": {"httpProxy": "http://me:secret@proxy"}}}))
+    monkeypatch.setenv("DOCKER_CONFIG", str(place))
+    outcome = await run_docker("import os; print(dict(os.environ))")
+    assert outcome.reason is ExitReason.FINISHED
+    assert "secret" not in outcome.output
+
+
+@NEEDS_DOCKER
+async def test_all_output_arrives_however_much_it_is(run_docker: Run) -> None:
+    outcome = await run_docker(
+        """
+        import sys
+        for i in range(400):
+            sys.stdout.write("x" * 99_999 + chr(10))
+            print(i, file=sys.stderr)
+        """
+    )
+    assert outcome.reason is ExitReason.FINISHED
+    cut = re.search(r"\[\.\.\. (\d+) bytes cut \.\.\.\]", outcome.output)
+    assert cut is not None
+    assert int(cut[1]) == 400 * 100_000 + 10 * 2 + 90 * 3 + 300 * 4 - 1_000_000
+    assert outcome.output.endswith("x\n399\n")
+
+
+@NEEDS_DOCKER
+async def test_a_container_that_an_earlier_attempt_left_under_the_name_makes_way(
+    docker: DockerSandbox, place: Path
+) -> None:
+    stale = container_of(docker._instance, place)
+    outcome = await runner(docker, place)("print(1)")
+    assert outcome.output == "1\n"
+    with connect() as engine:
+        assert stale not in [container.id for container in engine.containers.list(all=True)]
+
+
+@NEEDS_DOCKER
+async def test_a_strangers_container_under_the_name_is_left_alone(docker: DockerSandbox, place: Path) -> None:
+    stranger = container_of("somebody-else", place)
+    outcome = await runner(docker, place)("print(1)")
+    assert outcome.reason is ExitReason.INFRASTRUCTURE
+    with connect() as engine:
+        container = engine.containers.get(stranger)
+        container.remove(force=True)
+
+
+def container_of(instance: str, place: Path) -> str:
+    """Make a container under the name of the test's execution; return its id."""
+    with connect() as engine:
+        name = plan(place).name
+        made = engine.containers.create(needs.SMALL_IMAGE, ["true"], name=name, labels={INSTANCE: instance})
+        return str(made.id)
+
+
+@NEEDS_DOCKER
+async def test_a_gpu_that_the_engine_cannot_give_is_the_engines_failure(docker: DockerSandbox, place: Path) -> None:
+    outcome = await runner(docker, place)("print(1)", lease=Lease(gpus=("GPU-00000000-0000-0000-0000-000000000000",)))
+    assert outcome.reason is ExitReason.INFRASTRUCTURE
+    assert outcome.output == ""
+    assert "device" in (outcome.detail or "")
+
+
+PROGRAM = """
+import asyncio, sys
+from pathlib import Path
+from sandbox import ExecutionRequest, Limits
+from sandbox.docker import DockerSandbox, DockerSettings
+place, instance, image = Path(sys.argv[1]), *sys.argv[2:]
+script = "import time; open('begun', 'w'); time.sleep(99)"
+request = ExecutionRequest("killed", script, place / "view", place / "out", Limits(99))
+asyncio.run(DockerSandbox(instance, DockerSettings(image=image)).run(request))
+"""
+
+
+@NEEDS_DOCKER
+async def test_what_a_killed_bot_left_is_removed_by_its_next_start_and_nothing_else(
+    docker: DockerSandbox, place: Path
+) -> None:
+    other = DockerSandbox(f"{docker._instance}-other", DockerSettings(image=needs.SMALL_IMAGE))
+    task = asyncio.create_task(runner(other, place)("import time; time.sleep(99)", out=place / "other"))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", PROGRAM, str(place), docker._instance, needs.SMALL_IMAGE]
+    with subprocess.Popen(command, env=environment) as killed:
+        for wanted in ("out/.execution/work/begun", "other/.execution/work"):
+            while not (place / wanted).exists():
+                await asyncio.sleep(0.05)
+        assert await docker.adopt() == []
+        killed.send_signal(signal.SIGKILL)
+    removed = await docker.adopt()
+    assert len(removed) == 1
+    assert removed[0].endswith("-killed")
+    assert await docker.adopt() == []
+    assert not task.done()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

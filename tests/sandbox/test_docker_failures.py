@@ -1,0 +1,123 @@
+"""Tests that a failure of the engine itself is told as such, and never as what the code printed."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from sandbox import ExitReason
+from sandbox.docker import DockerSandbox, DockerSettings
+from sandbox.engine import engine_address
+from tests import needs
+from tests.sandbox.conftest import make_request
+
+
+def broken(name: str) -> DockerSandbox:
+    return DockerSandbox("test", DockerSettings(image=name))
+
+
+async def test_no_engine_is_the_engines_failure(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{place}/no.sock")
+    outcome = await broken("any").run(make_request(place, "print(1)"))
+    assert outcome.reason is ExitReason.INFRASTRUCTURE
+    assert outcome.output == ""
+    assert "No Docker engine answers" in (outcome.detail or "")
+
+
+async def test_something_that_is_no_engine_is_the_engines_failure(
+    place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("s") / "s"
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(path))
+        silent.listen()
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
+        task = asyncio.create_task(broken("any").run(make_request(place, "print(1)")))
+        loop = asyncio.get_running_loop()
+        silent.setblocking(False)
+        probe, _ = await loop.sock_accept(silent)
+        connection, _ = await loop.sock_accept(silent)
+        connection.close()
+        probe.close()
+        outcome = await task
+    assert outcome.reason is ExitReason.INFRASTRUCTURE
+
+
+@pytest.mark.integration
+async def test_a_missing_image_says_how_to_make_it(place: Path) -> None:
+    needs.docker()
+    outcome = await broken("kaggle-bot-sandbox:never-made").run(make_request(place, "print(1)"))
+    assert outcome.reason is ExitReason.INFRASTRUCTURE
+    assert "make image" in (outcome.detail or "")
+    assert broken("kaggle-bot-sandbox:never-made").problem() == outcome.detail.removeprefix("The sandbox failed: ")
+
+
+@pytest.mark.integration
+async def test_an_unknown_runtime_is_the_engines_failure(place: Path) -> None:
+    needs.docker()
+    settings = DockerSettings(image=needs.SMALL_IMAGE, runtime="no-such-runtime")
+    outcome = await DockerSandbox("test", settings).run(make_request(place, "print(1)"))
+    assert outcome.reason is ExitReason.INFRASTRUCTURE
+    assert "no-such-runtime" in (outcome.detail or "")
+
+
+@pytest.mark.integration
+async def test_an_engine_that_is_gone_in_the_middle_is_the_engines_failure(
+    docker: DockerSandbox, place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    real = engine_address().removeprefix("unix://")
+    path = tmp_path_factory.mktemp("s") / "s"
+    script = "import time; print('Traceback: it is mine', flush=True); open('begun', 'w'); time.sleep(60)"
+    async with engine_behind(real, path) as gone:
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
+        task = asyncio.create_task(docker.run(make_request(place, script)))
+        while not (place / "out" / ".execution" / "work" / "begun").exists():
+            await asyncio.sleep(0.05)
+        gone.set()
+        outcome = await task
+    assert outcome.reason is ExitReason.INFRASTRUCTURE
+    assert outcome.output == ""
+    assert "Docker engine" in (outcome.detail or "")
+    # Behind it the container goes on, as after a crash of the engine: its name makes way for the next attempt.
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{real}")
+    again = await docker.run(make_request(place, "print('again')"))
+    assert again.output == "again\n"
+
+
+@asynccontextmanager
+async def engine_behind(real: str, path: Path) -> AsyncIterator[asyncio.Event]:
+    """Serve the engine under another address; when the event is set all connections end and none is made any more."""
+    gone = asyncio.Event()
+    writers: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        far_reader, far_writer = await asyncio.open_unix_connection(real)
+        writers.extend((writer, far_writer))
+        await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+
+    server = await asyncio.start_unix_server(serve, path)
+
+    async def cut() -> None:
+        await gone.wait()
+        server.close()
+        for writer in writers:
+            writer.transport.abort()
+
+    cutting = asyncio.create_task(cut())
+    try:
+        yield gone
+    finally:
+        gone.set()
+        await cutting
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(ConnectionError):
+        while chunk := await reader.read(1 << 16):
+            writer.write(chunk)
+            await writer.drain()
+        writer.write_eof()
