@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sandbox.disk import open_folder
+
 __all__ = ["KEPT_BYTES", "Collected", "collect", "write_atomically"]
 
 KEPT_BYTES = 200 * 1000**2
@@ -37,7 +39,7 @@ def collect(work: Path, names: Iterable[str], out: Path, *, cap: int = KEPT_BYTE
         OSError: The disk failed us.
     """
     collected = Collected()
-    folder = os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    folder = open_folder(str(work))
     try:
         for name in names:
             problem = _take(folder, name, out, cap)

@@ -5,7 +5,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["DEEPEST", "DiskUsage", "folder_usage"]
+__all__ = ["DEEPEST", "DiskUsage", "folder_usage", "open_folder"]
 
 DEEPEST = 64
 """Levels of nested folders that are measured; deeper ones count as a breach, since nothing useful needs them."""
@@ -38,7 +38,7 @@ def folder_usage(folder: Path, *, enough_files: int) -> DiskUsage:
         enough_files: Stop counting beyond so many entries.
     """
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        descriptor = open_folder(str(folder))
     except OSError:
         return DiskUsage()
     try:
@@ -74,7 +74,7 @@ def _usage(descriptor: int, levels: int, enough: int) -> DiskUsage:
 
 def _inner_usage(parent: int, name: str, levels: int, enough: int) -> DiskUsage:
     try:
-        descriptor = _open_folder(parent, name)
+        descriptor = open_folder(name, parent)
     except OSError:
         return DiskUsage()  # gone, or no folder any more
     try:
@@ -83,7 +83,16 @@ def _inner_usage(parent: int, name: str, levels: int, enough: int) -> DiskUsage:
         os.close(descriptor)
 
 
-def _open_folder(parent: int, name: str) -> int:
+def open_folder(name: str, parent: int | None = None) -> int:
+    """Return a descriptor of a folder, which is no link, made readable first if its owner had closed it.
+
+    Args:
+        name: Its name in the parent, or its path.
+        parent: Descriptor of the parent, if any.
+
+    Raises:
+        OSError: It is gone, no folder, or somebody else's.
+    """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
     try:
         return os.open(name, flags, dir_fd=parent)

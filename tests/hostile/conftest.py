@@ -18,9 +18,9 @@ def sandbox_for(back_end: BackEnd) -> Sandbox:
         from sandbox.bubblewrap import BubblewrapSandbox
 
         return BubblewrapSandbox()
-    from sandbox.docker import DockerSandbox
+    from sandbox.docker import DockerSandbox, DockerSettings
 
-    return DockerSandbox("hostile")
+    return DockerSandbox("hostile", DockerSettings(image=needs.SMALL_IMAGE))
 
 
 @pytest.fixture(params=BACK_ENDS)

@@ -34,7 +34,9 @@ def make(attack: Attack, sandbox: Sandbox, back_end: BackEnd, world: World) -> l
     outcome = run(attack, sandbox, world, out)
     after = world.state()
     problems = attack.problems(outcome, back_end)
-    problems += [f"{key} changed: {_difference(before[key], after[key])}" for key in before if before[key] != after[key]]
+    problems += [
+        f"{key} changed: {_difference(before[key], after[key])}" for key in before if before[key] != after[key]
+    ]
     problems += [f"somebody came to the host's socket {name}" for name in world.visitors()]
     problems += _leaks(outcome, out, world.token) + _beyond_caps(outcome, out, attack)
     if attack.host:
@@ -82,5 +84,7 @@ def _beyond_caps(outcome: Outcome, out: Path, attack: Attack) -> list[str]:
 
 def _difference(before: object, after: object) -> str:
     if isinstance(before, dict) and isinstance(after, dict):
-        return str({key: (before.get(key), after.get(key)) for key in before | after if before.get(key) != after.get(key)})
+        return str(
+            {key: (before.get(key), after.get(key)) for key in before | after if before.get(key) != after.get(key)}
+        )
     return f"{before} before, {after} after"

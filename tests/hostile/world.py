@@ -20,11 +20,11 @@ import psutil
 import pyseccomp
 
 CALLS = (
-    *("add_key", "keyctl", "request_key", "io_uring_setup", "bpf", "perf_event_open", "userfaultfd", "unshare", "setns"),
-    *("clone", "clone3", "mount", "umount2", "pivot_root", "open_tree", "fsopen", "open_by_handle_at", "ptrace"),
-    *("process_vm_readv", "process_vm_writev", "init_module", "finit_module", "delete_module", "kexec_load", "reboot"),
-    *("swapon", "settimeofday", "clock_settime", "adjtimex", "sethostname", "iopl", "syslog", "quotactl", "acct"),
-    *("shmget", "msgget", "mq_open", "memfd_create", "memfd_secret", "capset", "getpid", "pidfd_getfd", "kcmp"),
+    *("add_key", "keyctl", "request_key", "io_uring_setup", "bpf", "perf_event_open", "userfaultfd"),
+    *("clone", "clone3", "pivot_root", "open_tree", "fsopen", "open_by_handle_at"),
+    *("process_vm_readv", "init_module", "finit_module", "delete_module", "kexec_load", "reboot"),
+    *("swapon", "adjtimex", "iopl", "syslog", "quotactl", "acct", "shmget", "mq_open", "capset", "getpid"),
+    *("pidfd_getfd",),
 )
 _SYSTEM_FILES = ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname", "/proc/sys/kernel/modprobe")
 _MARK = "hostile-"
@@ -69,7 +69,7 @@ class World:
         )
         found["mounts"] = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if self._named(line)]
         found["processes"] = self.processes()
-        found["descriptors"] = sum(1 for name in os.listdir("/proc/self/fd") if _is_no_socket(name))
+        found["descriptors"] = sum(map(_is_no_socket, Path("/proc/self/fd").iterdir()))
         found["shared memory"] = str(_SHARED_MEMORY_KEY) in Path("/proc/sysvipc/shm").read_text().split()
         found["clock"] = round((time.time() - time.monotonic()) / 10)
         return found
@@ -196,8 +196,8 @@ def _contents(path: Path) -> tuple[int, int, str]:
     return status.st_mode, status.st_nlink if stat.S_ISREG(status.st_mode) else 0, digest
 
 
-def _is_no_socket(name: str) -> bool:
+def _is_no_socket(descriptor: Path) -> bool:
     """Return whether a descriptor of ours is none of the connections that a client may keep for the next request."""
     with contextlib.suppress(OSError):
-        return not stat.S_ISSOCK(os.stat(int(name)).st_mode)
+        return not stat.S_ISSOCK(descriptor.stat().st_mode)
     return False

@@ -50,5 +50,13 @@ def test_a_folder_that_hides_its_content_is_opened(tmp_path: Path) -> None:
     assert folder_usage(tmp_path, enough_files=100).bytes >= 10_000
 
 
+def test_a_working_folder_that_is_closed_itself_is_opened(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root reads any folder")
+    (tmp_path / "a").write_bytes(b"x" * 10_000)
+    tmp_path.chmod(0o300)
+    assert folder_usage(tmp_path, enough_files=100).bytes >= 10_000
+
+
 def test_an_absent_folder_holds_nothing(tmp_path: Path) -> None:
     assert folder_usage(tmp_path / "none", enough_files=100) == DiskUsage()

@@ -174,7 +174,13 @@ PROCESSES = (
         attempt("nice", os.setpriority, os.PRIO_PROCESS, 0, -20)
         attempt("real time", os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(50))
         """,
-        {"widen": "got EPERM EINVAL", "time of cores": "one", "cores": "one", "nice": "EPERM EACCES", "real time": "EPERM"},
+        {
+            "widen": "got EPERM EINVAL",
+            "time of cores": "one",
+            "cores": "one",
+            "nice": "EPERM EACCES",
+            "real time": "EPERM",
+        },
     ),
     Attack(
         "own-limits",
@@ -419,6 +425,20 @@ DISK = (
         reduced=True,
     ),
     Attack(
+        "hidden-fill",
+        "It closes its working folder to readers and goes on writing there.",
+        r"""
+        os.chmod(".", 0o300)
+        say("closed", "yes")
+        for number in range(60):
+            write(f"file{number}", b"x" * 1_000_000)
+            os.chmod(".", 0o300)
+        """,
+        {"closed": "yes"},
+        ends="disk_limit",
+        reduced=True,
+    ),
+    Attack(
         "ten-thousand-links",
         "Ten thousand names, hard and soft, of one file.",
         r"""
@@ -502,6 +522,13 @@ OUTPUT = (
         ):
             print(line, file=sys.stderr)
             print(line, flush=True)
+            for number in (*range(3, 50), *(f"/proc/1/fd/{number}" for number in range(50))):
+                try:
+                    descriptor = number if isinstance(number, int) else os.open(number, os.O_WRONLY)
+                    os.write(descriptor, line.encode())
+                except OSError:
+                    pass
+        os.write(1, b"\x02\x00\x00\x00\xff\xff\xff\xff a frame of the engine's own stream\n")
         os._exit(125)
         """,
         {"begun": "yes"},

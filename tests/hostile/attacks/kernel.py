@@ -21,7 +21,7 @@ RIGHTS = (
         done = subprocess.run(["/usr/bin/su", "-c", "id"], capture_output=True, text=True) if tools else None
         say("su", "root" if done and "uid=0(" in done.stdout else "no")
         """,
-        {"user": _REFUSED, "group": _REFUSED, "groups": _REFUSED, "own program": "no", "su": "no"},
+        {"user": "EPERM EINVAL", "group": "EPERM EINVAL", "groups": "EPERM EINVAL", "own program": "no", "su": "no"},
         reduced=True,
     ),
     Attack(
@@ -78,7 +78,7 @@ RIGHTS = (
             if system_call("clone3", arguments, ctypes.c_size_t(88)) == 0:
                 os._exit(0)
         attempt("clone3", clone3)
-        attempt("join", libc, "setns", os.open("/proc/1/ns/net", os.O_RDONLY), 0) if os.access("/proc/1/ns/net", 4) else say("join", "EACCES")
+        attempt("join", lambda: libc("setns", os.open("/proc/1/ns/net", os.O_RDONLY), 0))
         """,
         {
             **dict.fromkeys(("user", "mount", "network", "process", "both", "clone"), _REFUSED),

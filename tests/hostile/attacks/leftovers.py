@@ -9,8 +9,11 @@ _PREDICTIONS = "id,y\\n1,0\\n2,0\\n"
 
 def _unharmed_submission(trial: Trial) -> Iterator[str]:
     """Yield what is wrong with a submission that must be the one that the script wrote."""
-    if trial.outcome.kept["submission.csv"].read_text() != "id,y\n1,0\n2,0\n":
+    submission = trial.outcome.kept["submission.csv"]
+    if submission.read_text() != "id,y\n1,0\n2,0\n":
         yield "the kept submission is not the one that was written"
+    if submission.stat().st_mode & 0o7111:
+        yield f"the kept submission may be run: its mode is {submission.stat().st_mode:o}"
 
 
 def _plain_or_none(trial: Trial) -> Iterator[str]:
@@ -230,8 +233,8 @@ SUBMISSIONS = (
         "odd-names",
         "Files named with dots, line ends, control characters, options, commands and bytes that are no text.",
         f"""
-        names = [b"..\\\\..\\\\x", b"a\\nb", b"\\x1b[2J", b"-rf", b"$(touch x)", b"\\xff\\xfe", b"x" * 255, b" ", b"...", b"a\\tb"]
-        names += [b"submission.csv\\n", b"submission.csv ", b"%s%n", b"con", b"'; drop table node; --", b".partial"]
+        names = [b"..\\\\..\\\\x", b"a\\nb", b"\\x1b[2J", b"-rf", b"$(touch x)", b"\\xff\\xfe", b"x" * 255, b" ", b"..."]
+        names += [b"a\\tb", b"submission.csv\\n", b"submission.csv ", b"%s%n", b"con", b"'; drop table node; --", b".partial"]
         for name in names:
             write(name)
         os.makedirs(b"\\xff/..sub/\\n")
@@ -242,6 +245,17 @@ SUBMISSIONS = (
         kept=("submission.csv",),
         host=_unharmed_submission,
         reduced=True,
+    ),
+    Attack(
+        "program",
+        "Its submission is a program with the rights of its owner, for somebody on the host to start.",
+        f"""
+        write("submission.csv", b"{_PREDICTIONS}")
+        attempt("mode", os.chmod, "submission.csv", 0o6777)
+        """,
+        {"mode": "got"},
+        kept=("submission.csv",),
+        host=_unharmed_submission,
     ),
     Attack(
         "unreadable",

@@ -93,7 +93,11 @@ attempt("multicast", connect, socket.AF_INET6, socket.SOCK_DGRAM, ("ff02::1", 9)
                     raise error.reason from None
             attempt(address.strip("[]").replace(":", "-"), ask)
         """,
-        {"169.254.169.254": _CLOSED, "fd00-ec2--254": f"{_CLOSED} EAFNOSUPPORT", "metadata.google.internal": "gaierror"},
+        {
+            "169.254.169.254": _CLOSED,
+            "fd00-ec2--254": f"{_CLOSED} EAFNOSUPPORT",
+            "metadata.google.internal": "gaierror",
+        },
         reduced=True,
     ),
     Attack(

@@ -287,7 +287,9 @@ HOST = (
         attempt("mknod null", os.mknod, "null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
         """,
         {
-            **dict.fromkeys(("mem", "kmsg", "sda", "vda", "kvm", "fuse", "loop-control", "rtc0"), "ENOENT EACCES EPERM"),
+            **dict.fromkeys(
+                ("mem", "kmsg", "sda", "vda", "kvm", "fuse", "loop-control", "rtc0"), "ENOENT EACCES EPERM"
+            ),
             "mknod": "EPERM",
             "mknod null": "EPERM",
         },
@@ -348,7 +350,9 @@ VIEW = (
         attempt("write by descriptor", lambda: write(f"/proc/self/fd/{os.open('data/train.csv', os.O_RDONLY)}"))
         """,
         {
-            **dict.fromkeys(("append", "new file", "truncate", "remove", "replace", "mode", "times"), "EROFS EACCES EPERM"),
+            **dict.fromkeys(
+                ("append", "new file", "truncate", "remove", "replace", "mode", "times"), "EROFS EACCES EPERM"
+            ),
             "move the folder": "EBUSY",
             "write by descriptor": "EROFS EACCES EPERM",
         },

@@ -1,0 +1,73 @@
+"""The suite itself, without running it: what it holds, what the README says of it, and that nothing of ours unpickles."""
+
+import ast
+import re
+from collections import Counter
+
+import pytest
+
+from tests.hostile.attack import BACK_ENDS, Attack, under
+from tests.hostile.suite import ATTACKS, FAMILIES
+from tests.hostile.table import BEGIN, END, in_document
+from tests.source_tree import ROOT, sources
+
+UNPICKLING = {
+    "pickle",
+    "cPickle",
+    "_pickle",
+    "dill",
+    "cloudpickle",
+    "marshal",
+    "shelve",
+    "jsonpickle",
+    "joblib",
+    "torch",
+}
+
+
+def test_there_are_many_attacks_each_with_a_name_of_its_own() -> None:
+    assert len(ATTACKS) >= 45
+    assert [name for name, count in Counter(attack.name for attack in ATTACKS).items() if count > 1] == []
+    assert sum(attack.reduced for attack in ATTACKS) >= 20
+    assert sum(bool(attack.open) for attack in ATTACKS) >= 8
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_an_attack_says_all_that_it_is_judged_by(attack: Attack) -> None:
+    tree = ast.parse(attack.source())
+    imported = {
+        alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+    }
+    assert not imported & {"numpy", "pandas", "sklearn"}  # an image may lack them
+    assert attack.answers, "nothing would show that it ran"
+    assert attack.tries.endswith(".")
+    for back_end in BACK_ENDS:
+        assert under(back_end, attack.ends)
+        re.compile(under(back_end, attack.notes))
+        assert all(under(back_end, words) for words in attack.answers.values())
+
+
+def test_the_readme_has_the_table_of_the_suite() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert BEGIN in text and END in text
+    assert in_document(text) == text, "run python -m tests.hostile.table --write"
+    assert all(family.bubblewrap and family.docker for family in FAMILIES)
+
+
+def test_nothing_of_ours_can_unpickle_what_scripts_leave() -> None:
+    found = []
+    for path in sources(ROOT):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if _unpickles(node):
+                found.append(f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}")
+    assert found == []
+
+
+def _unpickles(node: ast.AST) -> bool:
+    if isinstance(node, ast.Import):
+        return any(alias.name.split(".")[0] in UNPICKLING for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+        return (node.module or "").split(".")[0] in UNPICKLING
+    if isinstance(node, ast.Attribute):
+        return node.attr == "read_pickle"
+    return isinstance(node, ast.keyword) and node.arg == "allow_pickle"
