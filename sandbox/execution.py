@@ -73,7 +73,8 @@ def execute(backend: Backend, request: ExecutionRequest, stop: StopSignal, watch
             return _failure(f"There is no folder {folder} to mount.")
     try:
         with fresh_workspace(request) as workspace, metered(request.lease.gpus) as meter:
-            return _execute(backend, request, workspace, Supervisor(request.limits, stop, watch, meter))
+            supervisor = Supervisor(request.limits, stop, watch, meter, request.out / LOG_NAME)
+            return _execute(backend, request, workspace, supervisor)
     except OSError as error:
         return _failure(f"The sandbox failed: {error}")
 

@@ -1,6 +1,14 @@
-"""The output of a script: all of it is read, the first and the last part are kept."""
+"""The output of a script: all of it is read, the first and the last part are kept, and shown while it runs."""
 
-__all__ = ["CappedOutput"]
+import contextlib
+from pathlib import Path
+
+from sandbox.collect import write_atomically
+
+__all__ = ["CappedOutput", "LiveLog"]
+
+_LOG_EVERY = 2.0
+"""Seconds between two versions of a log."""
 
 
 class CappedOutput:
@@ -12,6 +20,11 @@ class CappedOutput:
         self._head = bytearray()
         self._tail = bytearray()
         self._seen = 0
+
+    @property
+    def seen(self) -> int:
+        """How many bytes there were, kept or not."""
+        return self._seen
 
     @property
     def overflowing(self) -> bool:
@@ -37,6 +50,27 @@ class CappedOutput:
         if not cut:
             return _decoded(bytes(self._head) + tail)
         return f"{_decoded(bytes(self._head))}\n[... {cut} bytes cut ...]\n{_decoded(tail)}"
+
+
+class LiveLog:
+    """A file with what is kept of an output, for whoever wants to read it before the end."""
+
+    def __init__(self, path: Path, output: CappedOutput) -> None:
+        self._path = path
+        self._output = output
+        self._written = 0
+        self._due = 0.0
+
+    def update(self, now: float) -> None:
+        """Write the file anew if there is more to read, every other second at the most.
+
+        A full disk is no reason to end anything here: the last version, which is written at the end, tells of it.
+        """
+        if now < self._due or self._output.seen == self._written:
+            return
+        self._due, self._written = now + _LOG_EVERY, self._output.seen
+        with contextlib.suppress(OSError):
+            write_atomically(self._path, self._output.text())
 
 
 def _decoded(content: bytes) -> str:

@@ -6,10 +6,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from sandbox import Breach, ExitReason, Limits, Watch
 from sandbox.gpu import GpuMeter
-from sandbox.output import CappedOutput
+from sandbox.output import CappedOutput, LiveLog
 from sandbox.running import Reaped, Running
 
 __all__ = ["Ending", "StopSignal", "Supervisor", "stop_signal"]
@@ -69,13 +70,20 @@ class Supervisor:
     """Follows one program to its end, in the calling thread."""
 
     def __init__(
-        self, limits: Limits, stop: StopSignal, watch: Watch | None = None, meter: GpuMeter | None = None
+        self,
+        limits: Limits,
+        stop: StopSignal,
+        watch: Watch | None = None,
+        meter: GpuMeter | None = None,
+        log: Path | None = None,
     ) -> None:
+        """Take what may be used, who may stop it, and who looks on; `log` shows its output while it runs."""
         self._limits = limits
         self._meter = meter
         self._stop = stop
         self._watch = watch
         self._output = CappedOutput(limits.output_bytes)
+        self._log = LiveLog(log, self._output) if log else None
         self._engine = CappedOutput(_ENGINE_BYTES)
         self._selector = selectors.DefaultSelector()
         self._reaped: Reaped | None = None
@@ -120,6 +128,8 @@ class Supervisor:
             if now >= due:
                 if breach := self._measure(running):
                     return breach
+                if self._log:
+                    self._log.update(now)
                 due = time.monotonic() + _INTERVAL
             names = self._read(min(due, deadline) - time.monotonic())
             if "exit" in names:

@@ -1,0 +1,104 @@
+"""Tests of output as it streams: who looks on sees it at once, the log can be read, and no flood costs more than its cap."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sandbox import Breach, ExitReason, Sandbox, Usage
+from sandbox.process import ProcessSandbox
+from tests.sandbox.conftest import Run, make_request
+
+
+class Looker:
+    """Keeps what it is shown; ends the execution after a word."""
+
+    def __init__(self, word: bytes = b"\x00never") -> None:
+        self.seen = b""
+        self.usages: list[Usage] = []
+        self._word = word
+
+    def output(self, chunk: bytes) -> None:
+        self.seen = (self.seen + chunk)[-10_000:]
+
+    def usage(self, usage: Usage) -> Breach | None:
+        self.usages.append(usage)
+        return Breach(ExitReason.KILLED_BY_RULE, "It said the word.") if self._word in self.seen else None
+
+
+async def test_who_looks_on_sees_output_and_use_and_may_end_it(sandbox: Sandbox, place: Path) -> None:
+    script = "import time\nprint('the word', flush=True)\nx = sum(range(10**7))\ntime.sleep(60)\n"
+    looker = Looker(b"the word")
+    outcome = await sandbox.run(make_request(place, script), looker)
+    assert outcome.reason is ExitReason.KILLED_BY_RULE
+    assert outcome.detail == "It said the word."
+    assert outcome.output == "the word\n"
+    assert outcome.seconds < 15
+    assert [usage.seconds for usage in looker.usages] == sorted(usage.seconds for usage in looker.usages)
+
+
+async def test_the_log_can_be_read_while_the_script_runs(sandbox: Sandbox, place: Path) -> None:
+    script = "import time\nprint('first', flush=True)\ntime.sleep(3)\nprint('last', flush=True)\n"
+    running = asyncio.create_task(sandbox.run(make_request(place, script)))
+    log = place / "out" / "log.txt"
+    async with asyncio.timeout(20):
+        while not log.is_file():
+            await asyncio.sleep(0.05)
+    assert log.read_text() == "first\n"
+    assert not running.done()
+    await running
+    assert log.read_text() == "first\nlast\n"
+
+
+@pytest.mark.parametrize(
+    "flood",
+    ["b'x' * 5_000_000", "os.urandom(3_000_000)", "b'1' * 5_000_000", "bytes(5_000_000)", r"b'\x1b[31m\r' * 500_000"],
+    ids=["one line", "binary", "digits", "zeros", "control characters"],
+)
+async def test_a_flood_is_kept_to_its_cap_and_the_end_of_it_is_there(place: Path, flood: str) -> None:
+    script = f"import os, sys\nsys.stdout.buffer.write({flood})\nprint('THE END')\n"
+    outcome = await ProcessSandbox().run(make_request(place, script, output_bytes=100_000))
+    assert outcome.reason is ExitReason.FINISHED
+    assert len(outcome.output.encode()) < 100_100
+    assert "bytes cut ...]" in outcome.output
+    assert outcome.output.endswith("THE END\n")
+    assert outcome.seconds < 10
+
+
+@pytest.mark.integration
+async def test_ten_million_lines_cost_nothing_but_their_cap(run: Run, place: Path) -> None:
+    script = """
+        import sys
+        block = "".join(f"epoch {i}/100000 loss: nan\\n" for i in range(1000))
+        for _ in range(10_000):
+            sys.stdout.write(block)
+        print("THE END")
+    """
+    me = psutil.Process()
+    me.memory_info()
+    before, began = me.cpu_times(), time.monotonic()
+    peak = 0
+
+    async def measure() -> None:
+        nonlocal peak
+        while True:
+            peak = max(peak, me.memory_info().rss)
+            await asyncio.sleep(0.05)
+
+    start = me.memory_info().rss
+    measuring = asyncio.create_task(measure())
+    outcome = await run(script, seconds=120.0)
+    measuring.cancel()
+    after = me.cpu_times()
+    assert outcome.reason is ExitReason.FINISHED
+    assert outcome.output.endswith("THE END\n")
+    assert len(outcome.output) < 1_000_100
+    assert (place / "out" / "log.txt").stat().st_size < 1_000_100
+    assert peak - start < 20_000_000
+    print(
+        f"{peak - start} bytes, {after.user + after.system - before.user - before.system:.1f} s of our processor time,"
+    )
+    print(f"{time.monotonic() - began:.1f} s, load {os.getloadavg()[0]:.1f}")
