@@ -7,7 +7,8 @@ _ERROR_CHARACTERS = 2_500
 _LINE_CHARACTERS = 400
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_PROGRESS = re.compile(r"\d+%\s*\|.*\||\[[=>#.\s-]{8,}\]|\d+/\d+ \[=|it/s[\],]|s/it[\],]")
+# One digit, not all: a megabyte of digits must not be gone through once for each of them.
+_PROGRESS = re.compile(r"\d%\s*\|.*\||\[[=>#.\s-]{8,}\]|/\d{1,12} \[=|it/s[\],]|s/it[\],]")
 _TRACEBACK = "Traceback (most recent call last):"
 
 

@@ -1,5 +1,7 @@
 """Output as a coder reads it."""
 
+import time
+
 from bot.coder.output import clean_output
 
 
@@ -35,3 +37,11 @@ def test_a_traceback_that_is_followed_by_much_output_is_bounded_too():
     text = "Traceback (most recent call last):\n  File\nTypeError: 2\n" + "later\n" * 50_000
     assert len(clean_output(text)) < 8_000
     assert "TypeError: 2" in clean_output(text)
+
+
+def test_no_output_takes_long_to_clean():
+    floods = ("1" * 1_000_000, "1/2" * 300_000, "1% " * 300_000, "[=" * 400_000, "\x1b[" * 400_000, "1%|" + "a" * 10**6)
+    began = time.process_time()
+    for flood in floods:
+        clean_output(flood)
+    assert time.process_time() - began < 5
