@@ -12,7 +12,7 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint integration image bench lock clean
+.PHONY: help setup demo test lint integration hostile image bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ lint: $(VENV)/.dev ## ruff, mypy and import-linter
 
 integration: $(VENV)/.dev ## tests that need bubblewrap, a browser, snapshots or minutes
 	$(BIN)/python -m pytest -m integration
+
+hostile: $(VENV)/.dev ## what hostile code tries, in bubblewrap and (with an engine and make image VARIANT=small) in docker; 4 minutes
+	$(BIN)/python -m pytest -m integration tests/hostile
 
 image: setup ## image of the docker sandbox: VARIANT=small|cpu|cuda; needs an engine, and a registry or (small) debootstrap
 	$(BIN)/python -m sandbox.image.build $(if $(VARIANT),--variant $(VARIANT)) $(if $(TORCH_INDEX),--torch-index $(TORCH_INDEX))

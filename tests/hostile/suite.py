@@ -4,16 +4,47 @@ from tests.hostile.attack import Attack, Family
 from tests.hostile.attacks import exhaustion, kernel, leftovers, network, reach
 
 FAMILIES = (
-    Family("processes, time and cores", exhaustion.PROCESSES, "", ""),
-    Family("memory", exhaustion.MEMORY, "", ""),
-    Family("disk and descriptors", exhaustion.DISK, "", ""),
-    Family("output", exhaustion.OUTPUT, "", ""),
-    Family("secrets and labels", reach.SECRETS, "", ""),
-    Family("files of the host", reach.HOST, "", ""),
-    Family("the view", reach.VIEW, "", ""),
-    Family("network", network.NETWORK, "", ""),
-    Family("rights, namespaces, other processes", kernel.RIGHTS, "", ""),
-    Family("the kernel and the machine", kernel.KERNEL, "", ""),
-    Family("what is left to be read", leftovers.SUBMISSIONS, "", ""),
+    Family(
+        "processes, time and cores",
+        exhaustion.PROCESSES,
+        "held; a script can kill and stop only its own processes, and cores are held by the system call filter",
+        "held by the control group",
+    ),
+    Family(
+        "memory",
+        exhaustion.MEMORY,
+        "each process is held by the kernel; the sum is measured five times a second, so a burst goes over, and "
+        "**memory that the kernel holds in pipes and sockets is not counted**",
+        "held by the control group, the kernel's memory included",
+    ),
+    Family(
+        "disk and descriptors",
+        exhaustion.DISK,
+        "a single file is held by the kernel; the sum is measured a few times a second, so a burst goes over",
+        "the same",
+    ),
+    Family("output", exhaustion.OUTPUT, "read to its end, kept to its cap, believed in nothing", "the same"),
+    Family("secrets and labels", reach.SECRETS, "not there", "not there"),
+    Family(
+        "files of the host",
+        reach.HOST,
+        "**programs and libraries of the machine can be read**, and the kernel's settings; nothing can be written",
+        "the image's own files can be read, and the kernel's settings; nothing can be written",
+    ),
+    Family("the view", reach.VIEW, "read-only", "read-only"),
+    Family("network", network.NETWORK, "only a loopback of its own", "only a loopback of its own"),
+    Family(
+        "rights, namespaces, other processes",
+        kernel.RIGHTS,
+        "refused; a script can change its own first process, which has no more rights than it has",
+        "refused; a script may trace its own processes",
+    ),
+    Family(
+        "the kernel and the machine",
+        kernel.KERNEL,
+        "refused by the filter; **the kernel is shared, its holes are open** but for the filtered calls",
+        "the same with the engine's filter, **which lets io_uring through before Docker 25**, unless the runtime is runsc",
+    ),
+    Family("what is left to be read", leftovers.SUBMISSIONS, "only plain files of a bounded size are read", "the same"),
 )
 ATTACKS: tuple[Attack, ...] = tuple(attack for family in FAMILIES for attack in family.attacks)
