@@ -45,6 +45,8 @@ class Heard:
     output: CappedOutput
     displays: list[dict[str, str]] = field(default_factory=list)
     error: str | None = None
+    replied: bool = False
+    """Whether it has ended, so that little can follow."""
 
     def take(self, kind: str, content: Mapping[str, Any]) -> None:
         """Take in one message that the cell has caused."""
@@ -101,16 +103,26 @@ class KernelClient:
             client.kernel_info()
 
     async def execute(self, cell: str, heard: Heard) -> None:
-        """Run a cell to its end, whatever that is; what it shows goes into `heard` as it comes."""
+        """Run a cell to its end, whatever that is; what it shows goes into `heard` as it comes.
+
+        Raises:
+            ConnectionError: What it shows does not arrive any more.
+        """
         client = self._client
         cell_id = client.execute(cell, allow_stdin=False)
         listening = asyncio.create_task(self._listen(cell_id, heard))
         try:
             await self._reply(client.shell_channel, cell_id)
+            heard.replied = True
             await asyncio.wait({listening}, timeout=_LAST_WORDS)
+            in_full = listening.done()
         finally:
             listening.cancel()
             await asyncio.wait({listening})
+        if not in_full:  # too much at once, of which the kernel has dropped a part; or the connection is gone
+            client.kernel_info()
+            if await _next(client.iopub_channel, _LAST_WORDS) is None:
+                raise ConnectionError("What the kernel shows does not arrive any more.")
 
     def interrupt(self) -> None:
         """Ask the kernel to interrupt the running cell, as Ctrl-C does."""
@@ -153,7 +165,7 @@ class KernelClient:
                 heard.take(str(message["msg_type"]), message["content"])
             except _MALFORMED:
                 continue
-            if heard.output.overflowing:
+            if heard.output.overflowing and not heard.replied:
                 await asyncio.sleep(0.005)  # nobody keeps it any more: a cell that only prints must not keep us busy
 
     async def _reply(self, channel: AsyncZMQSocketChannel, to: str) -> Mapping[str, Any]:

@@ -7,13 +7,14 @@ import secrets
 import tempfile
 import time
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sandbox import Breach, CellResult, ExecutionRequest, ExitReason, Outcome, Sandbox, Session, Watch
+from sandbox.instance import temporary_prefix
 from sandbox.output import CappedOutput
 from sandbox.workspace import working_folder
 from state.errors import InfrastructureFailure, UsageError
@@ -40,7 +41,6 @@ _LAST_CHARACTERS = 1_000
 _SOCKET_PATH = 107
 """Longest address of a unix socket, its last byte aside."""
 _GONE = "Its variables and files are gone; the next cell gets a fresh kernel."
-_Fate = Literal["ended", "interrupted", "lost"]
 
 
 def check_installed() -> None:
@@ -127,16 +127,10 @@ class _LiveSession:
         status: Any = "ok" if heard.error is None else "error"
         if fate == "interrupted":
             status, detail = fate, f"It was interrupted after {limit:g} seconds; its variables are kept."
-        elif fate == "lost":
-            if self._kernel.silence.done():
-                killed = Breach(ExitReason.ERROR, "Its process did not answer any more and was ended.")
-            else:
-                late = f"It went on after {limit:g} seconds, though interrupted, and was ended."
-                killed = Breach(ExitReason.TIMED_OUT, late)
-            reason, why = await self._bury(killed)
-            status, detail = (
-                ("lost", f"{why} {_GONE}") if self.seconds_left > _SHORTEST else ("over", "The session's time is over.")
-            )
+        elif fate != "ended":
+            reason, why = await self._bury(fate)
+            in_time = self.seconds_left > _SHORTEST
+            status, detail = ("lost", f"{why} {_GONE}") if in_time else ("over", "The session's time is over.")
         return CellResult(
             status=status,
             output=heard.output.text(),
@@ -151,22 +145,22 @@ class _LiveSession:
         """Have a kernel that lives, while there is time; return a sentence where the last one was lost between cells."""
         lost = None
         if self._kernel is not None and self._kernel.life.done():
-            _, why = await self._bury(Breach(ExitReason.ERROR, ""))
+            _, why = await self._bury()
             lost = f"Before this cell the kernel had ended, and variables and files are lost. {why}"
         if self._kernel is None and self.seconds_left > _SHORTEST:
             await self.start()
         return lost
 
-    async def _bury(self, killed: Breach) -> tuple[ExitReason, str]:
-        """End the kernel; return why it ended and a sentence: `killed` if it still lived."""
+    async def _bury(self, fate: Breach | None = None) -> tuple[ExitReason, str]:
+        """End the kernel; return why it ended and a sentence: `fate`, unless it ended by itself or by a limit before."""
         assert self._kernel is not None  # noqa: S101 - for the type checker; both callers have one
         life = self._kernel.life
         await self.close()
-        if life.cancelled():
-            return killed.reason, killed.detail
-        outcome = life.result()
-        if outcome.reason is ExitReason.INFRASTRUCTURE:
-            raise InfrastructureFailure(_why(outcome))
+        outcome = None if life.cancelled() else life.result()
+        if fate is not None and (outcome is None or outcome.reason is ExitReason.FINISHED):
+            return fate.reason, fate.detail
+        if outcome is None or outcome.reason is ExitReason.INFRASTRUCTURE:
+            raise InfrastructureFailure(_last_words(life))
         return outcome.reason, _why(outcome)
 
 
@@ -179,8 +173,12 @@ class _Kernel:
     silence: asyncio.Task[None]
     """Ends when it does not answer any more."""
 
-    async def run(self, cell: str, heard: "Heard", seconds: float) -> _Fate:
-        """Run a cell; over its time it is interrupted, and if it goes on, asked to terminate."""
+    async def run(self, cell: str, heard: "Heard", seconds: float) -> Literal["ended", "interrupted"] | Breach | None:
+        """Run a cell; over its time it is interrupted, and if it goes on, asked to terminate.
+
+        Returns:
+            How it ended, or why its kernel is to be killed; none if that has ended by itself.
+        """
         async with _task(self.client.execute(cell, heard)) as running:
             await self._until_done(running, seconds)
             late = not running.done()
@@ -188,12 +186,18 @@ class _Kernel:
                 self.client.interrupt()
                 await self._until_done(running, _GRACE)
             if running.done():
+                if isinstance(error := running.exception(), ConnectionError):
+                    return Breach(ExitReason.ERROR, f"{error} It was ended.")
                 running.result()
                 return "interrupted" if late else "ended"
-            if not self._gone:
-                self.client.terminate()
-                await self._until_done(self.life, _GRACE)
-            return "lost"
+            if self.life.done():
+                return None
+            if self.silence.done():
+                return Breach(ExitReason.ERROR, "Its process did not answer any more and was ended.")
+            self.client.terminate()
+            await self._until_done(self.life, _GRACE)
+            late_by = f"It went on after {seconds:g} seconds, though interrupted, and was ended."
+            return Breach(ExitReason.TIMED_OUT, late_by)
 
     @property
     def _gone(self) -> bool:
@@ -206,37 +210,40 @@ class _Kernel:
 @asynccontextmanager
 async def _kernel(sandbox: Sandbox, request: ExecutionRequest, watch: Watch | None) -> AsyncIterator[_Kernel]:
     """Start a kernel and wait until it answers; raises InfrastructureFailure if it does not. At the end it is gone."""
-    from sandbox.kernel import KernelClient  # not at the top: it needs packages of an extra
-
     key = secrets.token_hex(16)
     settings = json.dumps({"folder": _FOLDER, "key": key, "options": _OPTIONS})
     script = _PROGRAM.read_text(encoding="utf-8")
     request = replace(request, script=script, environment={**request.environment, "BOT_SESSION": settings})
-    with tempfile.TemporaryDirectory(prefix="bot-") as short:
+    async with _task(sandbox.run(request, watch)) as life:
+        with closing(await _connect(life, request.out, key)) as client:
+            async with _task(client.death()) as silence:
+                yield _Kernel(life, client, silence)
+
+
+async def _connect(life: asyncio.Task[Outcome], out: Path, key: str) -> "KernelClient":
+    from sandbox.kernel import KernelClient  # not at the top: it needs packages of an extra
+
+    with tempfile.TemporaryDirectory(prefix=temporary_prefix(out)) as short, ExitStack() as failed:
         # The working folder's own path may be too long for the address of a socket.
         sockets = Path(short) / "w" / _FOLDER
-        sockets.parent.symlink_to(working_folder(request.out))
+        sockets.parent.symlink_to(working_folder(out))
         if len(f"{sockets}/s-5") > _SOCKET_PATH:
             raise InfrastructureFailure(
                 f"{short} is too long for the address of a socket: set TMPDIR to a shorter path."
             )
-        async with _task(sandbox.run(request, watch)) as life:
-            await _until_listening(life, sockets / "ready")
-            with closing(KernelClient(str(sockets), key)) as client:
-                async with _task(client.ready()) as ready:
-                    await asyncio.wait({life, ready}, timeout=_START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                    if not ready.done():
-                        raise InfrastructureFailure(f"A session's kernel does not answer. {_last_words(life)}")
-                async with _task(client.death()) as silence:
-                    yield _Kernel(life, client, silence)
-
-
-async def _until_listening(life: asyncio.Task[Outcome], sign: Path) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while not sign.exists():
-        if life.done() or time.monotonic() > deadline:
-            raise InfrastructureFailure(f"A session's kernel does not start. {_last_words(life)}")
-        await asyncio.sleep(0.01)
+        deadline = time.monotonic() + _START_SECONDS
+        while not (sockets / "ready").exists():
+            if life.done() or time.monotonic() > deadline:
+                raise InfrastructureFailure(f"A session's kernel does not start. {_last_words(life)}")
+            await asyncio.sleep(0.01)
+        client = KernelClient(str(sockets), key)
+        failed.callback(client.close)
+        async with _task(client.ready()) as ready:
+            await asyncio.wait({life, ready}, timeout=_START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if not ready.done():
+                raise InfrastructureFailure(f"A session's kernel does not answer. {_last_words(life)}")
+        failed.pop_all()
+        return client
 
 
 @asynccontextmanager
