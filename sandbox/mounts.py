@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from sandbox.gpu import LIBRARIES
@@ -76,7 +77,6 @@ def file_arguments(
         mounts: What becomes further folders in it, by name.
         devices: Device files, such as a GPU's.
     """
-    inside = [*visible.paths, *map(Path, files), Path(WORK)]
     # As root without a user namespace, /proc/sys would be the host's own to write.
     arguments = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
     for device in devices:
@@ -84,6 +84,22 @@ def file_arguments(
     # Before what is visible, which may itself lie in /tmp.
     for mount in TMPFS:
         arguments += ["--perms", "1777", "--size", str(tmpfs_bytes), "--tmpfs", mount]
+    arguments += _fixed_arguments(visible, tuple(files))
+    for path, descriptor in files.items():
+        arguments += ["--perms", "0644", "--file", str(descriptor), path]
+    arguments += ["--bind", str(work), WORK]
+    if view is not None:
+        arguments += ["--ro-bind", str(view.resolve()), f"{WORK}/data"]
+    for name, folder in (mounts or {}).items():
+        arguments += ["--ro-bind", str(folder.resolve()), f"{WORK}/{name}"]
+    return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
+
+
+@lru_cache(maxsize=8)
+def _fixed_arguments(visible: Visible, files: tuple[str, ...]) -> list[str]:
+    """Return the arguments that are the same for all executions: parents, and what is mounted where it lies."""
+    inside = [*visible.paths, *map(Path, files), Path(WORK)]
+    arguments = []
     for parent in sorted({parent for path in inside for parent in path.parents} - {Path("/")}):
         arguments += ["--perms", "0755", "--dir", str(parent)]
     for name in _TOP:
@@ -93,14 +109,7 @@ def file_arguments(
         arguments += _link_or_mount(shown)
     for hidden in visible.hidden:
         arguments += ["--perms", "0755", "--size", "4096", "--tmpfs", str(hidden), "--remount-ro", str(hidden)]
-    for path, descriptor in files.items():
-        arguments += ["--perms", "0644", "--file", str(descriptor), path]
-    arguments += ["--bind", str(work), WORK]
-    if view is not None:
-        arguments += ["--ro-bind", str(view.resolve()), f"{WORK}/data"]
-    for name, folder in (mounts or {}).items():
-        arguments += ["--ro-bind", str(folder.resolve()), f"{WORK}/{name}"]
-    return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
+    return arguments
 
 
 def _link_or_mount(path: Path) -> list[str]:

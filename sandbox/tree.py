@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import psutil
@@ -17,6 +18,9 @@ MARKER = "BOT_EXECUTION"
 """Environment variable by which a process is known again after it has left its parents."""
 
 _ROUNDS = 100
+_PROC = Path("/proc")
+_LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
+"""Whether this kernel tells them (CONFIG_PROC_CHILDREN)."""
 
 
 class Tree(Protocol):
@@ -119,10 +123,30 @@ class MarkedTree:
 
 
 def _children(pid: int, *, recursive: bool = False) -> list[psutil.Process]:
-    try:
-        return psutil.Process(pid).children(recursive=recursive)
-    except psutil.Error:
-        return []
+    """Return the children of a process; psutil would read the whole of /proc for it, several times a second."""
+    if not _LISTS_CHILDREN:
+        try:
+            return psutil.Process(pid).children(recursive=recursive)
+        except psutil.Error:
+            return []
+    found: dict[int, psutil.Process] = {}
+    parents = [pid]
+    while parents:
+        for child in _child_ids(parents.pop()):
+            with contextlib.suppress(psutil.Error):
+                if child not in found:
+                    found[child] = psutil.Process(child)
+                    parents += [child] if recursive else []
+    return list(found.values())
+
+
+def _child_ids(pid: int) -> list[int]:
+    """Return the process ids of the children as the kernel lists them, which may miss one while others end."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):  # it is gone, or one of its threads is
+        for task in (_PROC / str(pid) / "task").iterdir():
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 def _alive(process: psutil.Process) -> bool:
