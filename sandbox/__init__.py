@@ -90,7 +90,7 @@ class ExecutionRequest:
     writable_data: bool = False
     lease: Lease = Lease()
     mounts: Mapping[str, Path] = field(default_factory=dict)
-    """Folders that the script finds read-only beside `data`, by name (such as `weights`)."""
+    """Folders that the script finds read-only beside `data`, by name (such as `weights/resnet18`)."""
 
 
 @dataclass(frozen=True)

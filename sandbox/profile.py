@@ -140,7 +140,7 @@ def _mounts(plan: Plan) -> list[Mount]:
     if not request.writable_data:
         read_only[f"{WORK}/data"] = request.view
     for name in ("data", *request.mounts):
-        (workspace.work / name).mkdir(exist_ok=True)
+        (workspace.work / name).mkdir(parents=True, exist_ok=True)
     writable = {WORK: workspace.work, **plan.writable}
     return [
         Mount(target, str(source.resolve()), type="bind", read_only=closed)

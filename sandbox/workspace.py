@@ -16,6 +16,7 @@ __all__ = ["LOG_NAME", "Workspace", "check_request", "fresh_workspace", "working
 
 LOG_NAME = "log.txt"
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_MOST_PARTS = 2
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,14 @@ class Workspace:
 
 def check_request(request: ExecutionRequest) -> None:
     """Raise ValueError for a request that no caller should make: names with a slash, or no time at all."""
-    names = (request.execution_id, *request.keep, *request.mounts)
+    parts = [part for name in request.mounts for part in name.split("/", _MOST_PARTS - 1)]
+    names = (request.execution_id, *request.keep, *parts)
     for name in names:
         if not _PLAIN_NAME.fullmatch(name) or name in {".", ".."}:
             raise ValueError(f"not a plain name: {name!r}")
-    if reserved := {LOG_NAME, "data", FOLDER, *request.mounts} & set(request.keep):
+    if reserved := {LOG_NAME, "data", FOLDER, *parts} & set(request.keep):
         raise ValueError(f"these names are not a script's to write: {sorted(reserved)}")
-    if reserved := {"data", FOLDER} & set(request.mounts):
+    if reserved := {"data", FOLDER} & set(parts):
         raise ValueError(f"nothing else can be mounted as {sorted(reserved)}")
     if not request.limits.seconds > 0:
         raise ValueError("an execution needs a time limit above zero seconds")

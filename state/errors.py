@@ -45,6 +45,10 @@ class InfrastructureFailure(BotError):
     """The engine's own failure (sandbox, worker, disk), never that of the code it ran."""
 
 
+class DownloadFailed(BotError):
+    """A file that could not be fetched, or is not what it must be."""
+
+
 class Unparsable(BotError):
     """A model's reply that a prompt cannot read; the text says what to repair."""
 

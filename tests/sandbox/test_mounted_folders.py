@@ -40,6 +40,14 @@ async def test_an_isolated_script_cannot_change_what_is_mounted(run_isolated: Ru
     assert [path.name for path in weights.iterdir()] == ["model.bin"]
 
 
+async def test_several_folders_lie_in_one(run: Run, place: Path, weights: Path) -> None:
+    (place / "other").mkdir()
+    (place / "other" / "b.bin").write_text("b")
+    script = "import os; print(sorted(os.listdir('weights')), os.listdir('weights/b'), len(open('weights/a/model.bin').read()))"
+    outcome = await run(script, mounts={"weights/a": weights, "weights/b": place / "other"})
+    assert outcome.output == "['a', 'b'] ['b.bin'] 8\n"
+
+
 async def test_what_is_mounted_counts_as_nothing_written(run: Run, weights: Path) -> None:
     (weights / "large.bin").write_bytes(b"x" * 3_000_000)
     outcome = await run("import time; time.sleep(0.5)", mounts={"weights": weights}, written_bytes=1_000_000)
@@ -53,7 +61,9 @@ async def test_a_folder_that_is_not_there_is_the_engines_failure(run: Run, place
     assert "none" in (outcome.detail or "")
 
 
-@pytest.mark.parametrize("name", ["data", "../up", "submission.csv", ".execution"])
+@pytest.mark.parametrize(
+    "name", ["data", "../up", "a/../b", "a/b/c", "/tmp", "a//b", "", "submission.csv", ".execution", "data/x"]
+)
 async def test_a_mount_takes_a_plain_name_that_nothing_else_has(sandbox: Sandbox, place: Path, name: str) -> None:
     with pytest.raises(ValueError, match=r"plain name|mounted|write"):
         await sandbox.run(make_request(place, "pass", mounts={name: place}))
