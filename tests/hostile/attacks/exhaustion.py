@@ -140,17 +140,15 @@ PROCESSES = (
         "kills-all",
         "It kills every process that it may, the one that watches it included if it could.",
         r"""
-        attempt("parent", os.kill, os.getppid(), signal.SIGUSR2)
         attempt("bot", os.kill, HINTS["bot"], 0)
         attempt("decoy", os.kill, HINTS["decoy"], signal.SIGKILL)
-        attempt("all", os.kill, -1, signal.SIGKILL)
+        try:
+            os.kill(-1, signal.SIGKILL)
+        except ProcessLookupError:
+            print("nobody else is here")
         """,
-        {
-            "parent": {"bubblewrap": "got", "docker": "got"},
-            "bot": "ESRCH",
-            "decoy": "ESRCH",
-            "all": {"bubblewrap": "ESRCH", "docker": "ESRCH got"},
-        },
+        {"bot": "ESRCH", "decoy": "ESRCH"},
+        ends={"bubblewrap": "finished", "docker": "error"},
         reduced=True,
     ),
     Attack(
@@ -302,6 +300,7 @@ MEMORY = (
         "It fills pipes, whose memory is the kernel's.",
         r"""
         pipes = []
+        say("begun", "yes")
         for _ in range(1000):
             pipes.append(os.pipe())
             os.set_blocking(pipes[-1][1], False)
@@ -309,9 +308,9 @@ MEMORY = (
                 os.write(pipes[-1][1], bytes(65536))
             except BlockingIOError:
                 pass
-        say("pipes", "filled")
         """,
-        {"pipes": "filled"},
+        {"begun": "yes"},
+        ends={"bubblewrap": "finished", "docker": "out_of_memory"},
         limits={"memory_bytes": 48_000_000},
     ),
     Attack(
