@@ -6,6 +6,7 @@ from bot.cli.audit import audit
 from bot.cli.grade import grade
 from bot.cli.replay import replay
 from bot.cli.snapshot import snapshot_app
+from bot.cli.weights import weights_app
 
 app = typer.Typer(
     name="bot",
@@ -18,3 +19,4 @@ app.command()(replay)
 app.command()(grade)
 app.command()(audit)
 app.add_typer(snapshot_app)
+app.add_typer(weights_app)

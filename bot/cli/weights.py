@@ -1,0 +1,136 @@
+"""`bot weights`: pretrained weights for the sandbox, fetched by the owner from a pinned list."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+from bot.cli.output import print_json, print_table
+from bot.configuration import read_section
+from bot.weights.adding import add_weights
+from bot.weights.catalog import WeightFile, Weights
+from bot.weights.download import open_client
+from bot.weights.folder import WeightsFolder, WeightsSettings
+from state.errors import BotError, UsageError
+
+weights_app = typer.Typer(
+    name="weights", help="Pretrained weights that scripts find read-only in weights/.", no_args_is_help=True
+)
+
+Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+
+
+@weights_app.command("list")
+def list_weights(config: Config = None, json: Json = False) -> None:
+    """Show the list: what is there, sizes, release dates.
+
+    Example: bot weights list
+    """
+    folder = _folder(config)
+    if json:
+        print_json({"dir": str(folder.path), "weights": [_record(folder, weights) for weights in folder.catalog]})
+        return
+    rows = [(w.name, folder.state(w), _size(w), str(w.released), w.licence, w.about) for w in folder.catalog]
+    print_table(("name", "state", "size", "released", "licence", "what it is"), rows, title=str(folder.path))
+
+
+@weights_app.command()
+def pull(
+    names: Annotated[list[str] | None, typer.Argument(help="names of the list")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="all of the list")] = False,
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Fetch weights of the list; what broke off is gone on from, and every file is checked by its hash.
+
+    Exits with 1 where something could not be had.
+
+    Example: bot weights pull resnet50 all-minilm-l6-v2
+    """
+    folder = _folder(config)
+    if bool(names) == all_:
+        raise UsageError("name what to fetch (`bot weights list` shows the names), or pass --all")
+    wanted = list(folder.catalog) if all_ else [folder.find(name) for name in names or ()]
+    failed = {}
+    with open_client() as client, _progress() as show:
+        for weights in wanted:
+            try:
+                folder.pull(client, weights, partial(show, weights.name))
+            except (BotError, OSError) as error:
+                failed[weights.name] = str(error)
+    for name, why in failed.items():
+        typer.echo(f"{name}: {why}", err=True)
+    if json:
+        records = [_record(folder, weights) | {"error": failed.get(weights.name)} for weights in wanted]
+        print_json({"dir": str(folder.path), "weights": records})
+    else:
+        for weights in wanted:
+            typer.echo(f"{weights.name}: {folder.state(weights)}")
+    raise typer.Exit(1 if failed else 0)
+
+
+@weights_app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="also its folder's name: weights/NAME")],
+    urls: Annotated[list[str], typer.Argument(help="addresses of its files; FILE=URL names one otherwise")],
+    released: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="day by which it was certainly public")],
+    licence: Annotated[str, typer.Option(help="its licence")],
+    load: Annotated[str, typer.Option(help="line of Python that loads it from weights/NAME")],
+    about: Annotated[str, typer.Option(help="what it is, in one line")] = "",
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Fetch files of your own choice, take their hashes, and pin them in your list.
+
+    Compare the hashes that it prints with those of the publisher: nobody else vouches for the files.
+
+    Example: bot weights add my-model https://example.org/model.safetensors --released 2024-05-01 --licence MIT
+    --load "state = safetensors.torch.load_file('weights/my-model/model.safetensors')"
+    """
+    folder = _folder(config)
+    with open_client() as client, _progress() as show:
+        facts = {"name": name, "about": about, "released": released.date(), "licence": licence, "load": load}
+        added = add_weights(folder, client, facts, urls, partial(show, name))
+    if json:
+        print_json(_record(WeightsFolder(folder.path), added))
+        return
+    for file in added.files:
+        typer.echo(f"{file.sha256}  {file.name} ({file.bytes} bytes)")
+    typer.echo("pinned; compare these hashes with the publisher's")
+
+
+def _folder(config: Path | None) -> WeightsFolder:
+    default = Path("bot.toml")
+    file = config or (default if default.is_file() else None)
+    return WeightsFolder(read_section(file, "weights", WeightsSettings).folder)
+
+
+def _record(folder: WeightsFolder, weights: Weights) -> dict[str, Any]:
+    return weights.model_dump(mode="json") | {"state": folder.state(weights), "bytes": weights.bytes}
+
+
+def _size(weights: Weights) -> str:
+    return f"{weights.bytes / 1e6:.0f} MB"
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """Show a bar for each file on stderr."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+        tasks: dict[tuple[str, str], Any] = {}
+
+        def show(name: str, file: WeightFile | str, have: int) -> None:
+            label, total = (file, None) if isinstance(file, str) else (file.name, file.bytes)
+            if (name, label) not in tasks:
+                tasks[name, label] = progress.add_task(f"{name}/{label}", total=total)
+            progress.update(tasks[name, label], completed=have)
+
+        yield show
