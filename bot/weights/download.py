@@ -12,7 +12,6 @@ import httpx2
 from state.errors import DownloadFailed
 
 _ATTEMPTS = 5
-_CHUNK = 1 << 20
 _SPARE_BYTES = 500_000_000
 """Left free on the disk."""
 _AGAIN = (408, 425, 429, 500, 502, 503, 504)
@@ -102,7 +101,7 @@ def _fetch(client: httpx2.Client, url: str, part: Path, pin: Pin | None, progres
             have = 0
         _check_size(response, url, part, have, pin)
         with part.open("ab" if resumed else "wb") as file:
-            for chunk in response.iter_bytes(_CHUNK):
+            for chunk in response.iter_bytes():
                 have += len(chunk)
                 if pin is not None and have > pin.bytes:
                     raise DownloadFailed(f"{url} has more than the {pin.bytes} bytes of the list")
