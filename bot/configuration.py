@@ -10,7 +10,7 @@ from state.errors import UsageError
 
 SectionT = TypeVar("SectionT", bound=BaseModel)
 
-SECTIONS = ("models", "sandbox", "session", "leases", "watch", "weights")
+SECTIONS = ("models", "sandbox", "session", "leases", "disk", "watch", "weights")
 """The tables that there may be."""
 
 

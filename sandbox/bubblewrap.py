@@ -14,6 +14,7 @@ from sandbox.environment import clean_environment
 from sandbox.execution import Start, execute, local, run_in_thread
 from sandbox.gpu import leased_devices
 from sandbox.identity import Identity, choose_identity
+from sandbox.instance import owner
 from sandbox.launch import Launch, as_first_process, choose_cpus, on_cores, with_limits
 from sandbox.mounts import CODE, TMPFS, file_arguments, visible_paths
 from sandbox.seccomp import seccomp_program
@@ -64,7 +65,7 @@ class BubblewrapSandbox:
         for tool, package in needed.items():
             if shutil.which(tool) is None:
                 return f"{tool} is not installed (Debian package {package})."
-        with tempfile.TemporaryDirectory(prefix="bot-") as folder, stop_signal() as stop:
+        with tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-") as folder, stop_signal() as stop:
             view = Path(folder) / "view"
             view.mkdir()
             view.parent.chmod(0o755)
@@ -99,7 +100,7 @@ class BubblewrapSandbox:
         self._check_places(request, identity)
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, turn)
         for mount_point in ("data", *request.mounts):
-            (workspace.work / mount_point).mkdir(exist_ok=True)
+            (workspace.work / mount_point).mkdir(parents=True, exist_ok=True)
         identity.give(workspace.work)
         contents = {str(path): path.read_bytes() for path in self._visible.files}
         contents |= identity.accounts() | {CODE: workspace.script.read_bytes()}
@@ -124,7 +125,9 @@ class BubblewrapSandbox:
             # By descriptor: in its environment and command line nothing can be read that was not meant for the script.
             descriptors.append(_passed(stack, b"".join(os.fsencode(option) + b"\0" for option in options)))
             script = as_first_process([sys.executable, "-P", "-s", CODE])
-            limited = with_limits(script, request.limits, count_tasks=identity.counted)
+            limited = with_limits(
+                script, request.limits, count_tasks=identity.counted, on_gpu=bool(request.lease.gpus)
+            )
             argv = [_tool("bwrap"), "--args", str(descriptors[-1]), "--", *identity.become, *limited]
             # Before bwrap, since the filter inside lets nobody choose cores.
             launch = Launch(on_cores(argv, cpus), {}, workspace.code, descriptors)

@@ -5,18 +5,20 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
+from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Session, Watch
 from sandbox.container import Container
 from sandbox.engine import ENGINE_FAILURES, connect, say
 from sandbox.execution import Start, execute, run_in_thread
 from sandbox.image import find_image
+from sandbox.instance import owner
 from sandbox.launch import choose_cpus
 from sandbox.profile import INSTANCE, OWNER, SCRIPT, Plan, container_options, is_alive
+from sandbox.session import open_session
 from sandbox.supervise import stop_signal
 from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace
@@ -56,6 +58,10 @@ class DockerSandbox:
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run the script; see `sandbox.Sandbox.run`."""
         return await run_in_thread(self, request, watch)
+
+    def session(self, request: ExecutionRequest, watch: Watch | None = None) -> AbstractAsyncContextManager[Session]:
+        """Open a session; see `sandbox.Sandbox.session`."""
+        return open_session(self, request, watch)
 
     def problem(self) -> str | None:
         """Say in one sentence why it cannot be used here, found out by running it; none if it works."""
@@ -138,7 +144,7 @@ class DockerSandbox:
             yield lambda: Container(engine, options, request.limits, watcher)
 
     def _probe(self) -> Outcome:
-        with tempfile.TemporaryDirectory(prefix="bot-") as folder, stop_signal() as stop:
+        with tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-") as folder, stop_signal() as stop:
             Path(folder).chmod(0o755)
             view = Path(folder) / "view"
             view.mkdir()

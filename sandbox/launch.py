@@ -99,7 +99,9 @@ def on_cores(argv: Sequence[str], cpus: Sequence[int]) -> list[str]:
     return [taskset, "--cpu-list", ",".join(map(str, cpus)), *argv]
 
 
-def with_limits(argv: Sequence[str], limits: Limits, *, count_tasks: bool = False) -> list[str]:
+def with_limits(
+    argv: Sequence[str], limits: Limits, *, count_tasks: bool = False, on_gpu: bool = False
+) -> list[str]:
     """Return the command under rlimits, as far as util-linux is there.
 
     There is no limit on address space: threaded libraries reserve much that they never use. Private writable memory
@@ -109,6 +111,7 @@ def with_limits(argv: Sequence[str], limits: Limits, *, count_tasks: bool = Fals
         argv: The command.
         limits: What is allowed.
         count_tasks: Whether the kernel shall hold the limit on processes; of no use where the bot's own count too.
+        on_gpu: Whether it may use a GPU: CUDA reserves far more memory than it uses, so that only the watcher can tell.
     """
     command = list(argv)
     if prlimit := shutil.which("prlimit"):
@@ -116,8 +119,9 @@ def with_limits(argv: Sequence[str], limits: Limits, *, count_tasks: bool = Fals
             "core": 0,
             "nofile": _OPEN_FILES,
             "fsize": limits.written_bytes + _FILE_SLACK,
-            "data": limits.memory_bytes + _STACKS,
         }
+        if not on_gpu:
+            values["data"] = limits.memory_bytes + _STACKS
         if count_tasks:
             values["nproc"] = limits.processes + _TASK_SLACK
         command = [prlimit, *(_option(name, value) for name, value in values.items()), *command]

@@ -2,45 +2,110 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
 
-from sandbox.instance import FOLDER, OwnedFolder, label_of, temporary_prefix
+from sandbox.engine import ENGINE_FAILURES, connect, say
+from sandbox.instance import FOLDER, OwnedFolder, instance_of, is_alive, label_of, temporary_prefix
+from sandbox.profile import INSTANCE, OWNER
 from sandbox.tree import MARKER
 from sandbox.workspace import remove_tree
 
-__all__ = ["left_folders", "remove_left"]
+__all__ = ["Leftover", "left_by_killed", "own_bytes", "remove_left"]
 
 _LEVELS = 4
 """Depth of such folders below a state folder: <run>/executions/<execution>/.execution; what lies deeper is not ours."""
 _ROUNDS = 100
+_PROBE = re.compile(r"bot-(\d+-\d+-[0-9a-f]{8})-\w+")
+"""Name of a temporary folder in which somebody tried whether a sandbox works."""
 
 
-def left_folders(state: Path) -> list[OwnedFolder]:
-    """Return the work folders below a state folder whose bots are gone."""
-    found = (OwnedFolder(path.parent) for path in _work_folders(state, _LEVELS))
-    return [folder for folder in found if folder.is_left]
+@dataclass(frozen=True)
+class Leftover:
+    """One thing that a killed bot has left."""
+
+    name: str
+    size: Callable[[], int]
+    """Returns the bytes of disk that it takes."""
+    remove: Callable[[], str]
+    """Removes it with all that belongs to it; returns a sentence on what was removed, or why it was not."""
+
+
+def left_by_killed(state: Path) -> list[Leftover]:
+    """Return what killed bots left that kept their state in this folder, in the order in which it must go."""
+    return [*_containers(instance_of(state)), *_folders(state), *_probes()]
+
+
+def _containers(instance: str) -> list[Leftover]:
+    try:
+        with connect() as engine:
+            found = engine.containers.list(all=True, filters={"label": f"{INSTANCE}={instance}"}, ignore_removed=True)
+            names = [str(one.name) for one in found if not is_alive(one.labels.get(OWNER, ""))]
+    except ENGINE_FAILURES:
+        return []  # without an engine there are no containers to be seen
+    return [Leftover(f"container {name}", lambda: 0, partial(_remove_container, name)) for name in names]
+
+
+def _remove_container(name: str) -> str:
+    try:
+        with connect() as engine:
+            engine.api.remove_container(name, v=True, force=True)
+    except ENGINE_FAILURES as error:
+        return f"container {name} stays: {say(error)}"
+    return f"removed container {name}"
+
+
+def _folders(state: Path) -> Iterator[Leftover]:
+    for path in _work_folders(state, _LEVELS):
+        folder = OwnedFolder(path.parent)
+        if folder.is_left:
+            parts = [folder.path, *_temporary_folders(folder.out)]
+            yield Leftover(str(path), partial(own_bytes, parts), partial(remove_left, folder))
+
+
+def _probes() -> Iterator[Leftover]:
+    for path in _own_folders(Path(tempfile.gettempdir()).glob("bot-*")):
+        named = _PROBE.fullmatch(path.name)
+        if named and not is_alive(named[1]):
+            yield Leftover(str(path), partial(own_bytes, [path]), partial(_remove_probe, path))
+
+
+def _remove_probe(path: Path) -> str:
+    remove_tree(path)
+    return f"removed {path}"
 
 
 def remove_left(folder: OwnedFolder) -> str:
-    """End what still runs for a work folder whose bot is gone, then remove it with its temporary folders.
-
-    Returns:
-        A sentence on what was removed, or why it was not.
-    """
+    """End what still runs for a work folder whose bot is gone, then remove it with its temporary folders."""
     killed = _kill_marked(label_of(folder.out))
     if mounts := _unmount(folder.path):
         return f"{folder.path} stays: {', '.join(mounts)} cannot be unmounted"
-    for tmp in _temporary_folders(folder.out):
-        remove_tree(tmp)
-    remove_tree(folder.path)
+    for path in (*_temporary_folders(folder.out), folder.path):
+        remove_tree(path)
     return f"removed {folder.path}" + (f" and ended {killed} process(es) of it" if killed else "")
+
+
+def own_bytes(folders: Iterable[Path]) -> int:
+    """Return the bytes of disk that would be free without these folders: those of files with no link from elsewhere."""
+    links: dict[tuple[int, int], int] = {}
+    total = 0
+    for parent, _, names in (step for folder in folders for step in os.walk(folder)):
+        for name in names:
+            with contextlib.suppress(OSError):
+                status = Path(parent, name).lstat()
+                key = status.st_dev, status.st_ino
+                links[key] = links.get(key, 0) + 1
+                total += status.st_blocks * 512 if links[key] == status.st_nlink else 0
+    return total
 
 
 def _work_folders(folder: Path, levels: int) -> Iterator[Path]:
@@ -79,8 +144,12 @@ def _mark(process: psutil.Process) -> str:
 
 
 def _temporary_folders(out: Path) -> list[Path]:
-    found = Path(tempfile.gettempdir()).glob(f"{temporary_prefix(out)}*")
-    return [path for path in found if path.is_dir() and not path.is_symlink() and path.stat().st_uid == os.geteuid()]
+    return _own_folders(Path(tempfile.gettempdir()).glob(f"{temporary_prefix(out)}*"))
+
+
+def _own_folders(paths: Iterable[Path]) -> list[Path]:
+    """Return the folders among them that are this user's."""
+    return [path for path in paths if path.is_dir() and not path.is_symlink() and path.stat().st_uid == os.geteuid()]
 
 
 def _unmount(folder: Path) -> list[str]:

@@ -55,11 +55,13 @@ class ProcessSandbox:
         if not workspace.data.exists():
             workspace.data.symlink_to(request.view.resolve(), target_is_directory=True)
         for name, folder in request.mounts.items():
+            (workspace.work / name).parent.mkdir(exist_ok=True)
             (workspace.work / name).symlink_to(folder.resolve(), target_is_directory=True)
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
         mark = f"{label_of(request.out)}.{secrets.token_hex(8)}"
         environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus))
         script = [sys.executable, "-P", "-s", str(workspace.script)]
-        argv = on_cores(with_limits(ended_with_us(merged_output(script)), request.limits), cpus)
+        limited = with_limits(ended_with_us(merged_output(script)), request.limits, on_gpu=bool(request.lease.gpus))
+        argv = on_cores(limited, cpus)
         launch = Launch(argv, {**environment, MARKER: mark}, workspace.work)
         yield local(request, launch, lambda pid: MarkedTree(pid, mark), (workspace.work, workspace.tmp))

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from bot.cli.output import number, print_json, print_table
+from bot.coder.explorer import SessionSettings
 from bot.coder.machine import usable_cpus
 from bot.coder.monitor import WatchSettings
 from bot.configuration import read_section
@@ -21,9 +22,16 @@ from bot.replay.progress_line import shown
 from bot.replay.run import AGENTS
 from bot.replay.run import replay as replay_one
 from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
+from bot.runs.context import EngineSettings
+from bot.runs.disk import DiskSettings, check_free
+from bot.runs.opening import open_leases
 from sandbox import Sandbox
 from sandbox.choose import choose
 from sandbox.docker import DockerSettings
+from sandbox.instance import instance_of
+from sandbox.leases import Leases, LeaseSettings
+from sandbox.leftovers import left_by_killed
+from sandbox.session import check_installed
 from scrapers.snapshot import Snapshot
 from state.errors import BotError, UsageError
 
@@ -57,6 +65,12 @@ def replay(
     seeds: Annotated[int, typer.Option(min=1, help="runs with seeds SEED to SEED+K-1")] = 1,
     sandbox: Annotated[SandboxName, typer.Option(help="where generated code runs")] = "auto",
     cpus: Annotated[int | None, typer.Option(min=1, help="cores an execution may use; default: all")] = None,
+    gpus: Annotated[
+        int | None, typer.Option(min=0, help="GPUs an execution holds; default: 1 where there is one")
+    ] = None,
+    session: Annotated[
+        bool, typer.Option("--session", help="let the coder try things out in a live session before each script")
+    ] = False,
     config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
     out: Annotated[Path, typer.Option(help="folder that receives a folder for each run")] = Path("runs"),
     json: Annotated[bool, typer.Option("--json", help="print one result.json a line")] = False,
@@ -69,13 +83,15 @@ def replay(
     settings = load_settings(file)
     choice = settings.resolve(model)
     docker = read_section(file, "sandbox", DockerSettings)
-    back_end = choose(sandbox, trusted=choice.kind == "builtin", docker=docker)
+    back_end = choose(sandbox, trusted=choice.kind == "builtin", instance=instance_of(out), docker=docker)
     described = back_end.describe()
     if sandbox == "auto" and described.isolation == "none":
         typer.echo(
             "no sandbox works here (see --sandbox in the README): the built-in model's scripts run as plain processes",
             err=True,
         )
+    if session:
+        check_installed()
     loaded = [Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshots]
     common: dict[str, Any] = {
         "model": choice.spec,
@@ -90,6 +106,7 @@ def replay(
         "runtime": docker.runtime if described.image else None,
         "cpus": cpus or usable_cpus(),
         "config": config,
+        "engine": EngineSettings(session=SessionSettings() if session else None),
         "watch": read_section(file, "watch", WatchSettings),
     }
     combinations = product(loaded, _agents(agent), range(seed, seed + seeds))
@@ -104,8 +121,13 @@ def replay(
     ]
     if record is not None and len(runs) > 1:
         raise UsageError("--record takes one run at a time: a recording is keyed by the steps of one run")
-    prepared = prepare(runs, out, datetime.now(UTC))
-    results = list(_run_all(prepared, back_end, settings, json=json))
+    check_free(out, read_section(file, "disk", DiskSettings))
+    for left in left_by_killed(out):
+        typer.echo(f"left by a killed bot: {left.remove()}", err=True)
+    with open_leases(read_section(file, "leases", LeaseSettings), gpus) as (leases, held):
+        runs = [(snapshot, one.model_copy(update={"gpus": held})) for snapshot, one in runs]
+        prepared = prepare(runs, out, datetime.now(UTC))
+        results = list(_run_all(prepared, back_end, leases, settings, json=json))
     if not json:
         _print(results)
     raise typer.Exit(max(_status(r) for r in results))
@@ -125,14 +147,14 @@ def _agents(text: str) -> Sequence[str]:
 
 
 def _run_all(
-    runs: Sequence[PreparedRun], sandbox: Sandbox, models: ModelSettings, *, json: bool
+    runs: Sequence[PreparedRun], sandbox: Sandbox, leases: Leases, models: ModelSettings, *, json: bool
 ) -> Iterator[dict[str, Any]]:
     """Run one after another; what fails is told and stops no other."""
     console = Console(stderr=True)
     for position, run in enumerate(runs, 1):
         count = f"[{position}/{len(runs)}] " if len(runs) > 1 else ""
         with shown(console, f"{count}{run.settings.agent} on {run.snapshot.card.slug}") as show:
-            result = _run(run, sandbox, models, show)
+            result = _run(run, sandbox, leases, models, show)
         if "error" in result:
             console.print(f"{run.id}: {result['error']}", markup=False, highlight=False, soft_wrap=True)
         if json:
@@ -140,10 +162,10 @@ def _run_all(
         yield result
 
 
-def _run(run: PreparedRun, sandbox: Sandbox, models: ModelSettings, show: Any) -> dict[str, Any]:
+def _run(run: PreparedRun, sandbox: Sandbox, leases: Leases, models: ModelSettings, show: Any) -> dict[str, Any]:
     base = {"run": str(run.folder.path), "run_id": run.id}
     try:
-        return base | asyncio.run(replay_one(run, sandbox, models, show))
+        return base | asyncio.run(replay_one(run, sandbox, leases, models, show))
     except BotError as error:
         return base | {
             "competition_id": run.snapshot.card.slug,

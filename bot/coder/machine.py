@@ -19,13 +19,13 @@ WORTH_KNOWING = (
 )  # fmt: skip
 
 
-def this_machine(cpus: int, memory_bytes: int, sandbox: SandboxDescription) -> Machine:
+def this_machine(cpus: int, memory_bytes: int, sandbox: SandboxDescription, gpus: int = 0) -> Machine:
     """Describe the sandbox's machine: its limits, and the packages of the environment that scripts run in."""
     packages = _own_packages() if sandbox.packages is None else sandbox.packages
     versions = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in packages.items()}
     listed = tuple(f"{name} {versions[name]}" for name in WORTH_KNOWING if name in versions)
     memory = min(memory_bytes, psutil.virtual_memory().total)
-    return Machine(sandbox.python or platform.python_version(), cpus, memory / 1024**3, 0, listed)
+    return Machine(sandbox.python or platform.python_version(), cpus, memory / 1024**3, gpus, listed)
 
 
 def _own_packages() -> dict[str, str]:

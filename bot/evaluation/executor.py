@@ -9,10 +9,12 @@ from typing import Any
 
 from bot.coder.monitor import Monitor
 from bot.coder.output import clean_output
+from bot.evaluation.sessions import timed_session
 from bot.evaluation.worker import Worker
 from bot.runs.folder import RunFolder
+from bot.runs.leasing import Leasing
 from bot.runs.stopwatch import Stopwatch
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox, Watch
+from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox, Session, Watch
 from sandbox.rules import Rules, RuleSettings, Watches
 from scrapers.card import TaskCard
 from state.errors import InfrastructureFailure
@@ -86,6 +88,7 @@ class Executor:
         sandbox: Sandbox,
         worker: Worker,
         stopwatch: Stopwatch,
+        leasing: Leasing,
         monitor: Monitor | None = None,
     ) -> None:
         self._run_id = run_id
@@ -97,6 +100,8 @@ class Executor:
         self._sandbox = sandbox
         self._worker = worker
         self._stopwatch = stopwatch
+        self.leasing = leasing
+        """How executions and sessions come to cores and GPUs of their own."""
         self._monitor = monitor
         self._views: dict[str, Path] = {}
         self._building = asyncio.Lock()
@@ -146,6 +151,24 @@ class Executor:
         result = await self._steps.once(f"execute:{view}", run, node=node, attempt=attempt)
         return _executed(result, self._folder.executions)
 
+    @asynccontextmanager
+    async def session(self, node: int, view: str, seconds: float) -> AsyncIterator[Session]:
+        """Open a live session on a view for a node's coder; it is no execution, and has no score.
+
+        Raises:
+            InfrastructureFailure: our own machinery failed.
+        """
+        data, name = await self.view(view), f"n{node}-session"
+        limits = replace(self._settings.limits, seconds=seconds, cpus=self._settings.cpus)
+        request = ExecutionRequest(
+            name, "", data, self._folder.executions / name, limits, mounts=self._settings.mounts
+        )
+        async with (
+            self.leasing.hold() as lease,
+            timed_session(self._sandbox, self.leasing.leased(request, lease), self._stopwatch) as session,
+        ):
+            yield session
+
     async def _run_and_score(
         self, node: int, script: str, view: str, data: Path, seconds: float, attempt: int
     ) -> dict[str, Any]:
@@ -154,7 +177,9 @@ class Executor:
             execution_id = _execution_id(node, view, attempt, tried)
             out = self._folder.executions / execution_id
             request = ExecutionRequest(execution_id, script, data, out, limits, mounts=self._settings.mounts)
-            outcome = await self._run(request, node, view, attempt)
+            async with self.leasing.hold() as lease:
+                request = self.leasing.leased(request, lease)
+                outcome = await self._run(request, node, view, attempt)
             if outcome.reason is not ExitReason.INFRASTRUCTURE:
                 break
         else:
@@ -162,7 +187,7 @@ class Executor:
             raise InfrastructureFailure(f"the sandbox failed {_TRIES} times, which says nothing of the script: {said}")
         with self._stopwatch.measure("evaluation"):
             score, valid, message = await self._score(view, data, outcome, out)
-        error = None if score is not None else _why(outcome, limits) or message or "no score"
+        error = None if score is not None else _why(outcome, request.limits) or message or "no score"
         with self._store.write() as tx:
             add_evaluation(tx, self._run_id, execution_id, score=score, valid=valid, message=error or message)
         return {

@@ -21,6 +21,7 @@ from bot.replay.finish import Finished, finish
 from bot.replay.prepare import PreparedRun
 from bot.runs.budget import RunBudget
 from bot.runs.context import RunContext
+from bot.runs.leasing import Leasing
 from bot.runs.stopwatch import Stopwatch
 from bot.strategies import Strategy
 from bot.strategies.aide import aide
@@ -28,6 +29,7 @@ from bot.strategies.comind import comind
 from bot.strategies.search import Search
 from bot.submission.handing_in import HandedIn, hand_in
 from sandbox import Limits, Sandbox
+from sandbox.leases import Leases
 from scrapers.snapshot import SnapshotSource
 from state.clock import Clock, ReplayClock
 from state.community import CommunityView, add_community
@@ -46,7 +48,9 @@ class Show:
     attach: Callable[[RunContext, Stopwatch], None]
 
 
-async def replay(run: PreparedRun, sandbox: Sandbox, models: ModelSettings, show: Show) -> dict[str, Any]:
+async def replay(
+    run: PreparedRun, sandbox: Sandbox, leases: Leases, models: ModelSettings, show: Show
+) -> dict[str, Any]:
     """Run one agent on one past competition, grade what it hands in, and write everything of the run's folder.
 
     Returns:
@@ -63,7 +67,7 @@ async def replay(run: PreparedRun, sandbox: Sandbox, models: ModelSettings, show
         await _begin(run, store)
         async with (
             aclosing(Worker()) as worker,
-            _context(run, store, clock, worker, sandbox, models, stopwatch, show) as opened,
+            _context(run, store, clock, worker, sandbox, leases, models, stopwatch, show) as opened,
         ):
             context, steps = opened
             show.attach(context, stopwatch)
@@ -119,6 +123,7 @@ async def _context(
     clock: Clock,
     worker: Worker,
     sandbox: Sandbox,
+    leases: Leases,
     models: ModelSettings,
     stopwatch: Stopwatch,
     show: Show,
@@ -129,6 +134,7 @@ async def _context(
     budget = RunBudget(stopwatch, settings.seconds, settings.steps)
     limits = Limits(seconds=settings.seconds)
     shared = ExecutorSettings(run.snapshot.data, settings.seed, settings.cpus, limits, settings.watch)
+    leasing = Leasing(leases, settings.cpus, settings.gpus, budget.left, stopwatch, show.say)
     choice = models.resolve(settings.model)
     async with (
         open_model(choice, models, clock, seed=settings.seed, max_cost=settings.max_cost) as opened,
@@ -150,7 +156,7 @@ async def _context(
         monitor = await stack.enter_async_context(
             aclosing(Monitor(asker, store, run.id, clock, TaskText.from_card(card), interval))
         )
-        executor = Executor(run.id, card, run.folder, shared, store, steps, sandbox, worker, stopwatch, monitor)
+        executor = Executor(run.id, card, run.folder, shared, store, steps, sandbox, worker, stopwatch, leasing, monitor)
         holdout = await executor.view("holdout")
         with stopwatch.measure("views"):
             preview = await worker.call("preview", data_dir=str(holdout), card=card.model_dump(mode="json"))
@@ -162,12 +168,13 @@ async def _context(
                 seed=settings.seed,
                 settings=settings.engine,
                 store=store,
+                steps=steps,
                 clock=clock,
                 asker=asker,
                 model_name=settings.model,
                 executor=executor,
                 budget=budget,
-                machine=this_machine(settings.cpus, limits.memory_bytes, sandbox.describe()),
+                machine=this_machine(settings.cpus, limits.memory_bytes, sandbox.describe(), settings.gpus),
                 preview=preview,
                 community=community,
                 say=show.say,

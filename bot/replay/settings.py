@@ -42,6 +42,7 @@ class ReplaySettings(BaseModel):
     image: str | None = Field(default=None, description="name and id of the image that containers are made from")
     runtime: str | None = Field(default=None, description="of containers; none: the engine's default")
     cpus: int = Field(ge=1)
+    gpus: int = Field(default=0, ge=0, description="GPUs that an execution holds")
     config: Path | None = Field(default=None, description="bot.toml")
     engine: EngineSettings = EngineSettings()
     watch: WatchSettings = WatchSettings()

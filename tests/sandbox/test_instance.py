@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from sandbox.instance import OwnedFolder, instance_of, is_alive, label_of, owner
-from sandbox.leftovers import left_folders, remove_left
+from sandbox.leftovers import left_by_killed, own_bytes, remove_left
 from sandbox.tree import MARKER
 from tests import needs
 
@@ -44,6 +44,10 @@ def bot(place: Path) -> tuple[psutil.Popen, psutil.Process]:
     return process, psutil.Process(int(started.read_text()))
 
 
+def left_folders(state: Path) -> list[Path]:
+    return [Path(left.name) for left in left_by_killed(state) if left.name.endswith(".execution")]
+
+
 def temporary_folders(out: Path) -> list[Path]:
     return list(Path(os.environ.get("TMPDIR", "/tmp")).glob(f"bot-{label_of(out)}-*"))
 
@@ -58,8 +62,8 @@ def test_what_a_killed_bot_left_is_removed_and_what_another_one_has_is_not(tmp_p
         assert orphan.is_running(), "it has left its parents, and nothing killed it"
         assert temporary_folders(out)
         assert left_folders(tmp_path / "alive" / "runs") == []
-        (left,) = left_folders(tmp_path / "dead" / "runs")
-        assert "ended 1 process" in remove_left(left)
+        assert left_folders(tmp_path / "dead" / "runs") == [out / ".execution"]
+        assert any("ended 1 process" in left.remove() for left in left_by_killed(tmp_path / "dead" / "runs"))
         assert not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE
         assert list(out.iterdir()) == []
         assert temporary_folders(out) == []
@@ -99,7 +103,7 @@ def test_a_folder_without_an_owner_is_left_alone_as_long_as_it_is_young(tmp_path
     folder.mkdir(parents=True)
     assert left_folders(tmp_path) == []
     os.utime(folder, (1, 1))
-    assert [found.path for found in left_folders(tmp_path)] == [folder]
+    assert left_folders(tmp_path) == [folder]
 
 
 def test_links_are_not_followed_and_folders_too_deep_are_not_ours(tmp_path: Path) -> None:
@@ -134,6 +138,27 @@ def test_a_mount_below_it_is_unmounted_before_anything_is_removed(tmp_path: Path
     remove_left(folder)
     assert not folder.path.exists()
     assert (precious / "file").read_text() == "kept"
+
+
+def test_a_folder_for_trying_a_sandbox_goes_with_its_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    pid, started, boot = owner().split("-")
+    names = [f"bot-{pid}-{int(started) - 1}-{boot}-x1", f"bot-{owner()}-x2", "bot-notes", "bottle"]
+    for name in names:
+        (tmp_path / name).mkdir()
+    (tmp_path / "runs").mkdir()
+    for left in left_by_killed(tmp_path / "runs"):
+        left.remove()
+    assert {path.name for path in tmp_path.iterdir()} == {"runs", *names[1:]}
+
+
+def test_bytes_are_those_that_removing_frees(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "once").write_bytes(b"x" * 8192)
+    os.link(tmp_path / "a" / "once", tmp_path / "a" / "once more")
+    (tmp_path / "elsewhere").write_bytes(b"x" * 8192)
+    os.link(tmp_path / "elsewhere", tmp_path / "a" / "shared")
+    assert own_bytes([tmp_path / "a"]) == 8192
 
 
 def test_only_the_processes_of_that_folder_are_ended(tmp_path: Path) -> None:

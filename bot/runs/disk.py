@@ -1,0 +1,41 @@
+"""The disk that runs are written to: how much must be free before one starts, and how long finished ones keep all."""
+
+import shutil
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from state.errors import UsageError
+
+
+class DiskSettings(BaseModel):
+    """The table `[disk]` of bot.toml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    free_gb: float = Field(default=2.0, ge=0, description="gigabytes that must be free for a run to start")
+    keep_days: float = Field(
+        default=14.0, ge=0, description="days after which `bot prune` drops a finished run's views"
+    )
+
+
+def check_free(folder: Path, settings: DiskSettings) -> None:
+    """Refuse to go on where the disk of a folder, which may not exist yet, is nearly full.
+
+    Raises:
+        UsageError: there is less free than the settings want.
+    """
+    free = free_bytes(folder) / 1e9
+    if free < settings.free_gb:
+        raise UsageError(
+            f"the disk of {folder} has {free:.1f} GB free, and a run starts with {settings.free_gb:g} GB or more: "
+            f"`bot prune {folder}` removes what old runs left (free_gb under [disk] in bot.toml sets how much is wanted)"
+        )
+
+
+def free_bytes(folder: Path) -> int:
+    """Return the bytes that we may still write to the disk on which the folder lies, or will lie."""
+    there = folder.absolute()
+    while not there.exists():
+        there = there.parent
+    return shutil.disk_usage(there).free
