@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from sandbox import Limits
 from tests.hostile.attack import BACK_ENDS, Attack, under
 from tests.hostile.suite import ATTACKS, FAMILIES
 from tests.hostile.table import BEGIN, END, in_document
@@ -45,6 +46,12 @@ def test_an_attack_says_all_that_it_is_judged_by(attack: Attack) -> None:
         assert under(back_end, attack.ends)
         re.compile(under(back_end, attack.notes))
         assert all(under(back_end, words) for words in attack.answers.values())
+
+
+def test_the_limits_that_are_tried_are_the_documented_ones() -> None:
+    limits = Limits(seconds=1)
+    assert (limits.memory_bytes, limits.processes) == (4 * 1024**3, 256)
+    assert (limits.written_bytes, limits.files, limits.output_bytes) == (2 * 1000**3, 50_000, 1_000_000)
 
 
 def test_the_readme_has_the_table_of_the_suite() -> None:

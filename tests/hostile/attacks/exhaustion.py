@@ -1,6 +1,16 @@
 """Attacks that use up the machine: processes, memory, disk, time, descriptors, cores."""
 
+from sandbox import Limits
 from tests.hostile.attack import Attack
+
+_DEFAULT = Limits(seconds=20)
+"""Those of one execution, unless configured otherwise."""
+_DOCUMENTED = {
+    "memory_bytes": _DEFAULT.memory_bytes,
+    "processes": _DEFAULT.processes,
+    "written_bytes": _DEFAULT.written_bytes,
+    "files": _DEFAULT.files,
+}
 
 PROCESSES = (
     Attack(
@@ -449,6 +459,43 @@ DISK = (
         """,
         {"begun": "yes"},
         ends="disk_limit",
+    ),
+    Attack(
+        "documented-limits",
+        "It goes beyond the documented limits of memory, of one file and of processes.",
+        r"""
+        def lengthen():
+            with open("large", "wb") as file:
+                file.truncate(2_010_000_000)
+        attempt("file", lengthen)
+        try:
+            say("memory", f"got {len(bytearray(4_700_000_000))}")
+        except MemoryError:
+            say("memory", "refused")
+        for _ in range(400):
+            if os.fork() == 0:
+                time.sleep(99)
+        say("processes", "got")
+        """,
+        {"file": "EFBIG", "memory": "refused"},
+        ends="process_limit",
+        limits=_DOCUMENTED,
+        reduced=True,
+    ),
+    Attack(
+        "documented-files",
+        "It makes more files than the documented limit.",
+        r"""
+        for folder in range(60):
+            os.mkdir(str(folder))
+            for number in range(1000):
+                os.close(os.open(f"{folder}/{number}", os.O_CREAT | os.O_WRONLY))
+            say("files", "many" if folder > 48 else "few")
+        """,
+        {"files": "many"},
+        ends="disk_limit",
+        limits=_DOCUMENTED,
+        reduced=True,
     ),
     Attack(
         "descriptors",
