@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import socket
 import threading
 import time
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from docker.errors import APIError, ImageNotFound
 from docker.utils.socket import frames_iter
 
 from sandbox import Breach, ExitReason, Limits, Usage
-from sandbox.engine import ENGINE_FAILURES, EngineError, say
+from sandbox.engine import ENGINE_FAILURES, EngineError, attach, say
 from sandbox.profile import INSTANCE, OWN_TASKS
 from sandbox.running import Reaped
 from sandbox.watcher import Watcher
@@ -51,8 +52,12 @@ class Container:
         self._name = str(options["name"])
         _create(engine, options)
         try:
-            self._stream = self._api.attach_socket(self._name, params={"stdout": 1, "stderr": 1, "stream": 1})
-            self._api.start(self._name)
+            self._stream = attach(engine, self._name)
+            try:
+                self._api.start(self._name)
+            except ENGINE_FAILURES:
+                self._stream.close()
+                raise
         except ENGINE_FAILURES as error:
             self._remove()
             raise EngineError(f"The container could not be started: {say(error)}") from error
@@ -96,7 +101,9 @@ class Container:
 
     def kill(self) -> None:
         """Kill it with all that it has started."""
-        # Where it has ended this says so, and where the engine has, only that one's next start can mend it.
+        if not self._threads[-1].is_alive():
+            return
+        # Where it has ended just now the engine says so, and where the engine has, only its next start can mend that.
         with contextlib.suppress(*ENGINE_FAILURES):
             self._api.kill(self._name)
 
@@ -122,9 +129,11 @@ class Container:
         """Remove the container, and give the descriptors back."""
         os.close(self.output)  # the pump then throws away what still comes
         self._remove()
+        with contextlib.suppress(OSError):
+            self._stream.shutdown(socket.SHUT_RDWR)  # should the engine not have
         for thread in self._threads:
             thread.join(_LAST)
-        self._hang_up()
+        self._stream.close()
         os.close(self.engine)
         if not self._threads[-1].is_alive():
             os.close(self.ended)
@@ -158,11 +167,6 @@ class Container:
     def _remove(self) -> None:
         with contextlib.suppress(*ENGINE_FAILURES):  # the next start of this instance removes what is left
             self._api.remove_container(self._name, v=True, force=True)
-
-    def _hang_up(self) -> None:
-        with contextlib.suppress(*ENGINE_FAILURES):
-            self._stream._response.close()
-        self._stream.close()
 
 
 def _create(engine: DockerClient, options: Mapping[str, Any]) -> None:

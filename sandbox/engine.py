@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from docker import DockerClient
 from docker.errors import APIError, DockerException
 
-__all__ = ["ENGINE_FAILURES", "EngineError", "connect", "engine_address", "say"]
+__all__ = ["ENGINE_FAILURES", "EngineError", "attach", "connect", "engine_address", "say"]
 
 ENGINE_FAILURES = (DockerException, OSError)
 """What a call to the engine raises: its own errors, and those of the connection."""
@@ -48,6 +48,37 @@ def connect() -> Iterator[DockerClient]:
         yield client
     finally:
         client.close()
+
+
+def attach(engine: DockerClient, container: str) -> socket.socket:
+    """Return a connection from which the framed output of a container is read, from the moment of this call on.
+
+    Over a socket of our own: the library's cannot be closed for sure.
+
+    Raises:
+        OSError: The engine does not give it.
+    """
+    path = f"/v{engine.api.api_version}/containers/{container}/attach?stream=1&stdout=1&stderr=1"
+    request = (
+        f"POST {path} HTTP/1.1\r\nHost: docker\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n"
+    )
+    stream = socket.socket(socket.AF_UNIX)
+    try:
+        stream.settimeout(_TIMEOUT)
+        stream.connect(engine_address().removeprefix(_UNIX))
+        stream.sendall(request.encode())
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            if not (byte := stream.recv(1)):
+                break
+            head += byte
+        if head.split(b" ")[1:2] != [b"101"]:
+            raise EngineError(f"the engine does not let us read the output: {head[:200]!r}")
+        stream.settimeout(None)
+    except OSError:
+        stream.close()
+        raise
+    return stream
 
 
 def say(error: Exception) -> str:
