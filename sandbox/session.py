@@ -190,6 +190,8 @@ class _Kernel:
                     return Breach(ExitReason.ERROR, f"{error} It was ended.")
                 running.result()
                 return "interrupted" if late else "ended"
+            if self.silence.done():
+                await asyncio.wait({self.life}, timeout=_GRACE)  # a process that is killed falls silent before it is gone
             if self.life.done():
                 return None
             if self.silence.done():

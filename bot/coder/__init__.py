@@ -6,7 +6,18 @@ from typing import Literal, Protocol
 
 from scrapers.card import TaskCard
 
-__all__ = ["Attempt", "Brief", "Coder", "CoderBudget", "Machine", "Script", "ScriptAction", "TaskText"]
+__all__ = [
+    "Attempt",
+    "Brief",
+    "Cell",
+    "Coder",
+    "CoderBudget",
+    "Exploration",
+    "Machine",
+    "Script",
+    "ScriptAction",
+    "TaskText",
+]
 
 ScriptAction = Literal["draft", "debug", "improve"]
 
@@ -52,6 +63,8 @@ class Machine:
     gpus: int
     packages: tuple[str, ...]
     """`name version` of each installed package worth knowing."""
+    weights: tuple[str, ...] = ()
+    """Pretrained weights in the script's folder `weights/`: what each is, and a line that loads it."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +82,26 @@ class Attempt:
     output: str
     """Cleaned and capped output, the error that matters first."""
     seconds: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell that was run in a live session, and what came of it; no node, and never a score."""
+
+    code: str
+    status: str
+    """As of `sandbox.CellResult`."""
+    output: str
+    """Cleaned and capped: what it printed, displayed and raised."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What a coder tried out in a live session before it writes a script, and what it noted."""
+
+    cells: tuple[Cell, ...] = ()
+    notes: str = ""
 
 
 @dataclass(frozen=True)

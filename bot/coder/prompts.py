@@ -1,12 +1,12 @@
 """The coder's prompts: write one script; say in a few sentences what a run showed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.coder import Attempt, Machine, TaskText
+from bot.coder import Attempt, Exploration, Machine, TaskText
 from bot.models import Item
 from bot.models.parsing import json_answer, one_code_block
 from bot.models.template import TemplatePrompt
@@ -46,6 +46,8 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     execution_seconds: float
     known: tuple[Item, ...] = ()
     """Where the draft comes from; the coder sees its text, the audit its times."""
+    explored: Exploration = field(default_factory=Exploration)
+    """What it tried out in a live session for this script; empty without one."""
 
     def parse(self, text: str) -> ScriptAnswer:
         """Read the plan before the fenced script; raises Unparsable when there is no script that compiles."""

@@ -40,7 +40,7 @@ def one_code_block(text: str) -> str:
     Raises:
         Unparsable: no such block, an empty one, or one that is never closed.
     """
-    blocks = [b for b in _blocks(_answer(text)) if b.language in (*_PYTHON, "")]
+    blocks = [b for b in _blocks(without_reasoning(text)) if b.language in (*_PYTHON, "")]
     marked = [b for b in blocks if b.language in _PYTHON]
     if not blocks:
         raise Unparsable(
@@ -59,7 +59,7 @@ def json_answer(text: str, model: type[ModelT]) -> ModelT:
         Unparsable: no object, or none that fits; the text names each field that is wrong.
     """
     fault: str | None = None
-    for value in _objects(_answer(text)):
+    for value in _objects(without_reasoning(text)):
         try:
             return model.model_validate(value)
         except ValidationError as error:
@@ -69,7 +69,7 @@ def json_answer(text: str, model: type[ModelT]) -> ModelT:
     raise Unparsable(f"the JSON object does not fit: {fault}")
 
 
-def _answer(text: str) -> str:
+def without_reasoning(text: str) -> str:
     """Return the reply without the reasoning that some endpoints leave in front of it."""
     return _REASONING.sub("", text.replace("\r\n", "\n"), count=1)
 

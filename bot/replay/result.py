@@ -74,6 +74,7 @@ def _machinery(done: "Finished", graded: Graded) -> dict[str, Any]:
         "overhead_seconds": round(watch.overhead(), 3),
         "bot_peak_memory_bytes": peak_memory(),
         "waiting_seconds": round(watch.of("waiting"), 3),
+        "session_seconds": round(watch.of("sessions"), 3),
         "training_share": _ratio(watch.of("executions"), wall),
         "llm": {k: v for k, v in asdict(totals).items() if k != "model_seconds"},
         "best_over_time": _best_over_time(context, nodes, graded.hidden, started),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.coder import Machine
+from bot.coder.explorer import SessionSettings
 from bot.evaluation.executor import Executor
 from bot.models.ask import Asker
 from bot.runs.budget import RunBudget
@@ -14,6 +15,7 @@ from bot.strategies.tree_search import TreeSearchSettings
 from scrapers.card import TaskCard
 from state.clock import Clock
 from state.community import CommunityView
+from state.steps import Steps
 from state.store import Store
 
 
@@ -40,6 +42,7 @@ class EngineSettings(BaseModel):
     reading: ReadingSettings = ReadingSettings()
     rounds: RoundsSettings = RoundsSettings()
     tree_search: TreeSearchSettings = TreeSearchSettings()
+    session: SessionSettings | None = Field(default=None, description="what a coder may try out; none: scripts alone")
     calls_in_flight: int = Field(default=8, ge=1, description="model calls at once while reading posts")
 
 
@@ -52,6 +55,7 @@ class RunContext:
     seed: int
     settings: EngineSettings
     store: Store
+    steps: Steps
     clock: Clock
     asker: Asker
     model_name: str

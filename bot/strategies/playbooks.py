@@ -12,6 +12,7 @@ from bot.runs.budget import SAMPLE_SHARE
 from bot.runs.context import RunContext
 from bot.strategies import Action
 from bot.strategies.attempts import holdout_seconds
+from bot.strategies.exploring import NodeExplorer
 from bot.strategies.tree import Tree
 from state.errors import BudgetExceeded, ModelRefused
 from state.progress import end_node, update_node
@@ -65,16 +66,18 @@ class ScriptPlaybook:
 
     async def _script(self, assignment: Assignment, node: int, tree: Tree) -> Script:
         context = self._context
-        limit = context.budget.execution_seconds(best_seconds(context, tree))
-        if limit is None:
-            raise BudgetExceeded("no time is left for another execution")
+
+        def budget() -> CoderBudget:
+            limit = context.budget.execution_seconds(best_seconds(context, tree))
+            if limit is None:
+                raise BudgetExceeded("no time is left for another execution")
+            return CoderBudget(assignment.steps_left, context.budget.left(), limit)
 
         async def ask(prompt: WriteScript) -> ScriptAnswer:
             return await context.asker.ask(prompt, role="coder", name="write", node=node)
 
-        coder = ScriptCoder(ask, assignment.known)
-        budget = CoderBudget(assignment.steps_left, context.budget.left(), limit)
-        scripts = coder.scripts(assignment.brief, lambda: assignment.attempts, lambda: budget)
+        coder = ScriptCoder(ask, assignment.known, NodeExplorer(context, node, assignment.known))
+        scripts = coder.scripts(assignment.brief, lambda: assignment.attempts, budget)
         return await anext(scripts)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bot.coder.explore import Explore
 from bot.coder.prompts import ReviewRun, WriteScript
 from bot.community.prompts import AnalyzePost, PlanDrafts, ProposeIdeas, WriteReport
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
@@ -42,6 +43,8 @@ class BuiltinModel:
                 return ideas.plan(prompt)
             case WriteScript():
                 return coding.reply(prompt, self._seed)
+            case Explore():
+                return "DONE"  # its scripts compare by themselves, and it knows the data from the preview
             case ReviewRun():
                 return reports.review(prompt)
             case WriteReport():
