@@ -3,7 +3,9 @@
 import typer
 
 from bot.cli.audit import audit
+from bot.cli.doctor import doctor
 from bot.cli.grade import grade
+from bot.cli.prune import prune
 from bot.cli.replay import replay
 from bot.cli.snapshot import snapshot_app
 from bot.cli.weights import weights_app
@@ -18,5 +20,7 @@ app = typer.Typer(
 app.command()(replay)
 app.command()(grade)
 app.command()(audit)
+app.command()(prune)
+app.command()(doctor)
 app.add_typer(snapshot_app)
 app.add_typer(weights_app)

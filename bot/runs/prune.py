@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from bot.runs.folder import RunFolder
 from sandbox.leftovers import left_by_killed, own_bytes
@@ -14,11 +15,13 @@ from sandbox.workspace import remove_tree
 class Prunable:
     """One thing that may go."""
 
-    what: str
-    """`left` by a killed bot, or the `views` of a finished run."""
+    what: Literal["left", "views"]
+    """Left by a killed bot, or the views of a finished run."""
     name: str
     bytes: int
     """That the disk gets back; what is linked from elsewhere too is not counted."""
+    said: str
+    """What came of it."""
 
 
 def prune(folder: Path, keep_days: float, now: datetime, *, dry_run: bool) -> list[Prunable]:
@@ -31,19 +34,16 @@ def prune(folder: Path, keep_days: float, now: datetime, *, dry_run: bool) -> li
         keep_days: days for which a finished run keeps its views.
         now: the time.
         dry_run: only say what would go.
-
-    Raises:
-        InfrastructureFailure: something cannot be removed.
     """
     found = []
-    for leftover in left_by_killed(folder):
-        found.append(Prunable("left", leftover.name, leftover.size()))
-        if not dry_run:
-            leftover.remove()
+    for left in left_by_killed(folder):
+        size = left.size()
+        found.append(Prunable("left", left.name, size, f"would remove {left.name}" if dry_run else left.remove()))
     for views in _old_views(folder, keep_days, now):
-        found.append(Prunable("views", str(views), own_bytes([views])))
+        size = own_bytes([views])
         if not dry_run:
             remove_tree(views)
+        found.append(Prunable("views", str(views), size, f"{'would remove' if dry_run else 'removed'} {views}"))
     return found
 
 

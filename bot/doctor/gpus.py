@@ -1,0 +1,53 @@
+"""Checks of GPUs: driver, NVIDIA's container toolkit, and the Docker engine's way to them."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+from bot.doctor import Check
+from sandbox.gpu import Gpus
+
+_UNSAFE = (1, 17, 7)
+"""Last version of the toolkit with a known way out of a container (CVE-2025-23266)."""
+
+
+def check_gpus(gpus: Gpus) -> Check:
+    """List the GPUs and the driver's version."""
+    if gpus.driver is None:
+        return Check("GPU", "ok", "no NVIDIA driver: scripts run on the CPU")
+    if not gpus.all():
+        mend = "a variable CUDA_VISIBLE_DEVICES in the bot's environment may hide them; see nvidia-smi"
+        return Check("GPU", "warning", f"driver {gpus.driver}, no GPU", mend)
+    listed = ", ".join(f"{gpu.name} {gpu.memory_bytes / 1024**3:.0f} GiB ({gpu.uuid})" for gpu in gpus.all())
+    return Check("GPU", "ok", f"driver {gpus.driver}: {listed}")
+
+
+def check_toolkit(engine: Mapping[str, Any] | None) -> Check:
+    """Look for what brings GPUs into containers; only asked for where there is a GPU.
+
+    Args:
+        engine: what the Docker engine says of itself; None without one.
+    """
+    version = toolkit_version()
+    install = "install nvidia-container-toolkit 1.17.8 or later; bubblewrap does without"
+    if version is None:
+        return Check("NVIDIA toolkit", "warning", "nvidia-ctk is not installed: no GPU in containers", install)
+    found = ".".join(map(str, version))
+    if version <= _UNSAFE:
+        return Check("NVIDIA toolkit", "warning", f"{found}, from which code may leave its container", install)
+    if engine is not None and not {"nvidia", "cdi"} & set(engine.get("Runtimes", {})):
+        mend = "nvidia-ctk runtime configure --runtime=docker, then restart the engine"
+        return Check("NVIDIA toolkit", "warning", f"{found}, which the Docker engine does not know", mend)
+    return Check("NVIDIA toolkit", "ok", found)
+
+
+def toolkit_version() -> tuple[int, ...] | None:
+    """Return the version of NVIDIA's container toolkit; None where it is not installed."""
+    tool = shutil.which("nvidia-ctk")
+    if tool is None:
+        return None
+    done = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=30, check=False)
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", done.stdout)
+    return tuple(int(part) for part in found.groups()) if found else None

@@ -1,0 +1,67 @@
+"""Checks of the sandboxes: bubblewrap, the Docker engine and its image."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.doctor import Check
+from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.docker import DockerSandbox, DockerSettings
+from sandbox.engine import ENGINE_FAILURES, connect, say
+
+
+def check_bubblewrap() -> Check:
+    """Run a script under bubblewrap."""
+    sandbox = BubblewrapSandbox()
+    problem = sandbox.problem()
+    if problem is None:
+        lacks = [gap for gap in sandbox.describe().gaps if "libseccomp" in gap]
+        mend = "install the Debian package libseccomp2" if lacks else None
+        return Check(
+            "bubblewrap", "warning" if lacks else "ok", "runs scripts" + "".join(f"; {g}" for g in lacks), mend
+        )
+    found, _, mend = problem.partition("; ")
+    return Check("bubblewrap", "warning", found, mend or "apt install bubblewrap util-linux, or the like")
+
+
+def check_docker(instance: str, settings: DockerSettings) -> Check:
+    """Run a script in a container."""
+    try:
+        info = engine_info()
+    except ENGINE_FAILURES as error:
+        return Check("Docker", "warning", say(error), "install and start Docker, or go without: --sandbox bubblewrap")
+    engine = f"engine {info.get('ServerVersion')}, {info.get('Driver')}, cgroup v{info.get('CgroupVersion', '1')}"
+    if settings.runtime and settings.runtime not in info.get("Runtimes", {}):
+        known = ", ".join(sorted(info.get("Runtimes", {})))
+        mend = f"it knows {known}: install {settings.runtime}, or change runtime under [sandbox] in bot.toml"
+        return Check("Docker", "fails", f"{engine}; no runtime {settings.runtime}", mend)
+    sandbox = DockerSandbox(instance, settings)
+    if problem := sandbox.problem():
+        return Check("Docker", "warning", f"{engine}; {problem}", "make image, or go without: --sandbox bubblewrap")
+    return Check("Docker", "ok", f"{engine}; runs scripts in {sandbox.describe().image}")
+
+
+def engine_info() -> Mapping[str, Any]:
+    """Return what the Docker engine says of itself.
+
+    Raises:
+        EngineError: none answers.
+    """
+    with connect() as engine:
+        found: dict[str, Any] = engine.info()
+        return found
+
+
+def check_isolation(checks: list[Check], *, needed: bool) -> Check:
+    """Say whether any sandbox works that contains something.
+
+    Args:
+        checks: those of the sandboxes.
+        needed: whether a model answers whose code is not ours.
+    """
+    working = [check.part for check in checks if check.status == "ok" or "runs scripts" in check.found]
+    if working:
+        return Check("isolation", "ok", " and ".join(working))
+    mend = "mend bubblewrap or Docker (above)"
+    if needed:
+        return Check("isolation", "fails", "no sandbox works, and a model that is not ours writes code", mend)
+    return Check("isolation", "warning", "no sandbox works: only the built-in model's scripts may run", mend)

@@ -1,0 +1,161 @@
+"""`bot doctor`: one line a part, how to mend what fails, and an exit status that says whether it works."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli import app
+from bot.doctor.gpus import check_gpus, check_toolkit
+from bot.doctor.machine import check_cgroups, check_database, check_disk, check_leases
+from bot.doctor.models import check_model
+from bot.models.settings import load_settings
+from bot.runs.disk import DiskSettings
+from sandbox.gpu import Gpus
+from tests import needs
+from tests.sandbox.fake_nvml import FakeGpu, FakeNvml
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An empty folder, no key, and no Docker engine."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
+    monkeypatch.chdir(tmp_path)
+
+
+def doctor(*arguments: str) -> tuple[Result, dict[str, dict[str, str]]]:
+    done = CliRunner().invoke(app, ["doctor", "--json", *arguments], catch_exceptions=False)
+    return done, {check["part"]: check for check in json.loads(done.stdout)["checks"]}
+
+
+@contextmanager
+def models_server(status: int, *names: str) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps({"object": "list", "data": [{"id": name, "object": "model"} for name in names]}).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_every_part_is_checked_and_a_bare_machine_will_do(tmp_path: Path) -> None:
+    done, checks = doctor()
+    assert done.exit_code == 0, done.output
+    assert {"Python", "memory", "bubblewrap", "Docker", "GPU", "model", "disk", "database", "leases"} <= set(checks)
+    assert checks["Docker"]["status"] == "warning"
+    assert "No Docker engine answers" in checks["Docker"]["found"]
+    assert checks["database"]["status"] == "ok"
+    assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
+
+
+def test_people_get_a_line_a_part_with_how_to_mend_it() -> None:
+    done = CliRunner().invoke(app, ["doctor"], catch_exceptions=False)
+    (line,) = [line for line in done.stdout.splitlines() if " Docker " in line]
+    assert line.startswith("warning")
+    assert "-> install and start Docker" in line
+
+
+def test_without_any_sandbox_a_real_model_fails_and_the_built_in_one_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    done, checks = doctor()
+    assert (done.exit_code, checks["isolation"]["status"]) == (0, "warning")
+    with models_server(200, "gpt-x") as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
+        done, checks = doctor()
+    assert (done.exit_code, checks["isolation"]["status"]) == (1, "fails")
+    assert "bwrap is not installed" in checks["bubblewrap"]["found"]
+
+
+def test_bubblewrap_that_works_is_ok() -> None:
+    needs.bubblewrap()
+    assert doctor()[1]["bubblewrap"]["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("status", "names", "verdict", "word"),
+    [
+        (200, ("gpt-x", "other"), "ok", "gpt-x at"),
+        (200, ("other",), "warning", "does not list gpt-x"),
+        (401, (), "fails", "does not take the key"),
+        (404, (), "ok", "lists no models"),
+    ],
+)
+def test_the_models_endpoint_is_asked(
+    monkeypatch: pytest.MonkeyPatch, status: int, names: tuple[str, ...], verdict: str, word: str
+) -> None:
+    with models_server(status, *names) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
+        found = check_model(load_settings())
+    assert (found.status, word in found.found) == (verdict, True), found
+
+
+def test_an_endpoint_that_nobody_serves_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
+    assert check_model(load_settings()).status == "fails"
+
+
+def test_gpus_are_listed_with_their_driver() -> None:
+    found = check_gpus(Gpus(FakeNvml(FakeGpu("GPU-a"))))
+    assert (found.status, found.found) == ("ok", "driver 550.54.15: NVIDIA Fake 80 GiB (GPU-a)")
+    assert check_gpus(Gpus.none()).status == "ok"
+    assert check_gpus(Gpus(FakeNvml(FakeGpu("GPU-a")), "")).status == "warning"
+
+
+@pytest.mark.parametrize(
+    ("version", "runtimes", "status", "word"),
+    [
+        (None, None, "warning", "not installed"),
+        ("1.17.7", ["runc", "nvidia"], "warning", "may leave its container"),
+        ("1.17.8", ["runc", "nvidia"], "ok", "1.17.8"),
+        ("1.18.0", ["runc"], "warning", "does not know"),
+        ("1.18.0", None, "ok", "1.18.0"),
+    ],
+)
+def test_the_container_toolkit_is_judged_by_its_version_and_by_what_the_engine_knows(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str | None, runtimes, status: str, word: str
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    if version:
+        (tmp_path / "nvidia-ctk").write_text(f"#!/bin/sh\necho 'NVIDIA Container Toolkit CLI version {version}'\n")
+        (tmp_path / "nvidia-ctk").chmod(0o755)
+    found = check_toolkit(None if runtimes is None else {"Runtimes": {key: {} for key in runtimes}})
+    assert (found.status, word in found.found) == (status, True), found
+
+
+def test_a_full_disk_a_folder_that_is_none_and_missing_control_groups_are_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert check_disk(tmp_path / "new" / "runs", DiskSettings(free_gb=1e9)).status == "fails"
+    assert check_cgroups(tmp_path).status == "warning"
+    (tmp_path / "file").touch()
+    assert check_database(tmp_path / "file").status == "fails"
+    monkeypatch.setenv("BOT_LEASES", str(tmp_path / "file" / "leases"))
+    assert check_leases().status == "fails"

@@ -1,0 +1,110 @@
+"""`bot prune`, and the refusal to start on a full disk."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from sandbox.instance import OwnedFolder
+from state.errors import UsageError
+from tests.tiny_snapshot import write_tiny
+
+DAY = 86400.0
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def a_run(name: str, *, days: float | None) -> Path:
+    """Make a run's folder that ended so many days ago, or did not."""
+    run = Path("runs") / name
+    (run / "views" / "holdout").mkdir(parents=True)
+    (run / "views" / "holdout" / "train.csv").write_bytes(b"x" * 100_000)
+    for file in ("config.json", "submission.csv", "state.db", *(["result.json"] if days is not None else [])):
+        (run / file).write_text("{}")
+    if days is not None:
+        then = time.time() - days * DAY
+        os.utime(run / "result.json", (then, then))
+    return run
+
+
+def prune(*arguments: object) -> dict[str, object]:
+    done = CliRunner().invoke(app, ["prune", "--json", *map(str, arguments)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def test_only_the_views_of_runs_that_ended_long_ago_go() -> None:
+    old, new, unfinished = a_run("old", days=20), a_run("new", days=3), a_run("unfinished", days=None)
+    (Path("runs") / "notes").mkdir()
+    found = prune()
+    assert [one["name"] for one in found["removed"]] == [str(old / "views")]
+    assert found["bytes"] >= 100_000
+    assert sorted(path.name for path in old.iterdir()) == ["config.json", "result.json", "state.db", "submission.csv"]
+    assert (new / "views" / "holdout" / "train.csv").exists()
+    assert (unfinished / "views" / "holdout" / "train.csv").exists()
+    assert prune()["removed"] == []
+
+
+def test_days_come_from_the_option_or_the_configuration() -> None:
+    run = a_run("run", days=5)
+    assert prune()["removed"] == []
+    Path("bot.toml").write_text("[disk]\nkeep_days = 4\n")
+    assert prune("--dry-run", "--keep-days", 6)["removed"] == []
+    assert len(prune()["removed"]) == 1
+    assert not (run / "views").exists()
+
+
+def test_a_dry_run_says_all_and_removes_nothing() -> None:
+    run = a_run("old", days=20)
+    left = OwnedFolder(run / "executions" / "n1")
+    left.path.mkdir(parents=True)
+    os.utime(left.path, (1, 1))
+    done = CliRunner().invoke(app, ["prune", "--dry-run"], catch_exceptions=False)
+    assert f"would remove {left.path.relative_to(Path.cwd())}" in done.stdout
+    assert f"would remove {run / 'views'}" in done.stdout
+    assert "would free 0.1 MB in 2 place(s)" in done.stdout
+    assert left.path.exists()
+    assert (run / "views").exists()
+    assert {one["what"] for one in prune()["removed"]} == {"left", "views"}
+    assert not left.path.exists()
+
+
+def test_what_a_living_bot_works_in_stays() -> None:
+    folder = OwnedFolder(a_run("running", days=None) / "executions" / "n1")
+    folder.make()
+    assert prune()["removed"] == []
+
+
+def test_a_folder_that_is_not_there_is_wrong_use() -> None:
+    with pytest.raises(UsageError, match="no folder"):
+        CliRunner().invoke(app, ["prune", "elsewhere"], catch_exceptions=False)
+
+
+def test_a_replay_does_not_start_on_a_disk_that_is_nearly_full(here: Path) -> None:
+    snapshot = write_tiny(here / "tiny-table")
+    Path("bot.toml").write_text("[disk]\nfree_gb = 1e9\n")
+    with pytest.raises(UsageError, match=r"GB free.*bot prune runs"):
+        CliRunner().invoke(
+            app, ["replay", str(snapshot), "--model", "builtin", "--sandbox", "process"], catch_exceptions=False
+        )
+    assert not Path("runs").exists()
+
+
+def test_more_gpus_than_there_are_is_wrong_use(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    snapshot = write_tiny(here / "tiny-table")
+    with pytest.raises(UsageError, match="this machine has 0"):
+        CliRunner().invoke(
+            app, ["replay", str(snapshot), "--model", "builtin", "--sandbox", "process", "--gpus", "1"],
+            catch_exceptions=False,
+        )  # fmt: skip
