@@ -2,13 +2,15 @@
 
 import asyncio
 import contextlib
+import gc
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from sandbox import ExitReason
+from sandbox import ExitReason, Usage
 from sandbox.docker import DockerSandbox, DockerSettings
 from sandbox.engine import engine_address
 from tests import needs
@@ -57,18 +59,19 @@ async def test_an_unknown_runtime_is_the_engines_failure(place: Path) -> None:
 
 
 # The library leaves a socket to the garbage collector where it cannot connect.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.integration
 async def test_an_engine_that_is_gone_in_the_middle_is_the_engines_failure(
     docker: DockerSandbox, place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     real = engine_address().removeprefix("unix://")
     path = tmp_path_factory.mktemp("s") / "s"
-    script = "import time; print('Traceback: it is mine', flush=True); open('begun', 'w'); time.sleep(60)"
+    script = "import time; print('Traceback: it is mine', flush=True); time.sleep(60)"
+    watch = FirstOutput()
     async with engine_behind(real, path) as gone:
         monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
-        task = asyncio.create_task(docker.run(make_request(place, script)))
-        while not (place / "out" / ".execution" / "work" / "begun").exists():
+        task = asyncio.create_task(docker.run(make_request(place, script), watch))
+        while not watch.seen.is_set():
             await asyncio.sleep(0.05)
         gone.set()
         outcome = await task
@@ -79,6 +82,20 @@ async def test_an_engine_that_is_gone_in_the_middle_is_the_engines_failure(
     monkeypatch.setenv("DOCKER_HOST", f"unix://{real}")
     again = await docker.run(make_request(place, "print('again')"))
     assert again.output == "again\n"
+    gc.collect()
+
+
+class FirstOutput:
+    """Sees that a script runs by what it prints."""
+
+    def __init__(self) -> None:
+        self.seen = threading.Event()
+
+    def output(self, chunk: bytes) -> None:
+        self.seen.set()
+
+    def usage(self, usage: Usage) -> None:
+        pass
 
 
 @asynccontextmanager
