@@ -47,6 +47,7 @@ class BubblewrapSandbox:
     def __init__(self) -> None:
         self._turns = itertools.count()
         self._filter = seccomp_program()
+        self._gpu_filter = seccomp_program(shared_memory=True)
         self._visible = visible_paths()
 
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
@@ -119,15 +120,17 @@ class BubblewrapSandbox:
             for name, value in clean_environment(request, tmp=TMPFS[0], cpus=len(cpus)).items():
                 options += ["--setenv", name, value]
             descriptors = list(files.values())
-            if self._filter is not None:
-                descriptors.append(_passed(stack, self._filter))
+            if not request.lease.gpus:
+                # Mapped, it is memory that nobody can count, as the filter refuses it elsewhere.
+                descriptors.append(_passed(stack, b""))
+                options += ["--ro-bind-data", str(descriptors[-1]), "/dev/zero"]
+            if program := self._gpu_filter if request.lease.gpus else self._filter:
+                descriptors.append(_passed(stack, program))
                 options += ["--seccomp", str(descriptors[-1])]
             # By descriptor: in its environment and command line nothing can be read that was not meant for the script.
             descriptors.append(_passed(stack, b"".join(os.fsencode(option) + b"\0" for option in options)))
             script = as_first_process([sys.executable, "-P", "-s", CODE])
-            limited = with_limits(
-                script, request.limits, count_tasks=identity.counted, on_gpu=bool(request.lease.gpus)
-            )
+            limited = with_limits(script, request.limits, count_tasks=identity.counted, on_gpu=bool(request.lease.gpus))
             argv = [_tool("bwrap"), "--args", str(descriptors[-1]), "--", *identity.become, *limited]
             # Before bwrap, since the filter inside lets nobody choose cores.
             launch = Launch(on_cores(argv, cpus), {}, workspace.code, descriptors)

@@ -26,6 +26,9 @@ _DENIED = (
 )
 _ABSENT = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")
 """Refused as unknown: libraries then take the older way (glibc's threads: clone, whose flags a filter can see)."""
+_SHARED_ANONYMOUS = 0x21
+"""MAP_SHARED and MAP_ANONYMOUS. Like memfd_create, it makes memory that stays while no process holds it in sight, in a
+socket or unmapped in part. Libraries use /dev/shm, which is counted whole."""
 
 _IDLE = ("sched_setaffinity",)
 """Without effect, though they say they had one: a script stays on the cores that it was lent, and libraries do not fail."""
@@ -39,8 +42,12 @@ _TERMINAL_INPUT = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX: typing into a terminal."""
 
 
-def seccomp_program() -> bytes | None:
-    """Return the compiled filter for this machine's architecture, or none where libseccomp is missing."""
+def seccomp_program(*, shared_memory: bool = False) -> bytes | None:
+    """Return the compiled filter for this machine's architecture, or none where libseccomp is missing.
+
+    Args:
+        shared_memory: Whether to let through memory that nobody can count: CUDA cannot do without.
+    """
     try:
         import pyseccomp  # it loads a shared library, which may be absent
     except (ImportError, RuntimeError):
@@ -48,6 +55,10 @@ def seccomp_program() -> bytes | None:
     # Foreign architectures' calls (32 bit, x32) end the process: libseccomp's own default.
     rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
     _deny_calls(rules, pyseccomp)
+    if not shared_memory:
+        shared = pyseccomp.Arg(3, pyseccomp.MASKED_EQ, _SHARED_ANONYMOUS, _SHARED_ANONYMOUS)
+        rules.add_rule(pyseccomp.ERRNO(errno.EPERM), "mmap", shared)
+        rules.add_rule(pyseccomp.ERRNO(errno.ENOSYS), "memfd_create")
     _deny_arguments(rules, pyseccomp)
     with tempfile.TemporaryFile() as file:
         rules.export_bpf(file)

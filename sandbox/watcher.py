@@ -1,8 +1,10 @@
 """Watching an execution: what its processes hold and have written, and whether that is too much."""
 
 import contextlib
+import shutil
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -13,27 +15,38 @@ from sandbox.memory import Unlinked, exact_memory, resident_memory, unlinked_fil
 from sandbox.tmpfs import TmpfsUsage
 from sandbox.tree import Tree
 
-__all__ = ["Watcher"]
+__all__ = ["Reserve", "Watcher"]
 
 _DUTY = 4
 """Measuring may take a quarter of the time: the pause after it is at least three times as long as it took."""
 
 
+@dataclass(frozen=True)
+class Reserve:
+    """What must be left of the machine: a script may hold some memory and disk where nobody can see it."""
+
+    memory_bytes: int = min(psutil.virtual_memory().total // 32, 512 * 1024**2)
+    disk_bytes: int = 256 * 1024**2
+
+
 class Watcher:
     """Compares what one execution uses with its limits."""
 
-    def __init__(self, limits: Limits, folders: Sequence[Path]) -> None:
+    def __init__(self, limits: Limits, folders: Sequence[Path], reserve: Reserve | None = None) -> None:
         """Take what lies in the folders now as given: only what is added counts.
 
         Args:
             limits: What is allowed.
             folders: Where the script writes; the first is its working folder.
+            reserve: What must be left of the machine.
         """
         self._limits = limits
+        self._reserve = reserve or Reserve()
         self._folders = folders
         self._device = folders[0].stat().st_dev
         self._given = DiskUsage()
         self._given = self.disk()
+        self._free = self._free_disk()
         self._unlinked = Unlinked()
         self._disk_due = 0.0
         self._began = time.monotonic()
@@ -56,6 +69,7 @@ class Watcher:
         members = tree.members()
         tmpfs = tree.tmpfs()
         breach = self._processes(members) or self._memory(members, tmpfs) or self.check_written(members, tmpfs)
+        breach = breach or self._exhausted()
         seconds = time.monotonic() - self._began
         return Usage(seconds, self._cpu_seconds(members), self._memory_bytes, self.written_bytes), breach
 
@@ -77,7 +91,25 @@ class Watcher:
             return Breach(ExitReason.DISK_LIMIT, f"It wrote more than {self._limits.written_bytes} bytes of files.")
         if usage.files + tmpfs_files > self._limits.files:
             return Breach(ExitReason.DISK_LIMIT, f"It made more than {self._limits.files} files.")
+        free = self._free_disk()
+        if free < self._reserve.disk_bytes and self._free - free > self._limits.written_bytes:
+            detail = f"Only {free} bytes are left on the disk of its working folder, which lost {self._free - free} meanwhile."
+            return Breach(ExitReason.DISK_LIMIT, detail)
         return None
+
+    def _free_disk(self) -> int:
+        try:
+            return shutil.disk_usage(self._folders[0]).free
+        except FileNotFoundError:
+            return self._free  # it has removed its own working folder
+
+    def _exhausted(self) -> Breach | None:
+        """Return a breach if the machine has hardly any memory left: better it ends than whatever the kernel chooses."""
+        available = psutil.virtual_memory().available
+        if available >= self._reserve.memory_bytes:
+            return None
+        detail = f"The machine has only {available} bytes of memory left; it was seen to hold {self._memory_bytes}."
+        return Breach(ExitReason.OUT_OF_MEMORY, detail)
 
     def _processes(self, members: Sequence[psutil.Process]) -> Breach | None:
         tasks = len(members)

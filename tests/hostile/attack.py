@@ -86,7 +86,7 @@ class Attack:
     """What it tries, a sentence."""
     script: str
     answers: Mapping[str, str | Each] = field(default_factory=dict)
-    """Each thing that the script tries, and the words, one of which must be what comes of it."""
+    """Each thing that the script tries, and the words, one of which must be what comes of it (`unsaid`: it is killed)."""
     ends: str | Each = "finished"
     """The exit reasons, one of which it must end with."""
     limits: Mapping[str, float] = field(default_factory=dict)
@@ -117,12 +117,12 @@ class Attack:
         if outcome.reason not in {ExitReason(word) for word in under(back_end, self.ends).split()}:
             found.append(f"it ended as {outcome.reason} ({outcome.detail}):\n{tail}")
         said = answers_in(outcome.output)
-        if said.keys() != self.answers.keys():
+        if said.keys() - self.answers.keys():
             found.append(f"it said {sorted(said)}, not {sorted(self.answers)}:\n{tail}")
-        for thing in said.keys() & self.answers.keys():
-            words = under(back_end, self.answers[thing]).split()
-            if said[thing] not in words:
-                found.append(f"{thing}: {said[thing]}, not {' or '.join(words)}:\n{tail}")
+        for thing, expected in self.answers.items():
+            words = under(back_end, expected).split()
+            if said.get(thing, "unsaid") not in words:
+                found.append(f"{thing}: {said.get(thing, 'unsaid')}, not {' or '.join(words)}:\n{tail}")
         if self.kept is not None and sorted(outcome.kept) != sorted(self.kept):
             found.append(f"kept {sorted(outcome.kept)}, not {sorted(self.kept)}; {outcome.notes}")
         remarks = " ".join((outcome.detail or "", *outcome.notes))

@@ -14,7 +14,7 @@ FAMILIES = (
         "memory",
         exhaustion.MEMORY,
         "each process is held by the kernel; the sum is measured five times a second, so a burst goes over, and "
-        "**memory that the kernel holds in pipes and sockets is not counted**",
+        "**memory that the kernel holds in pipes and sockets is not counted**; it ends when the machine has hardly any left",
         "held by the control group, the kernel's memory included",
     ),
     Family(

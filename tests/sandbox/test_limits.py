@@ -1,12 +1,18 @@
 """Tests of every limit of an execution, in each back end."""
 
+import os
+import shutil
+import tempfile
 import time
 import uuid
+from pathlib import Path
 
 import psutil
 import pytest
 
-from sandbox import ExitReason, Outcome
+from sandbox import ExitReason, Limits, Outcome
+from sandbox.tmpfs import TmpfsUsage
+from sandbox.watcher import Reserve, Watcher
 from tests.sandbox.conftest import Run
 
 MB = 1024**2
@@ -109,13 +115,13 @@ async def test_memory_that_forked_workers_share_counts_once(run: Run) -> None:
     assert outcome.reason is ExitReason.FINISHED, outcome
 
 
-async def test_a_memory_file_counts_as_memory(run: Run) -> None:
+async def test_a_file_in_memory_without_a_name_counts_as_memory(run: Run) -> None:
     outcome = await run(
         """
-        import os, time
-        files = [os.memfd_create(str(i)) for i in range(6)]
+        import tempfile, time
+        files = [tempfile.TemporaryFile(dir="/dev/shm", buffering=0) for _ in range(3)]
         for file in files:
-            os.write(file, bytes(30 * 1024**2))
+            file.write(bytes(32 * 1024**2))
         time.sleep(99)
         """,
         memory_bytes=100 * MB,
@@ -230,3 +236,32 @@ async def test_a_signal_is_named(run: Run) -> None:
     outcome: Outcome = await run("import os; os.kill(os.getpid(), 11)")
     assert (outcome.reason, outcome.exit_code) == (ExitReason.ERROR, 139)
     assert outcome.detail == "It was ended by SIGSEGV."
+
+
+class NoTree:
+    """An execution of which nothing can be seen."""
+
+    def members(self) -> list[psutil.Process]:
+        return []
+
+    def tmpfs(self) -> TmpfsUsage:
+        return TmpfsUsage()
+
+    def kill(self) -> None:
+        pass
+
+
+def test_it_ends_before_the_machine_has_no_memory_left(tmp_path: Path) -> None:
+    plenty = psutil.virtual_memory().total
+    _, breach = Watcher(Limits(9), [tmp_path], Reserve(memory_bytes=plenty)).check(NoTree())
+    assert breach and breach.reason is ExitReason.OUT_OF_MEMORY and "machine" in breach.detail
+    assert Watcher(Limits(9), [tmp_path], Reserve(memory_bytes=0)).check(NoTree())[1] is None
+
+
+def test_it_ends_before_the_disk_is_full_though_it_hides_what_it_wrote(tmp_path: Path) -> None:
+    watcher = Watcher(Limits(9, written_bytes=1_000_000), [tmp_path], Reserve(disk_bytes=shutil.disk_usage("/").total))
+    assert watcher.check(NoTree())[1] is None
+    with tempfile.TemporaryFile(dir=tmp_path.parent) as hidden:
+        os.posix_fallocate(hidden.fileno(), 0, 200_000_000)
+        breach = watcher.check_disk()
+    assert breach and breach.reason is ExitReason.DISK_LIMIT and "left on the disk" in breach.detail

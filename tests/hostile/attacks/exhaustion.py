@@ -248,34 +248,59 @@ MEMORY = (
     ),
     Attack(
         "memory-anonymous",
-        "Shared anonymous memory, which no limit on a process's data counts.",
+        "Shared memory without a name, taken out of sight of who counts what processes hold.",
         r"""
         import mmap
         hoard = []
+        def take():
+            for _ in range(100):
+                hoard.append(mmap.mmap(-1, 10_000_000))
+                hoard[-1].write(b"x" * 10_000_000)
+                hoard[-1].madvise(mmap.MADV_DONTNEED)
         say("begun", "yes")
-        for _ in range(100):
-            hoard.append(mmap.mmap(-1, 10_000_000))
-            hoard[-1].write(b"x" * 10_000_000)
-            time.sleep(0.01)
-        say("survived", "yes")
+        attempt("take", take)
         """,
-        {"begun": "yes"},
-        ends="out_of_memory",
+        {"begun": "yes", "take": {"bubblewrap": "EPERM", "docker": "unsaid"}},
+        ends={"bubblewrap": "finished", "docker": "out_of_memory"},
+        reduced=True,
     ),
     Attack(
         "memory-files",
-        "Files in memory that have no name in any folder (memfd_create).",
+        "Files in memory that have no name in any folder, and lie in a socket where no process has them open.",
         r"""
+        mine, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        def take():
+            for number in range(100):
+                descriptor = os.memfd_create(str(number))
+                for _ in range(10):
+                    os.write(descriptor, b"x" * 1_000_000)
+                mine.setblocking(False)
+                socket.send_fds(mine, [b"x"], [descriptor])
+                os.close(descriptor)
         say("begun", "yes")
-        for number in range(100):
-            descriptor = os.memfd_create(str(number))
-            for _ in range(10):
-                os.write(descriptor, b"x" * 1_000_000)
-            time.sleep(0.01)
-        say("survived", "yes")
+        attempt("take", take)
         """,
-        {"begun": "yes"},
-        ends="out_of_memory",
+        {"begun": "yes", "take": {"bubblewrap": "ENOSYS", "docker": "unsaid"}},
+        ends={"bubblewrap": "finished", "docker": "out_of_memory"},
+        reduced=True,
+    ),
+    Attack(
+        "memory-of-a-device",
+        "Memory by way of /dev/zero, which is shared when it is mapped so.",
+        r"""
+        import mmap
+        hoard = []
+        def take():
+            for _ in range(100):
+                with open("/dev/zero", "r+b", buffering=0) as file:
+                    hoard.append(mmap.mmap(file.fileno(), 10_000_000))
+                hoard[-1].write(b"x" * 10_000_000)
+                hoard[-1].madvise(mmap.MADV_DONTNEED)
+        say("begun", "yes")
+        attempt("take", take)
+        """,
+        {"begun": "yes", "take": {"bubblewrap": "EACCES EROFS ValueError", "docker": "unsaid"}},
+        ends={"bubblewrap": "finished", "docker": "out_of_memory"},
         reduced=True,
     ),
     Attack(
@@ -336,7 +361,7 @@ MEMORY = (
             "named": "got",
             "system v": {"bubblewrap": "EPERM", "docker": "got"},
             "queue": "got EPERM EACCES",
-            "memfd": "got",
+            "memfd": {"bubblewrap": "ENOSYS", "docker": "got"},
         },
     ),
 )
@@ -393,6 +418,22 @@ DISK = (
         """,
         {"files": "made"},
         ends="disk_limit",
+    ),
+    Attack(
+        "files-in-flight",
+        "Files on disk that have no name, and lie in a socket where no process has them open.",
+        r"""
+        mine, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        for number in range(6):
+            descriptor = os.open("nameless", os.O_CREAT | os.O_WRONLY)
+            os.unlink("nameless")
+            os.write(descriptor, b"x" * 10_000_000)
+            socket.send_fds(mine, [b"x"], [descriptor])
+            os.close(descriptor)
+        say("files", "made")
+        time.sleep(1)
+        """,
+        {"files": "made"},
     ),
     Attack(
         "sparse-terabyte",
