@@ -25,6 +25,7 @@ from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, p
 from bot.runs.context import EngineSettings
 from bot.runs.disk import DiskSettings, check_free
 from bot.runs.opening import open_leases
+from bot.weights.folder import WeightsSettings
 from sandbox import Sandbox
 from sandbox.choose import choose
 from sandbox.docker import DockerSettings
@@ -81,6 +82,7 @@ def replay(
     """
     file = config or _default_config()
     settings = load_settings(file)
+    weights = read_section(file, "weights", WeightsSettings)
     choice = settings.resolve(model)
     docker = read_section(file, "sandbox", DockerSettings)
     back_end = choose(sandbox, trusted=choice.kind == "builtin", instance=instance_of(out), docker=docker)
@@ -108,6 +110,7 @@ def replay(
         "config": config,
         "engine": EngineSettings(session=SessionSettings() if session else None),
         "watch": read_section(file, "watch", WatchSettings),
+        "weights": weights.folder if weights.offer else None,
     }
     combinations = product(loaded, _agents(agent), range(seed, seed + seeds))
     runs = [

@@ -5,7 +5,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.coder import TaskText
@@ -28,6 +28,7 @@ from bot.strategies.aide import aide
 from bot.strategies.comind import comind
 from bot.strategies.search import Search
 from bot.submission.handing_in import HandedIn, hand_in
+from bot.weights.folder import WeightsFolder, weights_line
 from sandbox import Limits, Sandbox
 from sandbox.leases import Leases
 from scrapers.snapshot import SnapshotSource
@@ -133,7 +134,10 @@ async def _context(
     steps = Steps(store, run.id)
     budget = RunBudget(stopwatch, settings.seconds, settings.steps)
     limits = Limits(seconds=settings.seconds)
-    shared = ExecutorSettings(run.snapshot.data, settings.seed, settings.cpus, limits, settings.watch)
+    weights = WeightsFolder(settings.weights) if settings.weights else None
+    offered = weights.offered(clock.as_of()) if weights else []
+    mounts = weights.mounts(offered) if weights else {}
+    shared = ExecutorSettings(run.snapshot.data, settings.seed, settings.cpus, limits, settings.watch, mounts)
     leasing = Leasing(leases, settings.cpus, settings.gpus, budget.left, stopwatch, show.say)
     choice = models.resolve(settings.model)
     async with (
@@ -174,7 +178,10 @@ async def _context(
                 model_name=settings.model,
                 executor=executor,
                 budget=budget,
-                machine=this_machine(settings.cpus, limits.memory_bytes, sandbox.describe(), settings.gpus),
+                machine=replace(
+                    this_machine(settings.cpus, limits.memory_bytes, sandbox.describe(), settings.gpus),
+                    weights=tuple(map(weights_line, offered)),
+                ),
                 preview=preview,
                 community=community,
                 say=show.say,

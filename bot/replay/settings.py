@@ -46,6 +46,7 @@ class ReplaySettings(BaseModel):
     config: Path | None = Field(default=None, description="bot.toml")
     engine: EngineSettings = EngineSettings()
     watch: WatchSettings = WatchSettings()
+    weights: Path | None = Field(default=None, description="folder of pretrained weights; none: go without")
 
 
 def parse_cutoff(text: str, deadline: datetime) -> datetime:
