@@ -148,7 +148,11 @@ class _LiveSession:
             _, why = await self._bury()
             lost = f"Before this cell the kernel had ended, and variables and files are lost. {why}"
         if self._kernel is None and self.seconds_left > _SHORTEST:
-            await self.start()
+            try:
+                await self.start()
+            except InfrastructureFailure:
+                if self.seconds_left > _SHORTEST:
+                    raise
         return lost
 
     async def _bury(self, fate: Breach | None = None) -> tuple[ExitReason, str]:
