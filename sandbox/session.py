@@ -47,7 +47,7 @@ def check_installed() -> None:
     """Raise UsageError where a Python package is missing that sessions need."""
     missing = [name for name in ("ipykernel", "jupyter_client") if util.find_spec(name) is None]
     if missing:
-        raise UsageError(f"A session needs {' and '.join(missing)}: pip install 'kaggle-bot[session]', or do without.")
+        raise UsageError(f"A session needs {' and '.join(missing)}: pip install ipykernel jupyter_client, or do without.")
 
 
 @asynccontextmanager
