@@ -95,10 +95,6 @@ class Container:
             return self._last, Breach(ExitReason.PROCESS_LIMIT, detail)
         return self._last, written
 
-    def interrupt(self) -> None:
-        """Send SIGINT to the program."""
-        self._api.kill(self._name, "SIGINT")
-
     def kill(self) -> None:
         """Kill it with all that it has started."""
         if not self._threads[-1].is_alive():

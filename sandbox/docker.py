@@ -4,7 +4,7 @@ import itertools
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from sandbox.execution import Start, execute, run_in_thread
 from sandbox.image import find_image
 from sandbox.instance import owner
 from sandbox.launch import choose_cpus
-from sandbox.profile import INSTANCE, OWNER, SCRIPT, Plan, container_options, is_alive
+from sandbox.profile import Plan, container_options
 from sandbox.session import open_session
 from sandbox.supervise import stop_signal
 from sandbox.watcher import Watcher
@@ -101,46 +101,18 @@ class DockerSandbox:
             image=image,
         )
 
-    async def adopt(self) -> list[str]:
-        """Remove the containers that a killed process of this instance left; return their names."""
-        removed = []
-        with connect() as engine:
-            for container in engine.containers.list(all=True, filters={"label": f"{INSTANCE}={self._instance}"}):
-                if not is_alive(container.labels.get(OWNER, "")):
-                    container.remove(v=True, force=True)
-                    removed.append(str(container.name))
-        return removed
-
     @contextmanager
-    def prepare(
-        self,
-        request: ExecutionRequest,
-        workspace: Workspace,
-        command: Sequence[str] = SCRIPT,
-        writable: Mapping[str, Path] | None = None,
-    ) -> Iterator[Start]:
-        """Make ready what runs in a container.
-
-        Args:
-            request: What runs, on what and under which limits.
-            workspace: Its folders on the host.
-            command: What is started; the script, unless something else is asked for.
-            writable: Further folders on the host that it may write to, by their path inside.
-
-        Raises:
-            EngineError: The engine does not answer, or has no image.
-        """
+    def prepare(self, request: ExecutionRequest, workspace: Workspace) -> Iterator[Start]:
+        """Make ready all that the engine is told; raises OSError where it does not answer or has no image."""
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
         with connect() as engine:
             image = find_image(engine, self._settings.image)
-            plan = Plan(
-                *(request, workspace, str(image.id), self._instance, self._settings.runtime, cpus, command),
-                writable=writable or {},
-            )
+            plan = Plan(request, workspace, str(image.id), self._instance, self._settings.runtime, cpus)
+            if plan.identity.changes_user and not request.view.stat().st_mode & 0o005 == 0o005:
+                raise PermissionError(f"{request.view} is not readable by others, as a script is (chmod -R o+rX)")
             options = container_options(plan)
-            for folder in (workspace.work, *plan.writable.values()):
-                plan.identity.give(folder)
-            watcher = Watcher(request.limits, (workspace.work, *plan.writable.values()))
+            plan.identity.give(workspace.work)
+            watcher = Watcher(request.limits, (workspace.work,))
             yield lambda: Container(engine, options, request.limits, watcher)
 
     def _probe(self) -> Outcome:

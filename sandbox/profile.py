@@ -2,8 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,15 @@ from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 from sandbox import ExecutionRequest
 from sandbox.environment import clean_environment
 from sandbox.identity import Identity
-from sandbox.instance import is_alive, owner
+from sandbox.instance import owner
 from sandbox.launch import merged_output
 from sandbox.workspace import Workspace
 
-__all__ = ["CODE", "INSTANCE", "OWNER", "OWN_TASKS", "SCRIPT", "WORK", "Plan", "container_options", "is_alive", "owner"]
+__all__ = ["INSTANCE", "OWNER", "OWN_TASKS", "Plan", "container_options"]
 
-WORK = "/work"
-CODE = "/code"
-SCRIPT = ("python3", "-P", "-s", f"{CODE}/solution.py")
+_WORK = "/work"
+_CODE = "/code"
+_SCRIPT = ("python3", "-P", "-s", f"{_CODE}/solution.py")
 _TMP = "/tmp"  # noqa: S108 - a file system in memory, the container's alone
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -56,9 +56,6 @@ class Plan:
     """`runsc`, `nvidia` or another that the engine knows; none: its default."""
     cpus: Sequence[int]
     """Numbers of cores."""
-    command: Sequence[str] = SCRIPT
-    writable: Mapping[str, Path] = field(default_factory=dict)
-    """Folders on the host by their path inside, besides the working folder."""
 
     @property
     def name(self) -> str:
@@ -85,9 +82,9 @@ def container_options(plan: Plan) -> dict[str, Any]:
         "name": plan.name,
         "labels": _labels(plan),
         # The whole command as entry point: one of the image's own would come before it.
-        "entrypoint": merged_output(["timeout", "-s", "KILL", f"{limits.seconds + _OVERTIME:.0f}", *plan.command]),
+        "entrypoint": merged_output(["timeout", "-s", "KILL", f"{limits.seconds + _OVERTIME:.0f}", *_SCRIPT]),
         "environment": _environment(plan),
-        "working_dir": WORK,
+        "working_dir": _WORK,
         "hostname": "sandbox",
         "user": f"{user}:{group}",
         "mounts": _mounts(plan),
@@ -133,20 +130,21 @@ def _environment(plan: Plan) -> dict[str, str]:
 def _mounts(plan: Plan) -> list[Mount]:
     """Return what it sees of the host; mount points in the working folder must be there, or the engine makes them its own."""
     request, workspace = plan.request, plan.workspace
-    read_only = {CODE: workspace.code, **{f"{WORK}/{name}": path for name, path in request.mounts.items()}}
+    read_only = {_CODE: workspace.code, **{f"{_WORK}/{name}": path for name, path in request.mounts.items()}}
     for target, content in plan.identity.accounts().items():
         read_only[target] = workspace.code / Path(target).name
         read_only[target].write_bytes(content)
+        read_only[target].chmod(0o644)
+    workspace.code.chmod(0o755)  # whatever our umask is: another user must be able to read it
     if not request.writable_data:
-        read_only[f"{WORK}/data"] = request.view
+        read_only[f"{_WORK}/data"] = request.view
     for name in ("data", *request.mounts):
         (workspace.work / name).mkdir(parents=True, exist_ok=True)
-    writable = {WORK: workspace.work, **plan.writable}
-    return [
-        Mount(target, str(source.resolve()), type="bind", read_only=closed)
-        for folders, closed in ((writable, False), (read_only, True))
-        for target, source in folders.items()
+    mounts = [Mount(_WORK, str(workspace.work.resolve()), type="bind")]
+    mounts += [
+        Mount(target, str(source.resolve()), type="bind", read_only=True) for target, source in read_only.items()
     ]
+    return mounts
 
 
 def _ulimits(plan: Plan) -> list[Ulimit]:
