@@ -160,9 +160,7 @@ class Executor:
         """
         data, name = await self.view(view), f"n{node}-session"
         limits = replace(self._settings.limits, seconds=seconds, cpus=self._settings.cpus)
-        request = ExecutionRequest(
-            name, "", data, self._folder.executions / name, limits, mounts=self._settings.mounts
-        )
+        request = ExecutionRequest(name, "", data, self._folder.executions / name, limits, mounts=self._settings.mounts)
         async with (
             self.leasing.hold() as lease,
             timed_session(self._sandbox, self.leasing.leased(request, lease), self._stopwatch) as session,
@@ -187,7 +185,7 @@ class Executor:
             raise InfrastructureFailure(f"the sandbox failed {_TRIES} times, which says nothing of the script: {said}")
         with self._stopwatch.measure("evaluation"):
             score, valid, message = await self._score(view, data, outcome, out)
-        error = None if score is not None else _why(outcome, request.limits) or message or "no score"
+        error = None if score is not None else why(outcome, request.limits) or message or "no score"
         with self._store.write() as tx:
             add_evaluation(tx, self._run_id, execution_id, score=score, valid=valid, message=error or message)
         return {
@@ -262,7 +260,8 @@ def _execution_id(node: int, view: str, attempt: int, tried: int = 1) -> str:
     return f"n{node}-{view}-{attempt}" if tried == 1 else f"n{node}-{view}-{attempt}-try{tried}"
 
 
-def _why(outcome: Outcome, limits: Limits) -> str | None:
+def why(outcome: Outcome, limits: Limits) -> str | None:
+    """Say in a sentence for the coder why an execution has no score; none where it finished."""
     if outcome.reason is ExitReason.FINISHED:
         return None
     if outcome.reason is ExitReason.ERROR:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from bot.evaluation.executor import Executor, ExecutorSettings
+from bot.evaluation.executor import Executor, ExecutorSettings, why
 from bot.evaluation.worker import Worker
 from bot.runs.folder import RunFolder
 from bot.runs.leasing import Leasing
@@ -115,3 +115,12 @@ async def test_what_a_rule_says_reaches_the_coder_and_the_events(make: tuple[Mak
     (event,) = [e for e in make[1].export_events(RUN) if e["type"] == "execution.ended"]
     assert event["reason"] == "killed_by_rule"
     assert event["detail"] in done.error
+
+
+@pytest.mark.parametrize("reason", sorted(set(ExitReason) - {ExitReason.FINISHED, ExitReason.INFRASTRUCTURE}))
+def test_every_end_without_a_score_has_a_sentence_for_the_coder(reason: ExitReason) -> None:
+    sentence = why(Outcome(reason, 1, 1.0, None, None, "", {}, "It {held} 3 GiB."), Limits(60.0))
+    assert sentence
+    assert "{" not in sentence.replace("It {held} 3 GiB.", "")
+    if reason in {ExitReason.GPU_OUT_OF_MEMORY, ExitReason.KILLED_BY_RULE, ExitReason.KILLED_BY_MONITOR}:
+        assert "It {held} 3 GiB." in sentence
