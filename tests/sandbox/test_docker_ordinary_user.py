@@ -1,0 +1,87 @@
+"""A test that containers hold as much when an ordinary user of the engine starts them."""
+
+import os
+import shutil
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from sandbox.engine import engine_address
+from tests import needs
+from tests.sandbox.test_ordinary_user import NOBODY, _python, place  # noqa: F401 - `place` is a fixture
+from tests.source_tree import ROOT
+
+PROGRAM = """
+import asyncio, sys
+from pathlib import Path
+from sandbox import ExecutionRequest, Limits
+from sandbox.docker import DockerSandbox, DockerSettings
+
+place = Path(sys.argv[1])
+sandbox = DockerSandbox("ordinary", DockerSettings(image=sys.argv[2]))
+assert sandbox.problem() is None, sandbox.problem()
+
+def run(name, script, **limits):
+    limits = {"seconds": 20.0, "memory_bytes": 2**28, **limits}
+    out = place / "out" / name
+    outcome = asyncio.run(sandbox.run(ExecutionRequest(name, script, place / "view", out, Limits(**limits))))
+    print(name, outcome.reason, sorted(path.name for path in out.iterdir()), outcome.output.split())
+
+run("user", "import getpass, os; print(os.getuid(), getpass.getuser()); open('submission.csv', 'w').write('x')")
+run("memory", "x = [bytearray(b'x') * 2**20 for _ in range(2000)]")
+run("bomb", "import os, time\\nfor _ in range(99):\\n    if os.fork() == 0: time.sleep(99)\\ntime.sleep(99)", processes=30)
+run("late", "import time; time.sleep(99)", seconds=1)
+run("locked", "import os; os.makedirs('a/b'); open('a/b/c', 'wb').write(bytes(10**7)); os.chmod('a', 0)", written_bytes=10**6)
+"""
+
+
+@pytest.mark.integration
+def test_an_ordinary_user_is_held_by_the_same_limits_and_can_remove_what_scripts_left(place: Path) -> None:  # noqa: F811
+    needs.root()
+    needs.docker()
+    for package in ("sandbox", "state"):
+        shutil.copytree(ROOT / package, place / "code" / package, ignore=shutil.ignore_patterns("__pycache__"))
+    copy_distributions({"docker", "psutil", "pydantic", "pyseccomp"}, place / "code")
+    (place / "view").mkdir()
+    for path in (place, *place.rglob("*")):
+        os.chown(path, int(NOBODY), int(NOBODY))
+    address = engine_address()
+    group = Path(address.removeprefix("unix://")).stat().st_gid
+    become = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--groups", str(group), "env"]
+    done = subprocess.run(
+        [*become, _python(), "-c", PROGRAM, str(place), needs.SMALL_IMAGE],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(place / "code"), "DOCKER_HOST": address},
+        capture_output=True,
+        text=True,
+        cwd="/",
+        timeout=120,
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"user finished ['log.txt', 'submission.csv'] ['{NOBODY}', 'solution']", done.stderr
+    ends = [line.split("[")[0].split() for line in lines[1:]]
+    assert ends == [
+        ["memory", "out_of_memory"],
+        ["bomb", "process_limit"],
+        ["late", "timed_out"],
+        ["locked", "disk_limit"],
+    ]
+    assert all("['log.txt']" in line for line in lines[1:])
+
+
+def copy_distributions(names: set[str], folder: Path) -> None:
+    """Copy these distributions with all that they need to where another user can read them."""
+    known: set[str] = set()
+    while names:
+        name = names.pop()
+        known.add(name)
+        found = metadata.distribution(name)
+        wanted = [Requirement(text) for text in found.requires or ()]
+        names |= {one.name for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})} - known
+        for file in found.files or ():
+            if ".." not in file.parts and file.suffix != ".pyc":
+                (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(str(file.locate()), folder / file)
