@@ -15,7 +15,7 @@ from sandbox.execution import Start, execute, local, run_in_thread
 from sandbox.gpu import leased_devices
 from sandbox.identity import Identity, choose_identity
 from sandbox.instance import owner
-from sandbox.launch import Launch, as_first_process, choose_cpus, on_cores, with_limits
+from sandbox.launch import Launch, as_first_process, choose_cpus, merged_output, on_cores, with_limits
 from sandbox.mounts import CODE, TMPFS, file_arguments, visible_paths
 from sandbox.seccomp import seccomp_program
 from sandbox.session import open_session
@@ -107,7 +107,11 @@ class BubblewrapSandbox:
         contents |= identity.accounts() | {CODE: workspace.script.read_bytes()}
         with ExitStack() as stack:
             files = {path: _passed(stack, content) for path, content in contents.items()}
-            options = [*_NAMESPACES, *identity.namespace, "--as-pid-1", "--die-with-parent", "--new-session"]
+            options = [*_NAMESPACES, *identity.namespace, "--die-with-parent", "--new-session"]
+            if not identity.changes_user:
+                # Else bwrap stays the first process inside: when we are killed the kernel sends that one the signal in
+                # bwrap's name, which, its rights given up, may end only its own user's processes.
+                options.append("--as-pid-1")
             options += file_arguments(
                 self._visible,
                 files=files,
@@ -129,7 +133,8 @@ class BubblewrapSandbox:
                 options += ["--seccomp", str(descriptors[-1])]
             # By descriptor: in its environment and command line nothing can be read that was not meant for the script.
             descriptors.append(_passed(stack, b"".join(os.fsencode(option) + b"\0" for option in options)))
-            script = as_first_process([sys.executable, "-P", "-s", CODE])
+            script = [sys.executable, "-P", "-s", CODE]
+            script = merged_output(script) if identity.changes_user else as_first_process(script)
             limited = with_limits(script, request.limits, count_tasks=identity.counted, on_gpu=bool(request.lease.gpus))
             argv = [_tool("bwrap"), "--args", str(descriptors[-1]), "--", *identity.become, *limited]
             # Before bwrap, since the filter inside lets nobody choose cores.

@@ -42,7 +42,7 @@ class Tree(Protocol):
 class NamespaceTree:
     """Everything below bwrap: the first process inside takes all others of its namespace along when it dies.
 
-    bwrap, told `--as-pid-1`, waits for that one, and that one's end waits for all others.
+    bwrap waits for that one, which is a shell or a process of bwrap's own, and whose end waits for all others.
     """
 
     def __init__(self, pid: int, mounts: Sequence[str]) -> None:

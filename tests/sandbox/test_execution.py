@@ -220,7 +220,7 @@ from pathlib import Path
 from sandbox import ExecutionRequest, Limits
 from sandbox.{module} import {name}
 place = Path(sys.argv[1])
-script = "import time; print(1, flush=True)\\ntime.sleep(99)"
+script = "import time; open('started', 'w').close()\\ntime.sleep(99)"
 asyncio.run({name}().run(ExecutionRequest("killed", script, place / "view", place / "out", Limits(99))))
 """
 
@@ -233,9 +233,11 @@ async def test_a_killed_bot_leaves_no_script_running(sandbox: Sandbox, place: Pa
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TMPDIR": str(place)}
     with psutil.Popen([sys.executable, str(program), str(place)], env=environment) as bot:
         deadline = time.monotonic() + 20
-        while not (found := [p for p in bot.children(recursive=True) if "solution.py" in " ".join(p.cmdline())]):
+        while not (place / "out" / ".execution" / "work" / "started").exists():
             assert time.monotonic() < deadline
             await asyncio.sleep(0.02)
+        # Once it runs: on the way there it may still be ours, and easier to end than as another user.
+        found = [p for p in bot.children(recursive=True) if "solution.py" in " ".join(p.cmdline())]
         bot.kill()
     _, left = psutil.wait_procs(found, timeout=10)
     assert [p for p in left if p.status() != psutil.STATUS_ZOMBIE] == []
