@@ -53,6 +53,7 @@ class DockerSandbox:
         self._instance = instance
         self._settings = settings or DockerSettings()
         self._turns = itertools.count()
+        self._protocol = "auto"
         self._found: tuple[str, str, Mapping[str, str]] | None = None
 
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
@@ -105,7 +106,8 @@ class DockerSandbox:
     def prepare(self, request: ExecutionRequest, workspace: Workspace) -> Iterator[Start]:
         """Make ready all that the engine is told; raises OSError where it does not answer or has no image."""
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
-        with connect() as engine:
+        with connect(self._protocol) as engine:
+            self._protocol = engine.api.api_version
             image = find_image(engine, self._settings.image)
             plan = Plan(request, workspace, str(image.id), self._instance, self._settings.runtime, cpus)
             if plan.identity.changes_user and not request.view.stat().st_mode & 0o005 == 0o005:
