@@ -36,6 +36,7 @@ _SHORTEST = 1.0
 """With less time left no further kernel is started."""
 _GRACE = 2.0
 """Seconds that an interrupt, and then the request to terminate, have for their effect."""
+_LAST_SIGN = 1.0
 _CELL_BYTES = 100_000
 _LAST_CHARACTERS = 1_000
 _SOCKET_PATH = 107
@@ -195,7 +196,7 @@ class _Kernel:
                 running.result()
                 return "interrupted" if late else "ended"
             if self.silence.done():
-                await asyncio.wait({self.life}, timeout=_GRACE)  # a process that is killed falls silent before it is gone
+                await asyncio.wait({self.life}, timeout=_LAST_SIGN)  # a process that is killed falls silent before it is gone
             if self.life.done():
                 return None
             if self.silence.done():

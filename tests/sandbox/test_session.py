@@ -18,6 +18,12 @@ from tests.sandbox.conftest import make_request
 from tests.sandbox.test_limits import alive
 
 MB = 1024**2
+SLOW = pytest.mark.parametrize(
+    "sandbox",
+    ["bubblewrap", *(pytest.param(name, marks=pytest.mark.integration) for name in ("process", "docker"))],
+    indirect=True,
+)
+"""What takes seconds is tried in one back end at first."""
 
 
 def opened(sandbox: Sandbox, place: Path, **options: object) -> AbstractAsyncContextManager[Session]:
@@ -70,6 +76,7 @@ async def test_rich_output_comes_as_text_and_an_image_as_its_size(session: Sessi
     assert table == {"text/plain": "plain", "text/html": "<b>rich</b>"}
 
 
+@SLOW
 async def test_what_a_cell_prints_costs_nothing_but_its_cap(session: Session) -> None:
     line = await cell(session, "print('start', 'a' * 5_000_000, 'end')\n'b' * 5_000_000")
     assert line.status == "ok"
@@ -93,6 +100,7 @@ async def test_a_cell_over_its_time_is_interrupted_and_the_state_is_kept(session
     assert (await cell(session, "print(x)")).output == "1\n"
 
 
+@SLOW
 async def test_after_a_cell_that_cannot_be_interrupted_the_next_one_runs_in_a_fresh_kernel(session: Session) -> None:
     token = uuid.uuid4().hex
     stubborn = await cell(
@@ -137,6 +145,7 @@ async def test_a_process_that_lives_on_as_something_else_is_a_dead_kernel(sessio
     assert time.monotonic() - began < 10
 
 
+@SLOW
 async def test_a_cell_that_keeps_the_interpreter_to_itself_is_not_taken_for_dead(session: Session) -> None:
     # Sorting holds the interpreter's lock for seconds; only the heart, which needs none, still answers.
     code = "class Slow:\n    def __init__(self, x): self.x = x\n"
@@ -144,6 +153,7 @@ async def test_a_cell_that_keeps_the_interpreter_to_itself_is_not_taken_for_dead
     assert (busy.status, busy.output) == ("ok", "done\n")
 
 
+@SLOW
 async def test_a_kernel_that_dies_between_cells_is_told_of_by_the_next_one(session: Session) -> None:
     await cell(session, "x = 1\nimport os, threading; threading.Timer(0.1, os._exit, [9]).start()")
     await asyncio.sleep(1)
@@ -152,6 +162,7 @@ async def test_a_kernel_that_dies_between_cells_is_told_of_by_the_next_one(sessi
     assert "exit status 9" in (after.detail or "")
 
 
+@SLOW
 async def test_the_memory_limit_of_a_session_holds_and_the_result_says_so(sandbox: Sandbox, place: Path) -> None:
     async with opened(sandbox, place, memory_bytes=300 * MB) as session:
         full = await cell(session, "import time\ndata = bytearray(b'x') * (320 * 1024**2)\ntime.sleep(30)")
@@ -160,6 +171,7 @@ async def test_the_memory_limit_of_a_session_holds_and_the_result_says_so(sandbo
         assert (await cell(session, "print(1)")).output == "1\n"
 
 
+@SLOW
 async def test_the_disk_limit_of_a_session_holds_and_the_result_says_so(sandbox: Sandbox, place: Path) -> None:
     async with opened(sandbox, place, written_bytes=20 * MB) as session:
         full = await cell(
@@ -175,6 +187,7 @@ async def test_the_disk_limit_of_a_session_holds_and_the_result_says_so(sandbox:
         assert (full.status, full.reason) == ("lost", ExitReason.DISK_LIMIT)
 
 
+@SLOW
 async def test_the_sessions_own_time_ends_it(sandbox: Sandbox, place: Path) -> None:
     async with opened(sandbox, place, seconds=4.0) as session:
         assert session.seconds_left > 0
@@ -201,6 +214,7 @@ async def test_nothing_is_left_after_the_end(sandbox: Sandbox, place: Path) -> N
     assert list(Path(tempfile.gettempdir()).glob(f"bot-{label_of(place / 'out')}-*")) == []
 
 
+@SLOW
 async def test_nothing_is_left_when_the_task_is_cancelled_in_mid_cell(sandbox: Sandbox, place: Path) -> None:
     token = uuid.uuid4().hex
     started = asyncio.Event()
@@ -225,6 +239,7 @@ async def test_nothing_is_left_when_the_task_is_cancelled_in_mid_cell(sandbox: S
     assert not (place / "out" / ".execution").exists()
 
 
+@SLOW
 async def test_a_kernel_that_cannot_start_is_our_own_failure(sandbox: Sandbox, place: Path) -> None:
     with pytest.raises(InfrastructureFailure, match="memory"):
         async with opened(sandbox, place, memory_bytes=20 * MB):
@@ -249,6 +264,7 @@ async def test_a_session_is_isolated_as_an_execution_is(bubblewrap: Sandbox, pla
     assert seen.output == "False False\n30\n111\n"
 
 
+@SLOW
 async def test_messages_that_no_honest_kernel_sends_are_passed_over(session: Session) -> None:
     strange = await cell(
         session,
@@ -267,6 +283,7 @@ async def test_messages_that_no_honest_kernel_sends_are_passed_over(session: Ses
     assert strange.output.endswith("still read\n")
 
 
+@SLOW
 async def test_a_message_too_large_to_take_costs_the_kernel_and_not_the_bot(session: Session) -> None:
     huge = await cell(
         session,
@@ -280,6 +297,7 @@ async def test_a_message_too_large_to_take_costs_the_kernel_and_not_the_bot(sess
     assert (await cell(session, "print(3)")).output == "3\n"
 
 
+@SLOW
 async def test_displays_without_end_cost_nothing_but_their_cap(session: Session) -> None:
     many = await cell(session, "from IPython.display import display\nfor i in range(500):\n    display(i)")
     assert many.status == "ok"
