@@ -53,6 +53,7 @@ def configured(tmp_path: Path) -> None:
     (tmp_path / "bot.toml").write_text(f'[watch]\ninspect_interval = 1.0\n[weights]\ndir = "{folder}"\n')
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("configured")
 def test_a_stop_is_kept_with_its_reason_and_weights_obey_the_clock(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
