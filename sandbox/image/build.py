@@ -80,7 +80,7 @@ def _make_small(engine: DockerClient, tag: str) -> None:
 
 def _base_archive() -> Path:
     """Return a tar of a minimal Debian with Python, made at the first call and then kept in the cache."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "image"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kaggle-bot" / "image"
     archive = cache / f"{_RELEASE}.tar"
     if archive.is_file():
         return archive
