@@ -99,9 +99,7 @@ def on_cores(argv: Sequence[str], cpus: Sequence[int]) -> list[str]:
     return [taskset, "--cpu-list", ",".join(map(str, cpus)), *argv]
 
 
-def with_limits(
-    argv: Sequence[str], limits: Limits, *, count_tasks: bool = False, on_gpu: bool = False
-) -> list[str]:
+def with_limits(argv: Sequence[str], limits: Limits, *, count_tasks: bool = False, on_gpu: bool = False) -> list[str]:
     """Return the command under rlimits, as far as util-linux is there.
 
     There is no limit on address space: threaded libraries reserve much that they never use. Private writable memory

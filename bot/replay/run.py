@@ -160,7 +160,9 @@ async def _context(
         monitor = await stack.enter_async_context(
             aclosing(Monitor(asker, store, run.id, clock, TaskText.from_card(card), interval))
         )
-        executor = Executor(run.id, card, run.folder, shared, store, steps, sandbox, worker, stopwatch, leasing, monitor)
+        executor = Executor(
+            run.id, card, run.folder, shared, store, steps, sandbox, worker, stopwatch, leasing, monitor
+        )
         holdout = await executor.view("holdout")
         with stopwatch.measure("views"):
             preview = await worker.call("preview", data_dir=str(holdout), card=card.model_dump(mode="json"))

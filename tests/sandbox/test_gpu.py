@@ -8,9 +8,11 @@ import pytest
 
 from sandbox import Breach, ExitReason, Sandbox, Usage
 from sandbox import Lease as LeaseOf
+from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.gpu import GpuMeter, Gpus, device_files, open_gpus
 from sandbox.leases import Leases
 from state.errors import InfrastructureFailure
+from tests import needs
 from tests.sandbox.conftest import make_request
 from tests.sandbox.fake_nvml import GIB, FakeGpu, FakeNvml
 
@@ -200,3 +202,20 @@ async def test_without_a_lease_a_script_sees_no_gpu(sandbox: Sandbox, place: Pat
     outcome = await sandbox.run(make_request(place, script))
     assert outcome.output == "0 ''\n"
     assert outcome.peak_gpu_memory_bytes is None
+
+
+async def test_under_bubblewrap_a_leased_gpus_device_files_are_there_and_no_others(
+    bubblewrap: BubblewrapSandbox, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Any device that is not among those which bubblewrap always shows will do for a GPU's.
+    device = next((path for path in map(Path, ("/dev/kmsg", "/dev/loop-control", "/dev/fuse")) if path.exists()), None)
+    if device is None:
+        needs.missing("no device file here to stand in for a GPU's")
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(FakeGpu(A)))
+    monkeypatch.setattr("sandbox.bubblewrap.leased_devices", lambda uuids: [device] if uuids else [])
+    script = (
+        f"import os, stat; print(os.path.exists({str(device)!r}) and stat.S_ISCHR(os.stat({str(device)!r}).st_mode))"
+    )
+    with_gpu = await bubblewrap.run(make_request(place, script, lease=LeaseOf(gpus=(A,))))
+    without = await bubblewrap.run(make_request(place, script))
+    assert (with_gpu.output, without.output) == ("True\n", "False\n")

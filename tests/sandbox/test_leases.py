@@ -7,9 +7,10 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -190,13 +191,17 @@ async def test_a_trap_laid_in_the_shared_folder_is_an_error_and_not_followed(tmp
             pass
 
 
-def test_root_and_ordinary_users_keep_out_each_other(tmp_path: Path) -> None:
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder for every user: pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory(prefix="bot-test-") as name:
+        Path(name).chmod(0o1777)
+        yield Path(name)
+
+
+def test_root_and_ordinary_users_keep_out_each_other(open_folder: Path) -> None:
     needs.root()
-    for path in (tmp_path, *tmp_path.parents[:2]):
-        path.chmod(0o1777)
-    folder = tmp_path / "leases"
-    folder.mkdir()
-    folder.chmod(0o1777)
+    folder = open_folder
     program = (
         "import asyncio, os, sys; os.umask(0o077); from pathlib import Path; from sandbox.leases import Leases\n"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
