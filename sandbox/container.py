@@ -15,7 +15,7 @@ from docker.utils.socket import frames_iter
 
 from sandbox import Breach, ExitReason, Limits, Usage
 from sandbox.engine import ENGINE_FAILURES, EngineError, attach, say
-from sandbox.profile import INSTANCE, OWN_TASKS
+from sandbox.profile import INSTANCE, TASK_SLACK
 from sandbox.running import Reaped
 from sandbox.watcher import Watcher
 
@@ -50,6 +50,7 @@ class Container:
         self._peak = 0
         self._inside: psutil.Process | None = None
         self._name = str(options["name"])
+        self._tasks = int(options["pids_limit"]) - TASK_SLACK
         _create(engine, options)
         try:
             self._stream = attach(engine, self._name)
@@ -89,16 +90,21 @@ class Container:
             memory_bytes=memory,
             written_bytes=self._watcher.written_bytes,
         )
-        tasks = stats.get("pids_stats", {}).get("current", 0) - OWN_TASKS
-        if tasks > self._limits.processes:
+        if stats.get("pids_stats", {}).get("current", 0) > self._tasks:
             detail = f"It ran more than {self._limits.processes} processes and threads at once."
             return self._last, Breach(ExitReason.PROCESS_LIMIT, detail)
         return self._last, written
 
     def kill(self) -> None:
-        """Kill it with all that it has started."""
-        if not self._threads[-1].is_alive():
-            return
+        """Have it killed with all that it has started; its output must be read meanwhile.
+
+        The engine answers only after all that was printed has been taken from it, which waits for whoever called us.
+        """
+        if self._threads[-1].is_alive():
+            self._threads.insert(0, threading.Thread(target=self._kill, name=f"{self._name}-kill", daemon=True))
+            self._threads[0].start()
+
+    def _kill(self) -> None:
         # Where it has ended just now the engine says so, and where the engine has, only its next start can mend that.
         with contextlib.suppress(*ENGINE_FAILURES):
             self._api.kill(self._name)

@@ -17,7 +17,7 @@ from sandbox.instance import owner
 from sandbox.launch import merged_output
 from sandbox.workspace import Workspace
 
-__all__ = ["INSTANCE", "OWNER", "OWN_TASKS", "Plan", "container_options"]
+__all__ = ["INSTANCE", "OWNER", "TASK_SLACK", "Plan", "container_options"]
 
 _WORK = "/work"
 _CODE = "/code"
@@ -30,14 +30,14 @@ OWNER = "kaggle-bot.owner"
 _EXECUTION = "kaggle-bot.execution"
 _DEADLINE = "kaggle-bot.deadline"
 
-OWN_TASKS = 2
+_OWN_TASKS = 2
 """Processes in a container that are not the script's: the engine's init and `timeout`."""
-_TASK_SLACK = 16
+TASK_SLACK = 16
 """A script may start so many more before the kernel refuses, for the watcher to see which limit it was."""
 _FILE_SLACK = 1024**2
 _STACKS = 256 * 1024**2
 _SENTRY_TASKS = 512
-"""gVisor's own threads count too."""
+"""gVisor's own threads and helpers count too, so that with it the limit is a coarser one."""
 _OVERTIME = 60
 """Seconds after which a script ends by itself when nobody is there any more to end it."""
 _NOBODY = 65534
@@ -75,7 +75,7 @@ def container_options(plan: Plan) -> dict[str, Any]:
     request, limits = plan.request, plan.request.limits
     user = plan.identity.user
     group = user if plan.identity.changes_user else os.getegid()
-    tasks = limits.processes + OWN_TASKS + _TASK_SLACK
+    tasks = limits.processes + _OWN_TASKS + TASK_SLACK
     memory = f"rw,nosuid,nodev,size={limits.memory_bytes},nr_inodes={limits.files},mode=1777"
     options = {
         "image": plan.image,
@@ -103,7 +103,9 @@ def container_options(plan: Plan) -> dict[str, Any]:
         "oom_score_adj": 500,
         "ulimits": _ulimits(plan),
         "healthcheck": {"test": ["NONE"]},
-        "log_config": LogConfig(type=LogConfig.types.JSON, config={"max-size": "10m", "max-file": "1"}),
+        "log_config": LogConfig(
+            type=LogConfig.types.NONE
+        ),  # we read all of it as it comes; a log would cost by the line
         "use_config_proxy": False,  # the host's proxies, perhaps with a password, are none of its business
         "runtime": plan.runtime,
     }

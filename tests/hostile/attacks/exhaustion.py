@@ -536,7 +536,7 @@ DISK = (
         """,
         {"files": "many"},
         ends="disk_limit",
-        limits=_DOCUMENTED,
+        limits={**_DOCUMENTED, "seconds": 60},
         reduced=True,
     ),
     Attack(

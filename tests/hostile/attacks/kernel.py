@@ -92,9 +92,13 @@ RIGHTS = (
         "It takes over other processes: by ptrace, by their memory, by their descriptors.",
         r"""
         parent = os.getppid()
-        attempt("attach to the first", libc, "ptrace", 16, 1, None, None)
-        attempt("attach to the parent", libc, "ptrace", 16, parent, None, None)
-        attempt("attach to the bot", libc, "ptrace", 16, HINTS["bot"], None, None)
+        def attach(pid):
+            libc("ptrace", 16, pid, None, None)
+            os.waitpid(pid, 0x40000000)
+            libc("ptrace", 17, pid, None, None)  # let go again: nobody else would end it
+        attempt("attach to the first", attach, 1)
+        attempt("attach to the parent", attach, parent)
+        attempt("attach to the bot", attach, HINTS["bot"])
         buffer = ctypes.create_string_buffer(16)
         part = (ctypes.c_size_t * 2)(ctypes.addressof(buffer), 16)
         attempt("memory", system_call, "process_vm_readv", parent, part, ctypes.c_ulong(1), part, ctypes.c_ulong(1), 0)

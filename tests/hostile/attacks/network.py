@@ -136,7 +136,7 @@ attempt("multicast", connect, socket.AF_INET6, socket.SOCK_DGRAM, ("ff02::1", 9)
         {
             "raw": "EPERM",
             "packet": "EPERM EAFNOSUPPORT",
-            "vsock": "EPERM EAFNOSUPPORT ENODEV",
+            "vsock": {"bubblewrap": "EAFNOSUPPORT", "docker": "got EPERM EAFNOSUPPORT ENODEV"},
             "crypto": {"bubblewrap": "EAFNOSUPPORT", "docker": "got EAFNOSUPPORT EPERM"},
             "bluetooth": "EPERM EAFNOSUPPORT",
             "netfilter": "EPERM EPROTONOSUPPORT EAFNOSUPPORT got",
