@@ -103,9 +103,8 @@ def container_options(plan: Plan) -> dict[str, Any]:
         "oom_score_adj": 500,
         "ulimits": _ulimits(plan),
         "healthcheck": {"test": ["NONE"]},
-        "log_config": LogConfig(
-            type=LogConfig.types.NONE
-        ),  # we read all of it as it comes; a log would cost by the line
+        # We read all of its output as it comes; a log beside that would cost by the line.
+        "log_config": LogConfig(type=LogConfig.types.NONE),
         "use_config_proxy": False,  # the host's proxies, perhaps with a password, are none of its business
         "runtime": plan.runtime,
     }
