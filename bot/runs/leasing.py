@@ -31,10 +31,18 @@ class Leasing:
         Raises:
             InfrastructureFailure: None came free while the run had time.
         """
+        told: list[str] = []
+
+        def say(what: str) -> None:
+            told.append(what)
+            self.say(what)
+
         async with AsyncExitStack() as stack:
             with self.stopwatch.measure("waiting"):
-                held = self.leases.hold(self.cpus, self.gpus, seconds=max(_SHORTEST, self.left()), say=self.say)
+                held = self.leases.hold(self.cpus, self.gpus, seconds=max(_SHORTEST, self.left()), say=say)
                 lease = await stack.enter_async_context(held)
+            if told:
+                self.say("running, after " + told[-1])
             try:
                 yield lease
             finally:

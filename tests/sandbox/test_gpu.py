@@ -1,9 +1,11 @@
 """GPUs: which there are, leases on them, what an execution uses. The driver's library is a stand-in."""
 
 import asyncio
+import inspect
 import sys
 from pathlib import Path
 
+import pynvml
 import pytest
 
 from sandbox import Breach, ExitReason, Sandbox, Usage
@@ -50,6 +52,20 @@ def test_gpus_are_named_by_uuid_and_a_cluster_may_allow_some(monkeypatch: pytest
         with open_gpus() as gpus:
             assert [gpu.uuid for gpu in gpus.all()] == wanted, said
     assert nvml.open == 0, "each use of the library is ended"
+
+
+def test_the_stand_in_has_nothing_that_the_real_library_has_not() -> None:
+    names = [name for name in vars(FakeNvml) if name.startswith("nvml")]
+    assert len(names) > 8
+    for name in names:
+        real = inspect.signature(getattr(pynvml, name)).parameters.values()
+        ours = list(inspect.signature(getattr(FakeNvml, name)).parameters)[1:]
+        required = [one for one in real if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
+        assert len(required) <= len(ours) <= len(real) or any(one.kind is one.VAR_POSITIONAL for one in real), name
+    memory = {name for name, _ in pynvml.c_nvmlMemory_t._fields_}
+    assert {"total", "used", "free"} <= memory
+    assert {"gpu", "memory"} <= {name for name, _ in pynvml.c_nvmlUtilization_t._fields_}
+    assert "pid" in {name for name, _ in pynvml.c_nvmlProcessInfo_v3_t._fields_}
 
 
 async def test_a_gpu_belongs_to_one_execution_at_a_time(tmp_path: Path) -> None:

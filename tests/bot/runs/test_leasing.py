@@ -27,16 +27,17 @@ async def test_waiting_is_no_overhead_and_takes_nothing_off_a_scripts_time_that_
     stopwatch = Stopwatch()
     held = take(tmp_path / "cpu-0")
     assert held is not None
-    timer = threading.Timer(0.4, held.release)
-    leasing = Leasing(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, stopwatch, print)
+    timer, said = threading.Timer(0.8, held.release), list[str]()
+    leasing = Leasing(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, stopwatch, said.append)
     timer.start()
     async with leasing.hold() as lease:
         assert leasing.leased(a_request(60), lease) == ExecutionRequest(
             "one", "", Path("view"), Path("out"), Limits(60), lease=Lease((0,))
         )
     timer.join()
-    assert stopwatch.of("waiting") >= 0.3
-    assert stopwatch.overhead() < 0.3
+    assert stopwatch.of("waiting") >= 0.6
+    assert stopwatch.overhead() < 0.4
+    assert said == ["waiting for 1 core(s)", "running, after waiting for 1 core(s)"]
 
 
 @pytest.mark.parametrize(("left", "asked", "given"), [(100, 60, 60), (30, 60, 30), (0, 60, 5), (0, 2, 2)])
