@@ -37,7 +37,7 @@ class RuleSettings(BaseModel):
     loss: bool = Field(default=True, description="end a training whose loss is no number or explodes")
     loss_reports: int = Field(default=10, ge=1, description="bad reports in a row, without a good one between")
     loss_seconds: float = Field(
-        default=60.0, ge=0, description="for so long, or a fifth of the time limit, whichever is less"
+        default=120.0, ge=0, description="for so long, or a fifth of the time limit, whichever is less"
     )
     loss_growth: float = Field(default=1e4, gt=1, description="times its lowest value")
     silent_minutes: float = Field(default=10.0, ge=0, description="without output or processor time; 0: never")

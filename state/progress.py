@@ -173,18 +173,28 @@ def end_execution(
     peak_memory_bytes: int | None = None,
     log: bytes | str | None = None,
     detail: str | None = None,
+    notes: Sequence[str] = (),
+    peak_gpu_memory_bytes: int | None = None,
 ) -> Execution:
     """End an execution with an exit reason, the wall and processor seconds it took, and its log, kept as a blob.
 
-    `detail` says more on the reason, such as why a rule ended it; the event alone keeps it.
+    `detail` says more on the reason, such as why a rule ended it, `notes` tell of oddities, such as a child that ran out of
+    memory though all ended well; the event alone keeps these and the GPUs' peak.
     """
     row = tx.session.get_one(Execution, (run_id, id))
     row.reason, row.exit_code, row.seconds, row.cpu_seconds = reason, exit_code, seconds, cpu_seconds
     row.peak_memory_bytes, row.ended_at = peak_memory_bytes, tx.now()
     row.log_sha = None if log is None else put_blob(tx, log)
     tx.add(row)
-    told = {"execution": id, "reason": reason, "exit_code": exit_code, "seconds": seconds, "log_sha": row.log_sha}
-    told |= {"detail": detail} if detail else {}
+    told: dict[str, Any] = {
+        "execution": id,
+        "reason": reason,
+        "exit_code": exit_code,
+        "seconds": seconds,
+        "log_sha": row.log_sha,
+    }
+    more = {"detail": detail, "notes": list(notes), "peak_gpu_memory_bytes": peak_gpu_memory_bytes}
+    told |= {key: value for key, value in more.items() if value}
     tx.record("execution.ended", run_id=run_id, node=row.node, **told)
     return row
 

@@ -195,7 +195,7 @@ class Executor:
             "seconds": outcome.seconds,
             "score": score,
             "error": error,
-            "output": clean_output(outcome.output),
+            "output": "\n".join((clean_output(outcome.output), *(f"[sandbox] {note}" for note in outcome.notes))),
         }
 
     async def _run(self, request: ExecutionRequest, node: int, view: str, attempt: int) -> Outcome:
@@ -238,6 +238,8 @@ class Executor:
                 cpu_seconds=outcome.cpu_seconds,
                 peak_memory_bytes=outcome.peak_memory_bytes,
                 detail=outcome.detail,
+                notes=outcome.notes,
+                peak_gpu_memory_bytes=outcome.peak_gpu_memory_bytes,
             )
 
     async def _score(self, view: str, data: Path, outcome: Outcome, out: Path) -> tuple[float | None, bool, str | None]:

@@ -48,7 +48,7 @@ LOST = {
 
 @pytest.mark.parametrize("line", LOST.values(), ids=LOST.keys())
 def test_a_loss_that_is_no_number_in_report_after_report_ends_the_run(line: str) -> None:
-    breach = watch(Rules(RuleSettings(), request()), [line] * 12)
+    breach = watch(Rules(RuleSettings(), request()), [line] * 15)
     assert breach is not None
     assert breach.reason is ExitReason.KILLED_BY_RULE
     assert breach.detail.startswith("The rule on loss ended it: the loss is not a number")
@@ -87,8 +87,8 @@ def test_a_lost_training_of_a_short_run_is_ended_within_a_fifth_of_its_time() ->
 def test_a_lost_training_that_falls_silent_is_ended_when_its_patience_is_over() -> None:
     rules = Rules(RuleSettings(silent_minutes=0), request())
     rules.output(b"loss: nan\n" * 20)
-    assert rules.usage(Usage(59.0)) is None
-    assert rules.usage(Usage(61.0)) is not None
+    assert rules.usage(Usage(119.0)) is None
+    assert rules.usage(Usage(121.0)) is not None
 
 
 def test_a_loss_that_grows_by_orders_of_magnitude_ends_the_run() -> None:

@@ -94,6 +94,16 @@ async def test_a_failure_of_the_sandbox_is_tried_again_under_a_fresh_name(make: 
     assert done.submission is not None
 
 
+async def test_oddities_are_told_to_the_coder_and_kept(make: tuple[Make, Store]) -> None:
+    script = "import os\nos.symlink('/etc/passwd', 'submission.csv')\nprint('done')\n"
+    done = await make[0](FailingSandbox(0)).execute(1, script, "holdout", 30.0)
+    note = "submission.csv was not kept: it is a link"
+    assert done.output == f"done\n\n[sandbox] {note}"
+    assert done.submission is None
+    (event,) = [e for e in make[1].export_events(RUN) if e["type"] == "execution.ended"]
+    assert event["notes"] == [note]
+
+
 async def test_a_sandbox_that_keeps_failing_is_reported_and_nothing_is_said_of_the_script(
     make: tuple[Make, Store],
 ) -> None:
