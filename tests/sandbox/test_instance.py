@@ -74,6 +74,9 @@ def test_what_a_killed_bot_left_is_removed_and_what_another_one_has_is_not(tmp_p
             if process.is_running():
                 process.kill()
     alive.wait()
+    for left in left_by_killed(tmp_path / "alive" / "runs"):
+        left.remove()
+    assert temporary_folders(tmp_path / "alive/runs/r/executions/one") == []
 
 
 def test_a_living_bots_folder_is_not_left_over(tmp_path: Path) -> None:
