@@ -37,6 +37,7 @@ _SHORTEST = 1.0
 _GRACE = 2.0
 """Seconds that an interrupt, and then the request to terminate, have for their effect."""
 _LAST_SIGN = 1.0
+"""Seconds in which a process that fell silent may turn out to have ended, which says more of why."""
 _CELL_BYTES = 100_000
 _LAST_CHARACTERS = 1_000
 _SOCKET_PATH = 107
@@ -48,7 +49,9 @@ def check_installed() -> None:
     """Raise UsageError where a Python package is missing that sessions need."""
     missing = [name for name in ("ipykernel", "jupyter_client") if util.find_spec(name) is None]
     if missing:
-        raise UsageError(f"A session needs {' and '.join(missing)}: pip install ipykernel jupyter_client, or do without.")
+        raise UsageError(
+            f"A session needs {' and '.join(missing)}: pip install ipykernel jupyter_client, or do without."
+        )
 
 
 @asynccontextmanager
@@ -196,7 +199,7 @@ class _Kernel:
                 running.result()
                 return "interrupted" if late else "ended"
             if self.silence.done():
-                await asyncio.wait({self.life}, timeout=_LAST_SIGN)  # a process that is killed falls silent before it is gone
+                await asyncio.wait({self.life}, timeout=_LAST_SIGN)
             if self.life.done():
                 return None
             if self.silence.done():

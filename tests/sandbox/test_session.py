@@ -1,6 +1,8 @@
 """Tests of sessions: cells in a live kernel, in each back end, and what becomes of a kernel that does not behave."""
 
 import asyncio
+import subprocess
+import sys
 import tempfile
 import time
 import uuid
@@ -9,11 +11,13 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from textwrap import dedent
 
+import psutil
 import pytest
 
 from sandbox import CellResult, ExitReason, Sandbox, Session
 from sandbox.instance import label_of
 from state.errors import InfrastructureFailure
+from tests import needs
 from tests.sandbox.conftest import make_request
 from tests.sandbox.test_limits import alive
 
@@ -239,6 +243,39 @@ async def test_nothing_is_left_when_the_task_is_cancelled_in_mid_cell(sandbox: S
     assert not (place / "out" / ".execution").exists()
 
 
+BOT = """
+import asyncio, sys
+from pathlib import Path
+from sandbox import ExecutionRequest, Limits
+from sandbox.{module} import {name}
+
+async def main():
+    place = Path(sys.argv[1])
+    request = ExecutionRequest("left", "", place / "view", place / "out", Limits(60))
+    async with {name}().session(request) as session:
+        await session.run("x = 1", 10)
+        print("ready", flush=True)
+        await session.run("import time; time.sleep(50)", 50)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(("module", "name"), [("bubblewrap", "BubblewrapSandbox"), ("process", "ProcessSandbox")])
+def test_a_kernel_ends_with_a_bot_that_is_killed(place: Path, module: str, name: str) -> None:
+    if module == "bubblewrap":
+        needs.bubblewrap()
+    command = [sys.executable, "-c", BOT.format(module=module, name=name), str(place)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as bot:
+        assert bot.stdout is not None
+        assert bot.stdout.readline() == b"ready\n"
+        below = psutil.Process(bot.pid).children(recursive=True)
+        assert below
+        bot.kill()
+    _, left = psutil.wait_procs(below, timeout=5)
+    assert left == []
+
+
 @SLOW
 async def test_a_kernel_that_cannot_start_is_our_own_failure(sandbox: Sandbox, place: Path) -> None:
     with pytest.raises(InfrastructureFailure, match="memory"):
@@ -247,8 +284,8 @@ async def test_a_kernel_that_cannot_start_is_our_own_failure(sandbox: Sandbox, p
     assert not (place / "out" / ".execution").exists()
 
 
-async def test_a_session_is_isolated_as_an_execution_is(bubblewrap: Sandbox, place: Path) -> None:
-    async with opened(bubblewrap, place) as session:
+async def test_a_session_is_isolated_as_an_execution_is(isolated: Sandbox, place: Path) -> None:
+    async with opened(isolated, place) as session:
         seen = await cell(
             session,
             f"""
