@@ -1,19 +1,21 @@
 """Tests of executions as the engine sees them: retried where the sandbox failed, and ended early with a word for the coder."""
 
+import itertools
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import pytest
+import pytest_asyncio
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from bot.evaluation.executor import Executor, ExecutorSettings, why
+from bot.evaluation.executor import Executed, Executor, ExecutorSettings, why
 from bot.evaluation.worker import Worker
 from bot.runs.folder import RunFolder
 from bot.runs.leasing import Leasing
 from bot.runs.stopwatch import Stopwatch
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
+from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Watch
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.snapshot import Snapshot
@@ -23,6 +25,8 @@ from state.progress import create_node, create_run
 from state.steps import Steps
 from state.store import Store
 from tests.tiny_snapshot import write_tiny
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 RUN = "tiny-comind-1"
 PREDICTS = """
@@ -36,99 +40,103 @@ LOSES = (
 
 
 class FailingSandbox(ProcessSandbox):
-    """Plain processes, but the machinery fails the first so many times."""
+    """Plain processes, but the machinery fails as often as it is told to."""
 
-    def __init__(self, failures: int) -> None:
-        super().__init__()
-        self.requests: list[ExecutionRequest] = []
-        self._failures = failures
+    failures = 0
 
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
-        self.requests.append(request)
-        if len(self.requests) <= self._failures:
+        if self.failures:
+            self.failures -= 1
             return Outcome(ExitReason.INFRASTRUCTURE, None, 0.0, None, None, "", {}, "The engine went away.")
         return await super().run(request, watch)
 
-    def describe(self) -> SandboxDescription:
-        return super().describe()
+
+@dataclass
+class Trial:
+    """A run whose nodes are executed one after another."""
+
+    executor: Executor
+    sandbox: FailingSandbox
+    store: Store
+    nodes: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+
+    def new_node(self) -> int:
+        node = next(self.nodes)
+        with self.store.write() as tx:
+            create_node(tx, RUN, action="draft", id=node)
+        return node
+
+    async def execute(self, node: int, script: str, seconds: float = 30.0) -> Executed:
+        return await self.executor.execute(node, script, "holdout", seconds)
+
+    def ended(self, node: int) -> list[dict[str, object]]:
+        """Return the events of a node's executions that have ended."""
+        events = self.store.export_events(RUN)
+        return [e for e in events if e["type"] == "execution.ended" and e["node"] == node]
 
 
-Make = Callable[[FailingSandbox], Executor]
-
-
-@pytest.fixture
-async def make(tmp_path: Path) -> AsyncIterator[tuple[Make, Store]]:
-    """Make executors of a run that has one node."""
-    snapshot = Snapshot.load(write_tiny(tmp_path / "tiny-table"), METRIC_DIRECTIONS)
-    folder, clock = RunFolder(tmp_path / "run"), ReplayClock(snapshot.card.deadline)
-    locks = tmp_path / "locks"
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def trial(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Trial]:
+    place = tmp_path_factory.mktemp("executor")
+    snapshot = Snapshot.load(write_tiny(place / "tiny-table"), METRIC_DIRECTIONS)
+    folder, locks, cutoff = RunFolder(place / "run"), place / "locks", snapshot.card.deadline
     for path in (folder.path, locks):
         path.mkdir()
-    with Store.open(folder.database, clock) as store:
+    sandbox, stopwatch = FailingSandbox(), Stopwatch()
+    leasing = Leasing(Leases(locks), 1, 0, lambda: 60.0, stopwatch, print)
+    settings = ExecutorSettings(snapshot.data, 0, 1, Limits(60.0))
+    with Store.open(folder.database, ReplayClock(cutoff)) as store:
         with store.write() as tx:
-            create_run(tx, RUN, competition="tiny", agent="comind", model="x", seed=1, cutoff=snapshot.card.deadline)
-            create_node(tx, RUN, action="draft", id=1)
-        settings = ExecutorSettings(snapshot.data, 0, 1, Limits(60.0))
+            create_run(tx, RUN, competition="tiny", agent="comind", model="x", seed=1, cutoff=cutoff)
         async with aclosing(Worker()) as worker:
-
-            def executor(sandbox: FailingSandbox) -> Executor:
-                steps, stopwatch = Steps(store, RUN), Stopwatch()
-                leasing = Leasing(Leases(locks), 1, 0, lambda: 60.0, stopwatch, print)
-                return Executor(RUN, snapshot.card, folder, settings, store, steps, sandbox, worker, stopwatch, leasing)
-
-            yield executor, store
+            parts = (store, Steps(store, RUN), sandbox, worker, stopwatch, leasing)
+            yield Trial(Executor(RUN, snapshot.card, folder, settings, *parts), sandbox, store)
 
 
-def ended(store: Store) -> list[tuple[str, str]]:
-    """Return id and reason of each execution that has ended, in order."""
-    return [(e["execution"], e["reason"]) for e in store.export_events(RUN) if e["type"] == "execution.ended"]
-
-
-async def test_a_failure_of_the_sandbox_is_tried_again_under_a_fresh_name(make: tuple[Make, Store]) -> None:
-    executor, store = make[0](FailingSandbox(1)), make[1]
-    done = await executor.execute(1, PREDICTS, "holdout", 30.0)
+async def test_a_failure_of_the_sandbox_is_tried_again_under_a_fresh_name(trial: Trial) -> None:
+    node, trial.sandbox.failures = trial.new_node(), 1
+    done = await trial.execute(node, PREDICTS)
     assert done.reason is ExitReason.FINISHED
     assert done.score is not None
-    assert ended(store) == [("n1-holdout-0", "infrastructure"), ("n1-holdout-0-try2", "finished")]
-    assert executor.submission_of(1, "holdout") == done.submission
+    reasons = {str(event["execution"]): event["reason"] for event in trial.ended(node)}
+    assert reasons == {f"n{node}-holdout-0": "infrastructure", f"n{node}-holdout-0-try2": "finished"}
     assert done.submission is not None
+    assert trial.executor.submission_of(node, "holdout") == done.submission
 
 
-async def test_oddities_are_told_to_the_coder_and_kept(make: tuple[Make, Store]) -> None:
-    script = "import os\nos.symlink('/etc/passwd', 'submission.csv')\nprint('done')\n"
-    done = await make[0](FailingSandbox(0)).execute(1, script, "holdout", 30.0)
-    note = "submission.csv was not kept: it is a link"
-    assert done.output == f"done\n\n[sandbox] {note}"
-    assert done.submission is None
-    (event,) = [e for e in make[1].export_events(RUN) if e["type"] == "execution.ended"]
-    assert event["notes"] == [note]
-
-
-async def test_a_sandbox_that_keeps_failing_is_reported_and_nothing_is_said_of_the_script(
-    make: tuple[Make, Store],
-) -> None:
-    sandbox = FailingSandbox(99)
+async def test_a_sandbox_that_keeps_failing_is_reported_and_nothing_is_said_of_the_script(trial: Trial) -> None:
+    node, trial.sandbox.failures = trial.new_node(), 2
     with pytest.raises(InfrastructureFailure, match=re.escape("says nothing of the script: The engine went away.")):
-        await make[0](sandbox).execute(1, PREDICTS, "holdout", 30.0)
-    assert len(sandbox.requests) == 2
-    assert [reason for _, reason in ended(make[1])] == ["infrastructure"] * 2
+        await trial.execute(node, PREDICTS)
+    assert [event["reason"] for event in trial.ended(node)] == ["infrastructure"] * 2
 
 
-async def test_what_a_rule_says_reaches_the_coder_and_the_events(make: tuple[Make, Store]) -> None:
-    done = await make[0](FailingSandbox(0)).execute(1, LOSES, "holdout", 10.0)
+async def test_what_a_rule_says_reaches_the_coder_and_the_events(trial: Trial) -> None:
+    node = trial.new_node()
+    done = await trial.execute(node, LOSES, seconds=10.0)
     assert done.reason is ExitReason.KILLED_BY_RULE
     assert done.seconds < 8
     assert done.score is None
     assert done.error is not None
     assert done.error.startswith("the script was killed early: The rule on loss ended it: the loss is not a number")
     assert "loss: nan" in done.error
-    (event,) = [e for e in make[1].export_events(RUN) if e["type"] == "execution.ended"]
+    (event,) = trial.ended(node)
     assert event["reason"] == "killed_by_rule"
-    assert event["detail"] in done.error
+    assert str(event["detail"]) in done.error
+
+
+async def test_oddities_are_told_to_the_coder_and_kept(trial: Trial) -> None:
+    node = trial.new_node()
+    done = await trial.execute(node, "import os\nos.symlink('/etc/passwd', 'submission.csv')\nprint('done')\n")
+    note = "submission.csv was not kept: it is a link"
+    assert done.output == f"done\n\n[sandbox] {note}"
+    assert done.submission is None
+    (event,) = trial.ended(node)
+    assert event["notes"] == [note]
 
 
 @pytest.mark.parametrize("reason", sorted(set(ExitReason) - {ExitReason.FINISHED, ExitReason.INFRASTRUCTURE}))
-def test_every_end_without_a_score_has_a_sentence_for_the_coder(reason: ExitReason) -> None:
+async def test_every_end_without_a_score_has_a_sentence_for_the_coder(reason: ExitReason) -> None:
     sentence = why(Outcome(reason, 1, 1.0, None, None, "", {}, "It {held} 3 GiB."), Limits(60.0))
     assert sentence
     assert "{" not in sentence.replace("It {held} 3 GiB.", "")
