@@ -193,6 +193,7 @@ class Onlooker:
         return None
 
 
+@pytest.mark.parametrize("sandbox", ["process", "bubblewrap"], indirect=True)  # an engine asks the driver for it
 async def test_an_execution_sees_its_gpus_and_its_outcome_their_peak(
     sandbox: Sandbox, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
