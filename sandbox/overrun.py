@@ -11,7 +11,9 @@ _COUNTER = re.compile(
 )
 _TIME_LEFT = (
     re.compile(r"\d\s?%\|[^|]*\|\s*\d+/\d+\s\[[\d:]+<(?:(?P<d>\d+) days?, )?(?:(?:(?P<h>\d+):)?(?P<m>\d+):)(?P<s>\d+)"),
-    re.compile(r"\bremaining: (?=\d)(?:(?P<d>\d+)d ?)?(?:(?P<h>\d+)h ?)?(?:(?P<m>\d+)m ?)?(?:(?P<s>\d+)(?:\.\d+)?s)?"),
+    re.compile(
+        r"\bremaining: (?=\d)(?:(?P<d>\d+)d ?)?(?:(?P<h>\d+)h ?)?(?:(?P<m>\d+)m(?!s) ?)?(?:(?P<s>\d+)(?:\.\d+)?s)?"
+    ),
 )
 """What tqdm and catboost say."""
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}

@@ -137,6 +137,13 @@ def test_what_ends_in_time_or_soon_after_is_left_alone() -> None:
     assert watch(Rules(RuleSettings(), request(seconds=1800)), counted("Epoch", 40, 29), every=60.0) is None
 
 
+def test_milliseconds_are_not_minutes() -> None:
+    lines = [
+        f"{k}:\tlearn: 0.56\ttest: 0.57\tbest: 0.57 ({k})\ttotal: 49.7ms\tremaining: {999 - k}ms" for k in range(60)
+    ]
+    assert watch(Rules(RuleSettings(), request(seconds=1800)), lines, every=29.0) is None
+
+
 def test_a_slow_first_step_is_no_evidence() -> None:
     rules = Rules(RuleSettings(), request(seconds=1800))
     assert watch(rules, ["Epoch 1/100"], every=600.0) is None
