@@ -10,7 +10,7 @@ import typer
 from bot.cli.output import print_json
 from bot.configuration import read_section
 from bot.doctor import Check
-from bot.doctor.gpus import check_gpus, check_toolkit
+from bot.doctor.gpus import check_devices, check_gpus, check_toolkit
 from bot.doctor.machine import (
     check_cgroups,
     check_database,
@@ -62,6 +62,7 @@ def _checks(out: Path, file: Path | None) -> Iterator[Check]:
     with open_gpus() as gpus:
         yield check_gpus(gpus)
         if gpus.all():
+            yield check_devices(gpus)
             yield check_toolkit(_engine())
     yield check_model(models)
     yield check_disk(out, disk)

@@ -4,10 +4,11 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from bot.doctor import Check
-from sandbox.gpu import Gpus
+from sandbox.gpu import Gpus, device_files
 
 _UNSAFE = (1, 17, 7)
 """Last version of the toolkit with a known way out of a container (CVE-2025-23266)."""
@@ -22,6 +23,22 @@ def check_gpus(gpus: Gpus) -> Check:
         return Check("GPU", "warning", f"driver {gpus.driver}, no GPU", mend)
     listed = ", ".join(f"{gpu.name} {gpu.memory_bytes / 1024**3:.0f} GiB ({gpu.uuid})" for gpu in gpus.all())
     return Check("GPU", "ok", f"driver {gpus.driver}: {listed}")
+
+
+def check_devices(gpus: Gpus, folder: Path = Path("/dev")) -> Check:
+    """Look at the device files by which scripts under bubblewrap reach a GPU; only asked for where there is one."""
+    files = device_files(gpus, [gpu.uuid for gpu in gpus.all()], folder)
+    names = {file.name for file in files}
+    wanted = {f"nvidia{gpu.minor}" for gpu in gpus.all()} | {"nvidiactl", "nvidia-uvm"}
+    if missing := sorted(wanted - names):
+        mend = (
+            "run nvidia-modprobe -u -c=0 as root (nvidia-smi makes the others); a sandbox may not load what is missing"
+        )
+        return Check("GPU devices", "warning", f"not there: {', '.join(missing)}", mend)
+    if closed := [file.name for file in files if file.stat().st_mode & 0o006 != 0o006]:
+        mend = "scripts may run as another user: set the driver's NVreg_DeviceFileMode to 0666"
+        return Check("GPU devices", "warning", f"not for everybody: {', '.join(closed)}", mend)
+    return Check("GPU devices", "ok", ", ".join(sorted(names)))
 
 
 def check_toolkit(engine: Mapping[str, Any] | None) -> Check:

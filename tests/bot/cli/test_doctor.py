@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from bot.doctor.gpus import check_gpus, check_toolkit
+from bot.doctor.gpus import check_devices, check_gpus, check_toolkit
 from bot.doctor.machine import check_cgroups, check_database, check_disk, check_leases
 from bot.doctor.models import check_model
 from bot.models.settings import load_settings
@@ -127,6 +127,19 @@ def test_gpus_are_listed_with_their_driver() -> None:
     assert (found.status, found.found) == ("ok", "driver 550.54.15: NVIDIA Fake 80 GiB (GPU-a)")
     assert check_gpus(Gpus.none()).status == "ok"
     assert check_gpus(Gpus(FakeNvml(FakeGpu("GPU-a")), "")).status == "warning"
+
+
+def test_the_device_files_must_be_there_for_everybody(tmp_path: Path) -> None:
+    gpus = Gpus(FakeNvml(FakeGpu("GPU-a")))
+    for name in ("nvidia0", "nvidiactl"):
+        (tmp_path / name).touch(0o666)
+        (tmp_path / name).chmod(0o666)
+    assert check_devices(gpus, tmp_path).found == "not there: nvidia-uvm"
+    (tmp_path / "nvidia-uvm").touch()
+    (tmp_path / "nvidia-uvm").chmod(0o660)
+    assert check_devices(gpus, tmp_path).found == "not for everybody: nvidia-uvm"
+    (tmp_path / "nvidia-uvm").chmod(0o666)
+    assert check_devices(gpus, tmp_path).status == "ok"
 
 
 @pytest.mark.parametrize(
