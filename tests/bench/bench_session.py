@@ -132,7 +132,7 @@ def main() -> None:
         return
     options = ["--steps", chosen.steps, "--time", chosen.time, "--sandbox", chosen.sandbox]
     print(
-        f"{'competition':45} {'session':8} {'validation':>11} {'score':>9} {'nodes':>5} {'wall s':>7} {'session s':>9}  cells"
+        f"{'competition':45} {'session':8} {'validation':>11} {'score':>9} {'nodes':>5} {'wall s':>7} {'waited s':>8} {'session s':>9}  cells"
     )
     with ScriptedEndpoint(answer) as endpoint, tempfile.TemporaryDirectory() as place:
         for snapshot in snapshots:
@@ -143,7 +143,7 @@ def main() -> None:
                 counted = {status: found["cells"].count(status) for status in sorted(set(found["cells"]))}
                 print(
                     f"{snapshot.name:45} {'yes' if session else 'no':8} {shown[0]:>11} {shown[1]:>9} {found['nodes']:5} "
-                    f"{found['wall_seconds']:7.1f} {found['session_seconds']:9.1f}  "
+                    f"{found['wall_seconds']:7.1f} {found['waiting_seconds']:8.1f} {found['session_seconds']:9.1f}  "
                     + ", ".join(f"{count} {status}" for status, count in counted.items()),
                     flush=True,
                 )
