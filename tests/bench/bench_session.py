@@ -20,6 +20,7 @@ from bot.coder import TaskText
 from bot.models.builtin.config import plain_config, script
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
 
+ROW = "{:45} {:8} {:>11} {:>9} {:>5} {:>7} {:>8} {:>9}  {}"
 HABIT = ("boosting", "random forest", "linear model")
 LOOK = """
 import io, pathlib, time, zipfile
@@ -132,7 +133,7 @@ def main() -> None:
         return
     options = ["--steps", chosen.steps, "--time", chosen.time, "--sandbox", chosen.sandbox]
     print(
-        f"{'competition':45} {'session':8} {'validation':>11} {'score':>9} {'nodes':>5} {'wall s':>7} {'waited s':>8} {'session s':>9}  cells"
+        ROW.format("competition", "session", "validation", "score", "nodes", "wall s", "waited s", "session s", "cells")
     )
     with ScriptedEndpoint(answer) as endpoint, tempfile.TemporaryDirectory() as place:
         for snapshot in snapshots:
@@ -141,12 +142,10 @@ def main() -> None:
                 scores = [found.get("validation_score"), found.get("score")]
                 shown = [f"{score:.5f}" if isinstance(score, float) else "none" for score in scores]
                 counted = {status: found["cells"].count(status) for status in sorted(set(found["cells"]))}
-                print(
-                    f"{snapshot.name:45} {'yes' if session else 'no':8} {shown[0]:>11} {shown[1]:>9} {found['nodes']:5} "
-                    f"{found['wall_seconds']:7.1f} {found['waiting_seconds']:8.1f} {found['session_seconds']:9.1f}  "
-                    + ", ".join(f"{count} {status}" for status, count in counted.items()),
-                    flush=True,
-                )
+                seconds = [f"{found[name]:.1f}" for name in ("wall_seconds", "waiting_seconds", "session_seconds")]
+                cells = ", ".join(f"{count} {status}" for status, count in counted.items())
+                told = "yes" if session else "no"
+                print(ROW.format(snapshot.name, told, *shown, found["nodes"], *seconds, cells), flush=True)
 
 
 if __name__ == "__main__":
