@@ -24,14 +24,18 @@ from tests import needs
 HOLDER = """
 import asyncio, itertools, os, random, sys, time
 from pathlib import Path
+from sandbox.gpu import Gpus
 from sandbox.leases import Leases
+from tests.sandbox.fake_nvml import FakeGpu, FakeNvml
 
 async def main(folder, log, name):
-    leases = Leases(folder, cores=range(4))
+    gpus = Gpus(FakeNvml(FakeGpu("GPU-a"), FakeGpu("GPU-b")))
+    leases = Leases(folder, cores=range(4), gpus=gpus)
     for number in itertools.count():
-        async with leases.hold(random.choice([1, 1, 2, 3]), seconds=60) as lease:
+        async with leases.hold(random.choice([1, 1, 2, 3]), random.choice([0, 1, 1, 2]), seconds=60) as lease:
             def write(what):
-                os.write(log, f"{name} {number} {what} {time.monotonic_ns()} {','.join(map(str, lease.cpus))}\\n".encode())
+                names = ",".join([*map(str, lease.cpus), *lease.gpus])
+                os.write(log, f"{name} {number} {what} {time.monotonic_ns()} {names}\\n".encode())
             write("begin")
             await asyncio.sleep(random.uniform(0.002, 0.02))
             write("end")
@@ -42,22 +46,22 @@ asyncio.run(main(Path(sys.argv[1]), log, sys.argv[3]))
 
 
 def overlaps(lines: Iterable[str], killed: dict[str, int]) -> list[str]:
-    """Return every lease that began while another on the same core was held.
+    """Return every lease that began while another on the same core or GPU was held.
 
     A lease without an end was held at least until its holder was about to be killed.
     """
-    spans: dict[tuple[str, str, int], list[int]] = {}
-    for name, number, what, at, cores in (line.split() for line in lines):
-        for core in map(int, cores.split(",")):
+    spans: dict[tuple[str, str, str], list[int]] = {}
+    for name, number, what, at, leased in (line.split() for line in lines):
+        for one in leased.split(","):
             if what == "begin":
-                spans[name, number, core] = [int(at), killed[name]]
+                spans[name, number, one] = [int(at), killed[name]]
             else:
-                spans[name, number, core][1] = int(at)
-    of_core: defaultdict[int, list[tuple[list[int], tuple[str, str, int]]]] = defaultdict(list)
+                spans[name, number, one][1] = int(at)
+    of_one: defaultdict[str, list[tuple[list[int], tuple[str, str, str]]]] = defaultdict(list)
     for key, span in spans.items():
-        of_core[key[2]].append((span, key))
+        of_one[key[2]].append((span, key))
     found = []
-    for held in of_core.values():
+    for held in of_one.values():
         held.sort()
         found += [f"{b} began within {a}" for (span, a), (other, b) in itertools.pairwise(held) if other[0] < span[1]]
     return found
@@ -104,7 +108,9 @@ def test_two_hundred_leases_of_eight_processes_under_kills_never_overlap(tmp_pat
     lines = log.read_text().splitlines()
     assert overlaps(lines, killed) == []
     assert sum("begin" in line for line in lines) > sum("end" in line for line in lines), "some died while holding"
-    assert all(take(folder / f"cpu-{core}") for core in range(4)), "what the dead held is free at once"
+    assert any("GPU-b" in line for line in lines)
+    names_of_locks = [*(f"cpu-{core}" for core in range(4)), "gpu-GPU-a", "gpu-GPU-b"]
+    assert all(take(folder / name) for name in names_of_locks), "what the dead held is free at once"
 
 
 async def test_cores_are_given_once_and_again_after_release(tmp_path: Path) -> None:
