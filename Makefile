@@ -31,7 +31,7 @@ lint: $(VENV)/.dev ## ruff, mypy and import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-integration: $(VENV)/.dev ## tests that need bubblewrap, a browser, snapshots or minutes
+integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the small image, a browser, snapshots or minutes
 	$(BIN)/python -m pytest -m integration
 
 hostile: $(VENV)/.dev ## what hostile code tries, in bubblewrap and (with an engine and make image VARIANT=small) in docker; 4 minutes
