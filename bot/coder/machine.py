@@ -12,10 +12,11 @@ from sandbox import SandboxDescription
 
 WORTH_KNOWING = (
     "numpy", "scipy", "pandas", "polars", "pyarrow", "scikit-learn", "joblib", "numba", "statsmodels", "optuna",
-    "pillow", "matplotlib", "lightgbm", "xgboost", "catboost", "category-encoders", "imbalanced-learn", "sktime",
-    "torch", "torchvision", "torchaudio", "timm", "transformers", "sentence-transformers", "accelerate", "peft",
-    "datasets", "tokenizers", "pytorch-lightning", "tensorflow", "keras", "opencv-python-headless", "albumentations",
-    "librosa", "soundfile", "nltk", "spacy", "gensim", "networkx", "shap", "umap-learn", "implicit", "pydicom", "rdkit",
+    "pillow", "matplotlib", "seaborn", "lightgbm", "xgboost", "xgboost-cpu", "catboost", "category-encoders",
+    "imbalanced-learn", "sktime", "torch", "torchvision", "torchaudio", "timm", "transformers",
+    "sentence-transformers", "accelerate", "peft", "datasets", "tokenizers", "sentencepiece", "pytorch-lightning",
+    "tensorflow", "keras", "opencv-python-headless", "scikit-image", "albumentations", "librosa", "soundfile", "nltk",
+    "spacy", "gensim", "networkx", "shap", "umap-learn", "implicit", "pydicom", "rdkit",
 )  # fmt: skip
 
 
