@@ -1,6 +1,6 @@
 """AIDE: no community; draft, debug and improve by what earlier scripts showed."""
 
-from bot.coder import Brief, TaskText
+from bot.coder import Attempt, Brief, TaskText
 from bot.coder.prompts import ReviewRun
 from bot.runs.context import RunContext
 from bot.strategies import Action, Strategy
@@ -25,6 +25,8 @@ class AideBriefing:
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
+        self._lines: dict[int, str] = {}
+        """What is remembered of each node, which does not change any more."""
 
     async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
         """Return the brief with the memory in it, and the parent as the only feedback."""
@@ -44,15 +46,19 @@ class AideBriefing:
         best_first = sorted(tree.valid(), key=lambda n: (-(n.score or 0.0), n.id))[:MEMORY_NODES]
         lines = []
         for node in best_first:
-            done = attempt(self._context, node.id)
-            lines.append(f"- node {node.id}, score {done.score:.6g}: {done.plan}\n  {await self._review(node.id)}")
+            if node.id not in self._lines:
+                done = attempt(self._context, node.id)
+                self._lines[node.id] = (
+                    f"- node {node.id}, score {done.score:.6g}: {done.plan}\n  {await self._review(done)}"
+                )
+            lines.append(self._lines[node.id])
         return "\n".join(lines)
 
-    async def _review(self, node: int) -> str:
+    async def _review(self, done: Attempt) -> str:
         """Ask once a node; a finished step is not asked again."""
-        prompt = ReviewRun(TaskText.from_card(self._context.card), attempt(self._context, node))
+        prompt = ReviewRun(TaskText.from_card(self._context.card), done)
         try:
-            answer = await self._context.asker.ask(prompt, role="reviewer", name="review", node=node)
+            answer = await self._context.asker.ask(prompt, role="reviewer", name="review", node=done.node)
         except ModelRefused:
             return "(not reviewed)"
         return answer.summary

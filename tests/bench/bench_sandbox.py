@@ -137,7 +137,11 @@ def replay_cost(back_end: str, folder: Path) -> dict[str, float]:
     with ScriptedEndpoint(answer) as endpoint:
         done = subprocess.run(
             [*command, *options, "--sandbox", back_end.split()[0], "--out", str(folder / "runs")],
-            env={**os.environ, "OPENAI_BASE_URL": endpoint.url},
+            env={
+                **os.environ,
+                "OPENAI_BASE_URL": endpoint.url,
+                "BOT_LEASES": str(folder / "leases"),
+            },  # nobody else is waited for
             cwd=folder,
             capture_output=True,
             text=True,
