@@ -20,10 +20,12 @@ __all__ = ["CHANNELS", "Heard", "KernelClient"]
 CHANNELS = ("shell", "iopub", "stdin", "control", "hb")
 """Their sockets are numbered from 1 in this order."""
 
-_MESSAGE_BYTES = 8 * 1024**2
-"""A larger message ends the connection; the kernel's program cuts its texts far below that."""
-_MESSAGES = 100
-"""Messages that may wait on our side; what is more is lost, as nobody would read it."""
+_MESSAGE_BYTES = 2 * 1024**2
+"""A larger message ends the connection; the kernel's program cuts its texts below that."""
+_WAITING = 20
+"""Messages that may wait in our memory on each channel; more wait in the kernel's, or are dropped there."""
+_FREELY = 1_000
+"""Messages of a cell that are read as fast as they come."""
 _DISPLAYS = 30
 _DISPLAY_CHARACTERS = 20_000
 _ERROR_CHARACTERS = 10_000
@@ -45,8 +47,14 @@ class Heard:
     output: CappedOutput
     displays: list[dict[str, str]] = field(default_factory=list)
     error: str | None = None
+    messages: int = 0
     replied: bool = False
     """Whether it has ended, so that little can follow."""
+
+    @property
+    def enough(self) -> bool:
+        """Whether nobody keeps what still comes: a cell that only prints must not keep us busy."""
+        return not self.replied and (self.output.overflowing or self.messages > _FREELY)
 
     def take(self, kind: str, content: Mapping[str, Any]) -> None:
         """Take in one message that the cell has caused."""
@@ -76,7 +84,7 @@ class KernelClient:
         self._context = zmq.asyncio.Context()
         for option, value in (
             (zmq.MAXMSGSIZE, _MESSAGE_BYTES),
-            (zmq.RCVHWM, _MESSAGES),
+            (zmq.RCVHWM, _WAITING),
             (zmq.RECONNECT_IVL, -1),
             (zmq.LINGER, 0),
         ):
@@ -144,8 +152,9 @@ class KernelClient:
             await asyncio.sleep(0.05)
             return False  # nobody is connected any more
         heard = bool(await self._heart.poll(int(_SILENCE * 1000)))
-        while await self._heart.poll(0):
-            await self._heart.recv()
+        for _ in range(_WAITING):  # and not for as long as it sends
+            if await self._heart.poll(0):
+                await self._heart.recv()
         return heard
 
     def close(self) -> None:
@@ -157,6 +166,9 @@ class KernelClient:
     async def _listen(self, cell_id: str, heard: Heard) -> None:
         while True:
             message = await _next(self._client.iopub_channel, None)
+            heard.messages += 1
+            if heard.enough:
+                await asyncio.sleep(0.005)
             if message is None or message["parent_header"].get("msg_id") != cell_id:
                 continue
             if message["msg_type"] == "status" and message["content"].get("execution_state") == "idle":
@@ -165,8 +177,6 @@ class KernelClient:
                 heard.take(str(message["msg_type"]), message["content"])
             except _MALFORMED:
                 continue
-            if heard.output.overflowing and not heard.replied:
-                await asyncio.sleep(0.005)  # nobody keeps it any more: a cell that only prints must not keep us busy
 
     async def _reply(self, channel: AsyncZMQSocketChannel, to: str) -> Mapping[str, Any]:
         while True:
@@ -177,6 +187,7 @@ class KernelClient:
 
 async def _next(channel: AsyncZMQSocketChannel, seconds: float | None) -> Mapping[str, Any] | None:
     """Return the channel's next message; none if there is none in time, or if it is not one."""
+    await asyncio.sleep(0)  # a message that is there already is had without a pause, and others want their turn
     try:
         message = await channel.get_msg(seconds)
     except (Empty, *_MALFORMED):

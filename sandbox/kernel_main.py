@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-LARGEST_TEXT = 200_000
+LARGEST_TEXT = 100_000
 """Characters of one text in one message: far below what the host accepts as a message."""
 _PUBLISHED = ("stream", "display_data", "update_display_data", "execute_result", "error")
 

@@ -243,6 +243,38 @@ async def test_nothing_is_left_when_the_task_is_cancelled_in_mid_cell(sandbox: S
     assert not (place / "out" / ".execution").exists()
 
 
+@SLOW
+async def test_messages_without_end_do_not_keep_the_bot_from_its_other_work(session: Session) -> None:
+    gaps = []
+
+    async def other_work() -> None:
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(0.01)
+            gaps.append(time.monotonic() - began)
+
+    working = asyncio.create_task(other_work())
+    flood = await cell(
+        session,
+        """
+        import signal, threading
+        from IPython import get_ipython
+        kernel = get_ipython().kernel
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        parent = kernel.get_parent()
+        while True:
+            kernel.session.send(kernel.iopub_socket, "status", {"execution_state": "busy"}, parent=parent)
+            kernel.iopub_socket.send_multipart([b"no", b"message"])
+        """,
+        seconds=2,
+    )
+    working.cancel()
+    assert flood.status == "lost"
+    assert flood.seconds < 8
+    assert max(gaps) < 1
+    assert len(gaps) > 50
+
+
 BOT = """
 import asyncio, sys
 from pathlib import Path
@@ -326,7 +358,7 @@ async def test_a_message_too_large_to_take_costs_the_kernel_and_not_the_bot(sess
         session,
         """
         from IPython import get_ipython
-        get_ipython().kernel.iopub_socket.send_multipart([bytes(20 * 1024**2)])
+        get_ipython().kernel.iopub_socket.send_multipart([bytes(4 * 1024**2)])
         """,
     )
     assert huge.status == "lost"
