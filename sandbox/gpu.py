@@ -103,7 +103,11 @@ def open_gpus() -> Iterator[Gpus]:
 
     try:
         pynvml.nvmlInit()
+        driver = True
     except pynvml.NVMLError:
+        driver = False
+    # Outside the handler, or whatever fails later would be shown as a consequence of this.
+    if not driver:
         yield Gpus.none()
         return
     try:
