@@ -4,9 +4,10 @@ import asyncio
 import json
 import shutil
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
-from sandbox import ExecutionRequest, Limits, Outcome, Sandbox
+from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox
 from sandbox.collect import KEPT_BYTES
 from sandbox.workspace import LOG_NAME
 from tests.hostile.attack import Attack, BackEnd, Trial
@@ -16,6 +17,7 @@ _USUAL = {"seconds": 20.0, "memory_bytes": 256_000_000, "processes": 64, "writte
 _OUTPUT_BYTES = 100_000
 _CUT = 200
 """Bytes of the line that says how much of a log was cut."""
+_TRIES = 3
 _SLOW = 8.0
 """Seconds beyond its time limit that all of an execution may take."""
 
@@ -35,7 +37,7 @@ def make(attack: Attack, sandbox: Sandbox, back_end: BackEnd, world: World) -> l
     after = world.state()
     problems = attack.problems(outcome, back_end)
     problems += [
-        f"{key} changed: {_difference(before[key], after[key])}" for key in before if before[key] != after[key]
+        f"{key} changed: {_difference(before[key], after[key])}" for key in before if _worse(before, after, key)
     ]
     problems += [f"somebody came to the host's socket {name}" for name in world.visitors()]
     problems += _leaks(outcome, out, world.token) + _beyond_caps(outcome, out, attack)
@@ -56,7 +58,18 @@ def run(attack: Attack, sandbox: Sandbox, world: World, out: Path, script: str |
         environment={"HINTS": json.dumps(world.hints)},
         keep=("submission.csv",),
     )
-    return asyncio.run(sandbox.run(request))
+    for _ in range(_TRIES):  # as the engine does, which takes no failure of the sandbox for the script's
+        outcome = asyncio.run(sandbox.run(request))
+        if outcome.reason is not ExitReason.INFRASTRUCTURE:
+            break
+    return outcome
+
+
+def _worse(before: Mapping[str, object], after: Mapping[str, object], key: str) -> bool:
+    """Return whether something is not as before; a descriptor less is none that this attack has left open."""
+    if key == "descriptors":
+        return int(str(after[key])) > int(str(before[key]))
+    return before[key] != after[key]
 
 
 def _leaks(outcome: Outcome, out: Path, token: str) -> list[str]:

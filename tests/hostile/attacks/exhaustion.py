@@ -263,7 +263,6 @@ MEMORY = (
         """,
         {"begun": "yes", "take": {"bubblewrap": "EPERM", "docker": "unsaid"}},
         ends={"bubblewrap": "finished", "docker": "out_of_memory"},
-        reduced=True,
     ),
     Attack(
         "memory-files",
@@ -302,7 +301,6 @@ MEMORY = (
         """,
         {"begun": "yes", "take": {"bubblewrap": "EACCES EROFS ValueError", "docker": "unsaid"}},
         ends={"bubblewrap": "finished", "docker": "out_of_memory"},
-        reduced=True,
     ),
     Attack(
         "tmpfs-fill",
@@ -316,7 +314,6 @@ MEMORY = (
         """,
         {"begun": "yes"},
         ends="out_of_memory disk_limit",
-        reduced=True,
     ),
     Attack(
         "shm-fill",
@@ -458,7 +455,6 @@ DISK = (
         """,
         {"begun": "yes"},
         ends="disk_limit",
-        reduced=True,
     ),
     Attack(
         "locked-folders",
@@ -525,21 +521,6 @@ DISK = (
         reduced=True,
     ),
     Attack(
-        "documented-files",
-        "It makes more files than the documented limit.",
-        r"""
-        for folder in range(60):
-            os.mkdir(str(folder))
-            for number in range(1000):
-                os.close(os.open(f"{folder}/{number}", os.O_CREAT | os.O_WRONLY))
-            say("files", "many" if folder > 48 else "few")
-        """,
-        {"files": "many"},
-        ends="disk_limit",
-        limits={**_DOCUMENTED, "seconds": 60},
-        reduced=True,
-    ),
-    Attack(
         "descriptors",
         "It opens files until it is refused.",
         r"""
@@ -566,7 +547,6 @@ OUTPUT = (
         {"begun": "yes"},
         ends="timed_out",
         limits={"seconds": 2},
-        reduced=True,
     ),
     Attack(
         "one-line-of-five-megabytes",
@@ -621,7 +601,6 @@ OUTPUT = (
         """,
         {"begun": "yes"},
         ends="error",
-        reduced=True,
     ),
     Attack(
         "false-traceback",

@@ -168,7 +168,6 @@ KERNEL = (
             **dict.fromkeys(("type 0", "type 1", "type 2"), "EPERM ENOTTY"),
             "console": "ENOENT EACCES ENXIO EPERM EIO",
         },
-        reduced=True,
     ),
     Attack(
         "clock",

@@ -87,7 +87,6 @@ SUBMISSIONS = (
         """,
         {"link": "got"},
         notes="it is a hard link",
-        reduced=True,
     ),
     Attack(
         "fifo",

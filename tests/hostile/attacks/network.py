@@ -28,7 +28,6 @@ NETWORK = (
             attempt(server, ask)
         """,
         {"name": "gaierror", "8.8.8.8": _CLOSED, "127.0.0.53": _CLOSED, "127.0.0.11": _CLOSED},
-        reduced=True,
     ),
     Attack(
         "tcp",
@@ -43,7 +42,6 @@ for name, address in {
     attempt(name, connect, socket.AF_INET, socket.SOCK_STREAM, address)
 """,
         {"internet": _CLOSED, "private": _CLOSED, "bridge": _CLOSED},
-        reduced=True,
     ),
     Attack(
         "loopback",
@@ -98,7 +96,6 @@ attempt("multicast", connect, socket.AF_INET6, socket.SOCK_DGRAM, ("ff02::1", 9)
             "fd00-ec2--254": f"{_CLOSED} EAFNOSUPPORT",
             "metadata.google.internal": "gaierror",
         },
-        reduced=True,
     ),
     Attack(
         "abstract-sockets",

@@ -12,7 +12,6 @@ SECRETS = (
         say("keys", "found" if any("KEY" in name for name in os.environ) else "none")
         """,
         {"keys": "none"},
-        reduced=True,
     ),
     Attack(
         "every-environment",
@@ -178,7 +177,6 @@ HOST = (
         say("groups", "root" if 0 in os.getgroups() else "other")
         """,
         {"user id": "other", "groups": "other"},
-        reduced=True,
     ),
     Attack(
         "other-roots",
@@ -197,7 +195,6 @@ HOST = (
         say("processes", "many" if sum(map(str.isdigit, os.listdir("/proc"))) > 8 else "few")
         """,
         {"files": "none", "processes": "few"},
-        reduced=True,
     ),
     Attack(
         "kernel-settings",
@@ -264,7 +261,6 @@ HOST = (
                 client.connect(path)
         for path in ("docker.sock", "containerd/containerd.sock", "systemd/private", "dbus/system_bus_socket"):
             attempt(path, connect, f"/run/{path}")
-            assert not os.path.exists(f"/var/run/{path}")
         say("address", "found" if "DOCKER_HOST" in os.environ else "none")
         attempt("bot", connect, HINTS["path"])
         """,
@@ -330,7 +326,6 @@ HOST = (
             for name in ("sitecustomize.py", "usercustomize.py", "json.py", ".bashrc", "numpy.py"):
                 write(f"{folder}/{name}", b"print('@ left over: ran')")
         """,
-        reduced=True,
     ),
 )
 
@@ -370,6 +365,5 @@ VIEW = (
         """,
         {"hard link": "EXDEV EPERM", "write by soft link": "EROFS EACCES", "hard link by descriptor": "EXDEV EPERM"},
         open=("write by soft link",),
-        reduced=True,
     ),
 )
