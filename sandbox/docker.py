@@ -93,6 +93,7 @@ class DockerSandbox:
             ),
             gaps=(
                 "the kernel is shared unless the runtime is gVisor's: its holes are open but for the filtered calls",
+                "the filter of system calls is the engine's own: before Docker 25 io_uring is open, before 23 vsock",
                 "what is written to the working folder is measured a few times a second, so a burst goes over",
                 "who may speak to the engine is as good as root: so is the bot",
                 "memory of a GPU is not limited, the GPU is the execution's alone",

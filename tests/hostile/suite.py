@@ -20,7 +20,8 @@ FAMILIES = (
     Family(
         "disk and descriptors",
         exhaustion.DISK,
-        "a single file is held by the kernel; the sum is measured a few times a second, so a burst goes over",
+        "a single file is held by the kernel; the sum is measured a few times a second, so a burst goes over, and **files "
+        "without a name that lie in a socket are not counted** while it runs; it ends when the disk is nearly full",
         "the same",
     ),
     Family("output", exhaustion.OUTPUT, "read to its end, kept to its cap, believed in nothing", "the same"),
@@ -32,7 +33,12 @@ FAMILIES = (
         "the image's own files can be read, and the kernel's settings; nothing can be written",
     ),
     Family("the view", reach.VIEW, "read-only", "read-only"),
-    Family("network", network.NETWORK, "only a loopback of its own", "only a loopback of its own"),
+    Family(
+        "network",
+        network.NETWORK,
+        "only a loopback of its own",
+        "only a loopback of its own; **an engine before Docker 23 lets it open sockets to the hypervisor** (vsock)",
+    ),
     Family(
         "rights, namespaces, other processes",
         kernel.RIGHTS,
@@ -43,7 +49,7 @@ FAMILIES = (
         "the kernel and the machine",
         kernel.KERNEL,
         "refused by the filter; **the kernel is shared, its holes are open** but for the filtered calls",
-        "the same with the engine's filter, **which lets io_uring through before Docker 25**, unless the runtime is runsc",
+        "the same with the engine's filter, **which before Docker 25 lets io_uring through**, unless the runtime is runsc",
     ),
     Family("what is left to be read", leftovers.SUBMISSIONS, "only plain files of a bounded size are read", "the same"),
 )
