@@ -54,6 +54,7 @@ async def test_cells_see_the_view_and_what_earlier_cells_have_left(session: Sess
     assert 0 < second.seconds < 5
 
 
+@SLOW
 async def test_an_error_is_told_as_python_tells_it_and_the_state_is_kept(session: Session) -> None:
     failed = await cell(session, "x = 7\n1 / 0")
     assert failed.status == "error"
@@ -63,6 +64,7 @@ async def test_an_error_is_told_as_python_tells_it_and_the_state_is_kept(session
     assert (await cell(session, "print(x)")).output == "7\n"
 
 
+@SLOW
 async def test_rich_output_comes_as_text_and_an_image_as_its_size(session: Session) -> None:
     shown = await cell(
         session,
@@ -132,6 +134,7 @@ async def test_after_a_cell_that_cannot_be_interrupted_the_next_one_runs_in_a_fr
     assert "left" not in after.output
 
 
+@SLOW
 async def test_a_kernel_that_dies_is_noticed_at_once(session: Session) -> None:
     began = time.monotonic()
     dead = await cell(session, "print('so far', flush=True)\nimport os, time; time.sleep(0.3); os._exit(7)", seconds=50)
@@ -141,6 +144,7 @@ async def test_a_kernel_that_dies_is_noticed_at_once(session: Session) -> None:
     assert (await cell(session, "print(2)")).output == "2\n"
 
 
+@SLOW
 async def test_a_process_that_lives_on_as_something_else_is_a_dead_kernel(session: Session) -> None:
     began = time.monotonic()
     dead = await cell(session, "import os; os.execvp('sleep', ['sleep', '99'])", seconds=50)
@@ -149,7 +153,7 @@ async def test_a_process_that_lives_on_as_something_else_is_a_dead_kernel(sessio
     assert time.monotonic() - began < 10
 
 
-@SLOW
+@pytest.mark.integration
 async def test_a_cell_that_keeps_the_interpreter_to_itself_is_not_taken_for_dead(session: Session) -> None:
     # Sorting holds the interpreter's lock for seconds; only the heart, which needs none, still answers.
     code = "class Slow:\n    def __init__(self, x): self.x = x\n"
@@ -157,7 +161,7 @@ async def test_a_cell_that_keeps_the_interpreter_to_itself_is_not_taken_for_dead
     assert (busy.status, busy.output) == ("ok", "done\n")
 
 
-@SLOW
+@pytest.mark.integration
 async def test_a_kernel_that_dies_between_cells_is_told_of_by_the_next_one(session: Session) -> None:
     await cell(session, "x = 1\nimport os, threading; threading.Timer(0.1, os._exit, [9]).start()")
     await asyncio.sleep(1)
@@ -191,11 +195,13 @@ async def test_the_disk_limit_of_a_session_holds_and_the_result_says_so(sandbox:
         assert (full.status, full.reason) == ("lost", ExitReason.DISK_LIMIT)
 
 
-@SLOW
+@pytest.mark.integration
 async def test_the_sessions_own_time_ends_it(sandbox: Sandbox, place: Path) -> None:
-    async with opened(sandbox, place, seconds=3.5) as session:
+    async with opened(sandbox, place, seconds=12.0) as session:
         assert session.seconds_left > 0
-        last = await cell(session, "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass")
+        last = await cell(
+            session, "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nimport time; time.sleep(60)", 60
+        )
         assert (last.status, last.reason) == ("over", ExitReason.TIMED_OUT)
         after = await cell(session, "1")
         assert (after.status, after.reason) == ("over", ExitReason.TIMED_OUT)
@@ -243,7 +249,7 @@ async def test_nothing_is_left_when_the_task_is_cancelled_in_mid_cell(sandbox: S
     assert not (place / "out" / ".execution").exists()
 
 
-@SLOW
+@pytest.mark.integration
 async def test_messages_without_end_do_not_keep_the_bot_from_its_other_work(session: Session) -> None:
     gaps = []
 
@@ -292,7 +298,10 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize(("module", "name"), [("bubblewrap", "BubblewrapSandbox"), ("process", "ProcessSandbox")])
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("bubblewrap", "BubblewrapSandbox"), pytest.param("process", "ProcessSandbox", marks=pytest.mark.integration)],
+)
 def test_a_kernel_ends_with_a_bot_that_is_killed(place: Path, module: str, name: str) -> None:
     if module == "bubblewrap":
         needs.bubblewrap()
@@ -365,7 +374,7 @@ async def test_a_message_too_large_to_take_costs_the_kernel_and_not_the_bot(sess
     assert (await cell(session, "print(3)")).output == "3\n"
 
 
-@SLOW
+@pytest.mark.integration
 async def test_displays_without_end_cost_nothing_but_their_cap(session: Session) -> None:
     many = await cell(session, "from IPython.display import display\nfor i in range(500):\n    display(i)")
     assert many.status == "ok"
