@@ -58,7 +58,7 @@ PROCESSES = (
         """,
         {"deaf": "yes"},
         ends="timed_out",
-        limits={"seconds": 1.5},
+        limits={"seconds": 3},
         reduced=True,
     ),
     Attack(
@@ -106,7 +106,7 @@ PROCESSES = (
         """,
         {"stopping": "yes"},
         ends="timed_out",
-        limits={"seconds": 1.5},
+        limits={"seconds": 3},
     ),
     Attack(
         "silent-life",
@@ -118,7 +118,7 @@ PROCESSES = (
         """,
         {"closing": "yes"},
         ends="timed_out",
-        limits={"seconds": 1.5},
+        limits={"seconds": 3},
     ),
     Attack(
         "exec-of-itself",
@@ -593,7 +593,7 @@ OUTPUT = (
             for number in (*range(3, 50), *(f"/proc/1/fd/{number}" for number in range(50))):
                 try:
                     descriptor = number if isinstance(number, int) else os.open(number, os.O_WRONLY)
-                    os.write(descriptor, line.encode())
+                    os.write(descriptor, line.encode() + b"\n")
                 except OSError:
                     pass
         os.write(1, b"\x02\x00\x00\x00\xff\xff\xff\xff a frame of the engine's own stream\n")
