@@ -82,7 +82,9 @@ class BubblewrapSandbox:
         gaps = [
             "memory is summed five times a second, so a burst over several processes goes over; each process alone "
             "is held by the kernel",
-            "memory of the kernel itself (socket and pipe buffers) is not counted",
+            "memory of the kernel itself (socket and pipe buffers) is not counted, nor are files without a name that lie "
+            "in a socket; it ends when the machine has hardly any memory or disk left",
+            "with a GPU, memory that is shared without a file is not counted either",
             "the kernel is shared: its holes are open but for the filtered calls",
             "of a GPU, its memory is not limited and its driver is reached directly: the GPU is the execution's alone",
         ]

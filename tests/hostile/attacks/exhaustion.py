@@ -133,7 +133,7 @@ PROCESSES = (
         """,
         {"exec": "yes"},
         ends="finished timed_out",
-        limits={"seconds": 2},
+        limits={"seconds": 3},
     ),
     Attack(
         "first-process",
@@ -546,7 +546,7 @@ OUTPUT = (
         """,
         {"begun": "yes"},
         ends="timed_out",
-        limits={"seconds": 2},
+        limits={"seconds": 3},
     ),
     Attack(
         "one-line-of-five-megabytes",
