@@ -222,15 +222,15 @@ MEMORY = (
         "memory-of-many",
         "Many children, none of them large, take more than is allowed together.",
         r"""
+        say("begun", "yes")
         for _ in range(12):
             if os.fork() == 0:
                 block = bytearray(b"x") * 40_000_000
                 time.sleep(99)
-        say("children", "yes")
         failed = any(os.waitstatus_to_exitcode(os.wait()[1]) for _ in range(12))
         sys.exit(failed)
         """,
-        {"children": "yes"},
+        {"begun": "yes"},
         ends="out_of_memory",
         reduced=True,
     ),
@@ -406,15 +406,15 @@ DISK = (
         "Files on disk that have no name any more, which no folder shows.",
         r"""
         hoard = []
+        say("begun", "yes")
         for number in range(60):
             hoard.append(open("nameless", "wb"))
             os.unlink("nameless")
             hoard[-1].write(b"x" * 1_000_000)
             hoard[-1].flush()
-        say("files", "made")
         time.sleep(99)
         """,
-        {"files": "made"},
+        {"begun": "yes"},
         ends="disk_limit",
     ),
     Attack(
