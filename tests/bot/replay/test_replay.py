@@ -167,6 +167,7 @@ def test_an_unknown_price_refuses_to_start_under_a_cap(bot: Bot, tiny: Path, mon
 def test_an_untrusted_model_is_not_put_into_a_process_unasked(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
     with pytest.raises(UsageError, match="bubblewrap"):
         bot("replay", tiny, "--model", "openai:any", "--steps", 1)
 
