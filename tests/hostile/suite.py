@@ -1,30 +1,30 @@
 """All attacks, by family: what the README counts."""
 
 from tests.hostile.attack import Attack, Family
-from tests.hostile.attacks import exhaustion, kernel, leftovers, network, reach
+from tests.hostile.attacks import disk, kernel, leftovers, memory, network, output, processes, reach
 
 FAMILIES = (
     Family(
         "processes, time and cores",
-        exhaustion.PROCESSES,
+        processes.PROCESSES,
         "held; a script can kill and stop only its own processes, and cores are held by the system call filter",
         "held by the control group",
     ),
     Family(
         "memory",
-        exhaustion.MEMORY,
+        memory.MEMORY,
         "each process is held by the kernel; the sum is measured five times a second, so a burst goes over, and "
         "**memory that the kernel holds in pipes and sockets is not counted**; it ends when the machine has hardly any left",
         "held by the control group, the kernel's memory included",
     ),
     Family(
         "disk and descriptors",
-        exhaustion.DISK,
+        disk.DISK,
         "a single file is held by the kernel; the sum is measured a few times a second, so a burst goes over, and **files "
         "without a name that lie in a socket are not counted** while it runs; it ends when the disk is nearly full",
         "the same",
     ),
-    Family("output", exhaustion.OUTPUT, "read to its end, kept to its cap, believed in nothing", "the same"),
+    Family("output", output.OUTPUT, "read to its end, kept to its cap, believed in nothing", "the same"),
     Family("secrets and labels", reach.SECRETS, "not there", "not there"),
     Family(
         "files of the host",
