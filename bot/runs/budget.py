@@ -56,6 +56,17 @@ class RunBudget:
             shortest = max(shortest, SHORTEST_SHARE * best_seconds)
         return limit if limit >= shortest else None
 
+    def repeat_seconds(self, seconds: float, later: int) -> float:
+        """Return the time limit of a node's run on more rows: generous, but not at the cost of what is planned after it.
+
+        Args:
+            seconds: What its hold-out run took.
+            later: How many more such runs come after this one; each may take REFIT_FACTOR times as long.
+        """
+        planned = REFIT_FACTOR * seconds
+        generous = max(3 * seconds, self.seconds / 10)
+        return min(self.left(), max(planned, min(generous, self.left() - later * planned)))
+
     def remaining(self, nodes: int, best_seconds: float | None) -> Remaining:
         """Return what a policy sees; where steps are the budget, time is left out, so that decisions repeat exactly."""
         if self.steps is not None:

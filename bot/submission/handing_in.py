@@ -63,7 +63,7 @@ async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Wo
 
 async def _refit(context: RunContext, node: int, scored: Path, worker: Worker) -> tuple[Path, HandedInAs, str]:
     context.say(f"refitting node {node} on all data")
-    done = await _again(context, node, "full")
+    done = await _again(context, node, "full", later=1)
     if isinstance(done, str):
         return scored, "holdout", f"the scored file, since {done}"
     if done.reason is not ExitReason.FINISHED or done.submission is None or done.score is None:
@@ -82,17 +82,16 @@ async def _refit(context: RunContext, node: int, scored: Path, worker: Worker) -
 async def _final(context: RunContext, node: int) -> tuple[Executed | None, str | None]:
     """Score the chosen node once on the part that no node ever saw: how much selecting flattered us."""
     context.say(f"checking node {node} on the final part")
-    done = await _again(context, node, "final")
+    done = await _again(context, node, "final", later=0)
     return (None, done) if isinstance(done, str) else (done, done.error)
 
 
-async def _again(context: RunContext, node: int, view: str) -> Executed | str:
-    """Run a node's script on another view; returns a sentence where that could not be done."""
+async def _again(context: RunContext, node: int, view: str, *, later: int) -> Executed | str:
+    """Run a node's script on another view, `later` more to come; returns a sentence where that could not be done."""
     seconds = holdout_seconds(context, node) or 0.0
-    left = context.budget.left()
-    if left < MARGIN * seconds + 1:
+    if context.budget.left() < MARGIN * seconds + 1:
         return f"too little time was left for a run on `{view}`"
-    limit = min(left, max(3 * seconds, context.budget.seconds / 10))
+    limit = context.budget.repeat_seconds(seconds, later)
     try:
         return await context.executor.execute(node, code(context, node), view, limit)
     except BotError as error:

@@ -43,3 +43,12 @@ def test_whatever_is_started_can_be_refitted_and_checked(seconds: float, share: 
         return
     assert limit >= 5
     assert limit + 2 * REFIT_FACTOR * max(limit if best is None else best, 0) <= budget.left() + 1e-6
+
+
+def test_a_refit_that_takes_all_it_may_leaves_the_final_check_its_time():
+    # 16 s are the reserve: 40 of 56 s are left.
+    budget = RunBudget(Elapsed(244.0), 300.0, None)
+    assert budget.repeat_seconds(12.0, later=1) == 40.0 - REFIT_FACTOR * 12.0
+    assert budget.repeat_seconds(12.0, later=0) == 36.0, "three times as long, where nothing comes after"
+    assert budget.repeat_seconds(20.0, later=1) == REFIT_FACTOR * 20.0, "the refit goes first where there is not enough"
+    assert budget.repeat_seconds(100.0, later=0) == 40.0
