@@ -1,7 +1,5 @@
 """The check of the model: is one configured, and does its endpoint answer."""
 
-import openai
-
 from bot.doctor import Check
 from bot.models.settings import ModelSettings
 from state.errors import UsageError
@@ -28,6 +26,8 @@ def check_model(settings: ModelSettings) -> Check:
         return Check(
             "model", "warning", "none configured: the built-in rules answer, which are no language model", mend
         )
+    import openai  # here, as it takes most of a second that no other command should pay
+
     where = settings.base_url or "OpenAI"
     client = openai.OpenAI(
         api_key=settings.key.get_secret_value(), base_url=settings.base_url, timeout=_SECONDS, max_retries=0
