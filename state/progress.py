@@ -9,8 +9,8 @@ from sqlalchemy import func
 from sqlmodel import select
 
 from state.spending import charge, log_model_call
-from state.store import Transaction, put_blob
-from state.tables import Evaluation, Execution, Node, Run, Submission
+from state.store import Transaction, iso, put_blob
+from state.tables import Evaluation, Event, Execution, Node, Run, Step, Submission
 
 __all__ = [
     "NodeStatus",
@@ -23,10 +23,12 @@ __all__ = [
     "end_node",
     "end_run",
     "log_model_call",
+    "restart_node",
     "resume_run",
     "start_execution",
     "update_node",
     "update_submission",
+    "worked_seconds",
 ]
 
 NodeStatus = Literal["valid", "buggy", "failed"]
@@ -64,8 +66,22 @@ def create_run(
 
 
 def resume_run(tx: Transaction, run_id: str) -> Run:
-    """Note that a stopped or killed run goes on. Raises NoResultFound for an unknown run."""
-    return _set_run_status(tx, run_id, "run.resumed", "running")
+    """Note that a stopped or killed run goes on, and for how long nobody worked on it: since its last event.
+
+    Raises NoResultFound for an unknown run.
+    """
+    last = tx.session.exec(select(func.max(Event.seq)).where(Event.run_id == run_id)).one()
+    before = tx.session.exec(select(Event.at).where(Event.run_id == run_id, Event.seq == last)).one()
+    gap = max(0.0, (tx.now() - before).total_seconds())
+    run = tx.session.get_one(Run, run_id)
+    run.gaps = [*run.gaps, [iso(tx.now()), gap]]
+    return _set_run_status(tx, run_id, "run.resumed", "running", gap_seconds=gap)
+
+
+def worked_seconds(run: Run, start: datetime, end: datetime) -> float:
+    """Return the seconds between two times in which somebody worked on the run; never negative, whatever its clock did."""
+    gaps = sum(seconds for at, seconds in run.gaps if start < datetime.fromisoformat(at) <= end)
+    return max(0.0, (end - start).total_seconds() - gaps)
 
 
 def end_run(tx: Transaction, run_id: str, status: str, *, error: str | None = None) -> Run:
@@ -135,10 +151,29 @@ def update_node(
     return row
 
 
+def restart_node(tx: Transaction, run_id: str, node: int) -> int:
+    """Note that a node is begun anew because the bot ended while it was worked on.
+
+    Returns:
+        How often that was in a row without a step of it having ended meanwhile; 1 is the first time.
+    """
+    done = tx.session.exec(
+        select(func.count())
+        .select_from(Step)
+        .where(Step.run_id == run_id, Step.node == node, Step.status == "finished")
+    ).one()
+    earlier = tx.session.exec(
+        select(Event).where(Event.run_id == run_id, Event.node == node, Event.type == "node.restarted")
+    ).all()
+    times = 1 + sum(event.data["steps"] == done for event in earlier)
+    tx.record("node.restarted", run_id=run_id, node=node, steps=done, times=times)
+    return times
+
+
 def end_node(
     tx: Transaction, run_id: str, node: int, status: NodeStatus, *, score: float | None = None, error: str | None = None
 ) -> Node:
-    """End a node; its seconds are those since it was created.
+    """End a node; its seconds are those since it was created in which somebody worked on the run.
 
     Raises:
         ValueError: the score is not finite, or a node that is not valid has one.
@@ -146,7 +181,7 @@ def end_node(
     _check_score(score, status == "valid")
     row = tx.session.get_one(Node, (run_id, node))
     row.status, row.score, row.error, row.ended_at = status, score, error, tx.now()
-    row.seconds = (row.ended_at - row.created_at).total_seconds()
+    row.seconds = worked_seconds(tx.session.get_one(Run, run_id), row.created_at, row.ended_at)
     tx.add(row)
     tx.record("node.ended", run_id=run_id, node=node, status=status, score=score, seconds=row.seconds, error=error)
     return row

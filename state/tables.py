@@ -119,6 +119,8 @@ class Run(SQLModel, table=True):
     created_at: datetime
     status: str = "running"
     config: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    gaps: list[Any] = Field(default_factory=list, sa_type=JSON)
+    """[time of a resume in ISO 8601, seconds in which nobody worked on the run before it], oldest first."""
 
 
 class Analysis(SQLModel, table=True):

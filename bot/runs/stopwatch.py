@@ -1,18 +1,30 @@
 """Where a run's wall time goes; what is left over is our own overhead."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a stopwatch showed: seconds of wall time, of work that has a name, and of each kind of it."""
+
+    wall: float = 0.0
+    busy: float = 0.0
+    by_kind: Mapping[str, float] = field(default_factory=dict)
 
 
 class Stopwatch:
     """Adds up seconds by kind of work; spans may overlap, and then count once in `busy`."""
 
-    def __init__(self) -> None:
-        self._started = time.monotonic()
-        self._by_kind: dict[str, float] = {}
+    def __init__(self, before: Measured | None = None) -> None:
+        """Begin with what an earlier start of the bot had measured of the same run."""
+        before = before or Measured()
+        self._started = time.monotonic() - before.wall
+        self._by_kind = dict(before.by_kind)
         self._open = 0
-        self._busy = 0.0
+        self._busy = before.busy
         self._busy_since = 0.0
 
     @contextmanager
@@ -32,7 +44,7 @@ class Stopwatch:
             self._by_kind[kind] = self._by_kind.get(kind, 0.0) + end - start
 
     def wall(self) -> float:
-        """Return seconds since the start."""
+        """Return seconds since the start, those in which nobody worked on the run left out."""
         return time.monotonic() - self._started
 
     def of(self, kind: str) -> float:
@@ -41,5 +53,11 @@ class Stopwatch:
 
     def overhead(self) -> float:
         """Return seconds in which nothing that has a name went on."""
-        busy = self._busy + (time.monotonic() - self._busy_since if self._open else 0.0)
-        return max(0.0, self.wall() - busy)
+        return max(0.0, self.wall() - self._busy_now())
+
+    def read(self) -> Measured:
+        """Return what it shows now; work that goes on counts in `busy`, and by its kind when it has ended."""
+        return Measured(self.wall(), self._busy_now(), dict(self._by_kind))
+
+    def _busy_now(self) -> float:
+        return self._busy + (time.monotonic() - self._busy_since if self._open else 0.0)

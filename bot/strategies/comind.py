@@ -76,7 +76,10 @@ class CoMindBriefing:
         draft = draft_row(self._context, draft_id)
         if draft is None:
             return
-        ended = [n.id for n in tree.of_draft(draft_id) if n.state in ("valid", "buggy")]
+        nodes = tree.of_draft(draft_id)
+        if any(n.state == "running" for n in nodes):
+            return  # with several slots: its report is written when the next round opens, or at the end
+        ended = [n.id for n in nodes if n.state in ("valid", "buggy")]
         await report_on(self._context, draft, [attempt(self._context, n) for n in ended])
 
     def _brief(self, draft: Draft) -> Brief:

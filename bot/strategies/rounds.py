@@ -31,19 +31,19 @@ class RoundsPolicy:
         self.settings = settings or RoundsSettings()
 
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
-        """Return work for as many slots as there are drafts without a script in flight."""
+        """Return work for every slot: drafts without a script in flight go on, and a slot that is left opens another.
+
+        So a round may begin while scripts of the one before are still in flight, but never with a single slot.
+        """
         size = self.settings.drafts_per_round
-        started = sorted({n.draft_id for n in tree.drafts() if n.draft_id is not None})
-        in_round = started[len(started) - len(started) % size :] if len(started) % size else started[-size:]
-        actions: list[Action] = []
-        if len(started) % size:
-            actions += self._openings(len(started), free_slots)
-        idle = [d for d in in_round if not any(n.state == "running" for n in tree.of_draft(d))]
-        open_drafts = [d for d in idle if not self.is_closed(tree, d, budget)]
-        for draft_id in sorted(open_drafts, key=lambda d: (len(tree.of_draft(d)), d)):
-            actions.append(self._continue(tree, draft_id))
-        if not actions and len(idle) == len(in_round):
-            actions = self._openings(len(started), free_slots)
+        drafts = tree.by_draft()
+        actions = self._openings(len(drafts), free_slots) if len(drafts) % size else []
+        idle = {d: nodes for d, nodes in drafts.items() if not any(n.state == "running" for n in nodes)}
+        unclosed = {d: nodes for d, nodes in idle.items() if not self.is_closed(nodes, budget)}
+        for draft_id in sorted(unclosed, key=lambda d: (len(unclosed[d]), d)):
+            actions.append(self._continue(draft_id, unclosed[draft_id]))
+        if len(actions) < free_slots and len(drafts) % size == 0:
+            actions += self._openings(len(drafts), free_slots - len(actions))
         return actions[:free_slots]
 
     def _openings(self, started: int, free_slots: int) -> list[Action]:
@@ -54,19 +54,15 @@ class RoundsPolicy:
             for offset in range(min(free_slots, size - first))
         ]
 
-    def _continue(self, tree: Tree, draft_id: int) -> Action:
-        nodes = tree.of_draft(draft_id)
+    def _continue(self, draft_id: int, nodes: Sequence[NodeView]) -> Action:
         last = nodes[-1]
         if last.buggy:
             return Action("debug", (last.id,), draft_id)
         best = Tree(tuple(nodes)).best()
         return Action("improve", ((best or last).id,), draft_id)
 
-    def is_closed(self, tree: Tree, draft_id: int, budget: Remaining) -> bool:
-        """Whether a draft's share is used up, or it no longer gains, or it cannot be repaired."""
-        nodes = tree.of_draft(draft_id)
-        if not nodes:
-            return False
+    def is_closed(self, nodes: Sequence[NodeView], budget: Remaining) -> bool:
+        """Whether a draft's share is used up, or it no longer gains, or it cannot be repaired; its nodes, oldest first."""
         return self._share_used(nodes, budget) or self._stagnates(nodes)
 
     def _share_used(self, nodes: Sequence[NodeView], budget: Remaining) -> bool:

@@ -3,9 +3,8 @@
 import asyncio
 import contextlib
 import traceback
-from collections.abc import Coroutine
-from dataclasses import asdict
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable
+from typing import Literal
 
 from bot.coder import TaskText
 from bot.models.builtin import baseline_script
@@ -13,29 +12,40 @@ from bot.runs.budget import REFIT_FACTOR
 from bot.runs.context import RunContext
 from bot.strategies import Action, Strategy
 from bot.strategies.attempts import BASELINE, load_tree
+from bot.strategies.decisions import Decisions
 from bot.strategies.playbooks import best_seconds, run_script
 from bot.strategies.tree import Tree
+from bot.strategies.trouble import Patience, may_pass
 from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable
-from state.progress import create_node, end_node
+from state.progress import create_node, end_node, restart_node
 from state.steps import Steps
 
 MOST_FAILURES = 3
 """Failures of our own machinery in a row that end a run."""
-UNAVAILABLE_PAUSE = 30.0
+MOST_RESTARTS = 8
+"""Starts of the bot that may die over the same step of a node before the node is given up."""
 TRACE_CHARACTERS = 8_000
+PATIENCE_SHARE = 0.1
+PATIENCE_SECONDS = 3600.0
+"""Trouble is waited for as long as this share of the run's time, but no longer than an hour."""
 
 
 class Search:
-    """Runs one strategy to the end of its budget; whatever stops it, the best node so far stays."""
+    """Runs one strategy to the end of its budget; whatever stops it, the best node so far stays.
+
+    A run that was stopped or killed goes on: decisions are read back, nodes that were in flight are worked on again, and
+    what of their steps had ended is not done twice.
+    """
 
     def __init__(self, context: RunContext, strategy: Strategy, steps: Steps, slots: int = 1) -> None:
         self._context = context
         self._strategy = strategy
-        self._steps = steps
+        self._decisions = Decisions(context, steps)
         self._slots = slots
         self._stop = asyncio.Event()
         self._running: dict[asyncio.Task[None], int] = {}
-        self._decisions = 0
+        self._due: list[tuple[int, Action, bool]] = []
+        """Nodes to start: number, action, and whether an earlier start of the bot had begun them."""
         self._failures = 0
         self.stopped_by: str | None = None
         """Why the search ended before its budget did, in one sentence; None where it did not."""
@@ -60,7 +70,7 @@ class Search:
         await self._interrupt.wait()
 
     def interrupt(self) -> None:
-        """End in order because a person or the system asked to."""
+        """End in order because a person or the system asked to; nodes in flight wait for the run to be resumed."""
         self._interrupt.set()
         self._context.say("stopping: the best so far will be handed in")
         self.stop("interrupted")
@@ -72,26 +82,56 @@ class Search:
 
     async def run(self) -> None:
         """Write and score the baseline, then follow the policy until steps, time or money are used up."""
-        self._running[asyncio.create_task(self._baseline())] = BASELINE
-        await self._wait()
-        while not self._stop.is_set():
-            if not self._start_actions(await self._decide()) and not self._running:
-                break
-            await self._wait()
-        await self._cancel_running()
+        try:
+            await self._baseline()
+            self._take_up()
+            while not self._stop.is_set() and (await self._start_next() or self._running):
+                await self._wait()
+        finally:
+            await self._cancel_running()
         await self._finish()
+
+    def _take_up(self) -> None:
+        """Line up what earlier starts of the bot had decided and not ended."""
+        states = {node.id: node.state for node in self.tree().nodes}
+        unended = ((n, action) for n, action in self._decisions if states.get(n, "running") == "running")
+        self._due = [(node, action, node in states) for node, action in unended]
+
+    async def _start_next(self) -> bool:
+        """Start what is due; without that ask the policy. Returns whether there was anything."""
+        patience, started = self._patience(), False
+        while True:
+            try:
+                if not self._due:
+                    self._due = [(node, action, False) for node, action in await self._decide()]
+                while self._due:
+                    self._begin(*self._due[0])
+                    del self._due[0]
+                    started = True
+            except (BotError, OSError) as error:
+                if not may_pass(error) or not await patience.outlasts(error):
+                    raise
+            else:
+                return started
 
     async def _baseline(self) -> None:
         context = self._context
+        states = {node.id: node.state for node in self.tree().nodes}
+        if states.get(BASELINE, "running") != "running":
+            return
         script = baseline_script(TaskText.from_card(context.card), context.preview)
         with context.store.write() as tx:
             create_node(tx, context.run_id, action="draft", id=BASELINE, model="builtin")
         context.say("node 1: the safe baseline")
-        await self._play(BASELINE, run_script(context, BASELINE, script, None, None, sample=False))
+        if BASELINE in states and not self._may_restart(BASELINE):
+            return
+        work = self._play(BASELINE, lambda: run_script(context, BASELINE, script, None, None, sample=False))
+        self._running[asyncio.create_task(work)] = BASELINE
+        await self._wait()
 
-    async def _decide(self) -> list[Action]:
+    async def _decide(self) -> list[tuple[int, Action]]:
         context = self._context
-        tree = load_tree(context)
+        tree = self.tree()
         free = self._slots - len(self._running)
         best = best_seconds(context, tree)
         remaining = context.budget.remaining(len(tree.nodes), best)
@@ -99,34 +139,40 @@ class Search:
             free = min(free, remaining.steps)
         if free <= 0 or context.budget.execution_seconds(best) is None:
             return []
+        return await self._decisions.ask(self._strategy.policy, tree, remaining, free)
 
-        def choose(rng: Any) -> dict[str, Any]:
-            actions = self._strategy.policy.next_actions(tree, remaining, free, rng)
-            return {"actions": [asdict(a) for a in actions]}
-
-        chosen = await self._steps.decision(self._decisions, choose)
-        self._decisions += 1
-        return [Action(**{**a, "parents": tuple(a["parents"])}) for a in chosen["actions"]]
-
-    def _start_actions(self, actions: list[Action]) -> bool:
+    def _begin(self, node: int, action: Action, again: bool) -> None:
+        """Start the work on a node, `again` where an earlier start of the bot had begun it."""
         context = self._context
-        for action in actions:
-            draft = None if action.draft_id is None else str(action.draft_id)
-            with context.store.write() as tx:
-                row = create_node(
-                    tx,
-                    context.run_id,
-                    action=action.kind,
-                    parents=action.parents,
-                    draft_id=draft,
-                    model=context.model_name,
-                )
-            about = f" of node {action.parents[0]}" if action.parents else ""
-            context.say(f"node {row.id}: {action.kind}{about}")
-            playbook = self._strategy.playbooks[action.kind]
-            work = self._play(row.id, playbook.play(action, row.id, load_tree(context)))
-            self._running[asyncio.create_task(work)] = row.id
-        return bool(actions)
+        draft = None if action.draft_id is None else str(action.draft_id)
+        with context.store.write() as tx:
+            create_node(
+                tx,
+                context.run_id,
+                id=node,
+                action=action.kind,
+                parents=action.parents,
+                draft_id=draft,
+                model=context.model_name,
+            )
+        if again and not self._may_restart(node):
+            return
+        about = f" of node {action.parents[0]}" if action.parents else ""
+        context.say(f"node {node}: {action.kind}{about}" + (", again" if again else ""))
+        playbook = self._strategy.playbooks[action.kind]
+        work = self._play(node, lambda: playbook.play(action, node, self.tree()))
+        self._running[asyncio.create_task(work)] = node
+
+    def _may_restart(self, node: int) -> bool:
+        """Whether a node that the bot did not survive is tried again; else it ends here."""
+        with self._context.store.write() as tx:
+            times = restart_node(tx, self._context.run_id, node)
+            if times <= MOST_RESTARTS:
+                return True
+            error = f"the bot ended {times} times while it was worked on, at the same step"
+            end_node(tx, self._context.run_id, node, "failed", error=error)
+        self._context.say(f"node {node} is given up: {error}")
+        return False
 
     async def _wait(self) -> None:
         """Wait until a node has ended or somebody asked to stop."""
@@ -137,6 +183,8 @@ class Search:
         stop.cancel()
         for task in [t for t in self._running if t.done()]:
             del self._running[task]
+            if not task.cancelled() and (error := task.exception()) is not None:
+                raise error
 
     async def _stop_when_due(self) -> None:
         """Return when somebody asked to stop, or when the time that is left is needed for the refit.
@@ -144,7 +192,7 @@ class Search:
         Executions end by their own limits, earlier than this; it is for a model that does not answer.
         """
         context = self._context
-        needed = REFIT_FACTOR * (best_seconds(context, load_tree(context)) or 0.0)
+        needed = REFIT_FACTOR * (best_seconds(context, self.tree()) or 0.0)
         try:
             async with asyncio.timeout(max(0.0, context.budget.left() - needed)):
                 await self._stop.wait()
@@ -157,30 +205,52 @@ class Search:
         await asyncio.gather(*self._running, return_exceptions=True)
         self._running.clear()
 
-    async def _play(self, node: int, work: Coroutine[Any, Any, None]) -> None:
-        """Supervise one node: whatever goes wrong in it is recorded, and takes nothing else down."""
-        try:
-            await work
-            self._failures = 0
-        except asyncio.CancelledError:
-            self._fail(node, "the run was stopped")
-            raise
-        except BudgetExceeded as error:
-            self._fail(node, str(error))
-            self.stop(str(error))
-        except ModelMisconfigured as error:
-            self._fail(node, str(error))
-            self.misconfigured = True
-            self.stop(str(error))
-        except ModelUnavailable as error:
-            self._fail(node, str(error))
-            self._count_failure(str(error))
-            await self._pause(UNAVAILABLE_PAUSE)
-        except Exception as error:  # the worker's supervision boundary: a traceback is kept as an event
-            known = isinstance(error, BotError)
-            text = str(error) if known else f"{type(error).__name__}: {error}"
-            self._fail(node, text, None if known else traceback.format_exc())
-            self._count_failure(text)
+    async def _play(self, node: int, work: Callable[[], Awaitable[None]]) -> None:
+        """Supervise one node: whatever goes wrong in it is recorded, and takes nothing else down.
+
+        A node whose work ends for reasons of the run's, not its own, is left as it is: it goes on when the run does.
+        """
+        patience = self._patience()
+        while True:
+            try:
+                await work()
+                self._failures = 0
+            except asyncio.CancelledError:
+                if not self._may_go_on:
+                    await self._fail(node, "the run was stopped")
+                raise
+            except BudgetExceeded as error:
+                await self._fail(node, str(error))
+                self.stop(str(error))
+            except ModelMisconfigured as error:
+                self.misconfigured = True
+                self.stop(str(error))
+            except Exception as error:  # the worker's supervision boundary: a traceback is kept as an event
+                if may_pass(error) and await patience.outlasts(error):
+                    continue
+                await self._give_up(node, error)
+            return
+
+    @property
+    def _may_go_on(self) -> bool:
+        return self.interrupted or self.misconfigured or self._broken
+
+    async def _give_up(self, node: int, error: Exception) -> None:
+        if isinstance(error, ModelUnavailable):
+            self._broken = True
+            self.stop(f"no model answered for too long, the last: {error}")
+            return
+        known = may_pass(error) or isinstance(error, BotError)
+        text = str(error) if known else f"{type(error).__name__}: {error}"
+        await self._fail(node, text, None if known else traceback.format_exc())
+        self._failures += 1
+        if self._failures >= MOST_FAILURES:
+            self._broken = True
+            self.stop(f"{MOST_FAILURES} failures in a row, the last: {text}")
+
+    def _patience(self) -> Patience:
+        context = self._context
+        return Patience(min(PATIENCE_SECONDS, PATIENCE_SHARE * context.budget.seconds), self._pause, context.say)
 
     async def _pause(self, seconds: float) -> None:
         """Wait, but no longer than until somebody asks to stop."""
@@ -188,19 +258,23 @@ class Search:
             async with asyncio.timeout(seconds):
                 await self._stop.wait()
 
-    def _count_failure(self, why: str) -> None:
-        self._failures += 1
-        if self._failures >= MOST_FAILURES:
-            self._broken = True
-            self.stop(f"{MOST_FAILURES} failures in a row, the last: {why}")
-
-    def _fail(self, node: int, error: str, trace: str | None = None) -> None:
-        context = self._context
+    async def _fail(self, node: int, error: str, trace: str | None = None) -> None:
+        """Record that a node has failed, also if the database is not to be written for a while."""
+        context, patience = self._context, self._patience()
         context.say(f"node {node} was not finished: {error}")
-        with context.store.write() as tx:
-            end_node(tx, context.run_id, node, "failed", error=error)
-            if trace is not None:
-                tx.record("worker.crashed", run_id=context.run_id, node=node, traceback=trace[-TRACE_CHARACTERS:])
+        while True:
+            try:
+                with context.store.write() as tx:
+                    end_node(tx, context.run_id, node, "failed", error=error)
+                    if trace is not None:
+                        tx.record(
+                            "worker.crashed", run_id=context.run_id, node=node, traceback=trace[-TRACE_CHARACTERS:]
+                        )
+            except (BotError, OSError) as trouble:
+                if may_pass(trouble) and await patience.outlasts(trouble):
+                    continue
+                raise
+            return
 
     async def _finish(self) -> None:
         """Let the strategy write what is still missing, where there is time; a failure of it costs nothing that matters."""
@@ -209,7 +283,7 @@ class Search:
             return
         try:
             async with asyncio.timeout(context.budget.left()):
-                await self._strategy.finish(load_tree(context))
+                await self._strategy.finish(self.tree())
         except Exception as error:  # supervised as a node is
             context.say(f"the last reports were not written: {error or 'no time was left'}")
             with context.store.write() as tx:

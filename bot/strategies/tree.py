@@ -75,6 +75,15 @@ class Tree:
         parent = self._by_id[node.parents[0]]
         return 0 if parent.valid else self.debug_depth(parent) + 1
 
+    def by_draft(self) -> dict[int, list[NodeView]]:
+        """Return the drafts that were begun, and the nodes that grew from each, oldest first."""
+        begun = {n.draft_id for n in self.drafts()}
+        drafts: dict[int, list[NodeView]] = {}
+        for node in self.nodes:
+            if node.state != "failed" and node.draft_id is not None and node.draft_id in begun:
+                drafts.setdefault(node.draft_id, []).append(node)
+        return drafts
+
     def of_draft(self, draft_id: int) -> Sequence[NodeView]:
         """Return the nodes that grew from a draft, oldest first."""
         return [n for n in self.nodes if n.draft_id == draft_id and n.state != "failed"]

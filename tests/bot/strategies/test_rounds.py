@@ -61,8 +61,20 @@ def test_a_draft_may_not_use_more_than_its_share_of_the_time():
 
 def test_slots_get_different_drafts_and_never_one_in_flight():
     flying = Tree((node(2, 1, state="running"), node(3, 2, 0.6)))
-    assert choose(flying, slots=3) == [Action("improve", (3,), 2)]
+    assert choose(flying, slots=1) == [Action("improve", (3,), 2)]
     assert [a.draft_id for a in choose(Tree(()), slots=5)] == [1, 2]
+
+
+def test_a_slot_that_no_draft_of_the_round_needs_opens_the_next_round():
+    flying = Tree((node(2, 1, state="running"), node(3, 2, 0.6)))
+    opened = choose(flying, slots=3)
+    assert opened == [Action("improve", (3,), 2), Action("draft", draft_id=3), Action("draft", draft_id=4, slot=1)]
+
+
+def test_a_slow_draft_goes_on_after_later_rounds_were_opened():
+    later = [node(n, d, 0.5, "draft" if n < 7 else "improve") for n, d in ((3, 2), (4, 3), (5, 4), (7, 2), (8, 2))]
+    tree = Tree((node(2, 1, 0.4), *later, *(node(n, d, 0.5, "improve") for n, d in ((9, 3), (10, 3), (11, 4), (12, 4)))))
+    assert choose(tree) == [Action("improve", (2,), 1)]
 
 
 @given(st.integers(0, 2**32), st.integers(1, 3), st.integers(5, 60))

@@ -1,0 +1,53 @@
+"""Decisions of a policy: each is a step, and which nodes came of it follows from their order."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from random import Random
+from typing import Any
+
+from sqlmodel import col, select
+
+from bot.runs.context import RunContext
+from bot.strategies import Action, Policy, Remaining, Tree
+from bot.strategies.attempts import BASELINE
+from state.steps import Steps
+from state.tables import Step
+
+__all__ = ["Decisions"]
+
+
+class Decisions:
+    """What a run's policy has decided so far, in this start of the bot and earlier ones.
+
+    Nodes are numbered in the order of the actions that they carry out, after the baseline: so an action whose node was
+    never made, as the bot was killed in between, still has its number.
+    """
+
+    def __init__(self, context: RunContext, steps: Steps) -> None:
+        self._steps = steps
+        with context.store.read() as session:
+            query = select(Step.attempt, Step.result).where(Step.run_id == context.run_id, Step.name == "decision")
+            found = session.exec(query.where(Step.status == "finished").order_by(col(Step.attempt))).all()
+        self._count = len(found)
+        self._actions = [_action(one) for _, result in found for one in (result or {})["actions"]]
+
+    def __iter__(self) -> Iterator[tuple[int, Action]]:
+        """Yield each action with the number of its node."""
+        return enumerate(self._actions, BASELINE + 1)
+
+    async def ask(self, policy: Policy, tree: Tree, remaining: Remaining, free_slots: int) -> list[tuple[int, Action]]:
+        """Have the policy decide, and return its actions with the numbers of their nodes."""
+
+        def choose(rng: Random) -> dict[str, Any]:
+            return {"actions": [asdict(a) for a in policy.next_actions(tree, remaining, free_slots, rng)]}
+
+        decided = await self._steps.decision(self._count, choose)
+        actions = [_action(one) for one in decided["actions"]]
+        first = BASELINE + 1 + len(self._actions)
+        self._count += 1
+        self._actions += actions
+        return list(enumerate(actions, first))
+
+
+def _action(stored: dict[str, Any]) -> Action:
+    return Action(**{**stored, "parents": tuple(stored["parents"])})
