@@ -75,5 +75,9 @@ class ModelMisconfigured(ModelError):
     """Wrong key, wrong model name, no credit: no call will succeed; stop the run."""
 
 
+class Interrupted(BotError):
+    """Somebody asked to stop, and something is left to be done by a resume."""
+
+
 class BudgetExceeded(BotError):
     """A cap (time, money, steps) is reached: end the work in order."""

@@ -80,7 +80,7 @@ def resume_run(tx: Transaction, run_id: str) -> Run:
 
 def worked_seconds(run: Run, start: datetime, end: datetime) -> float:
     """Return the seconds between two times in which somebody worked on the run; never negative, whatever its clock did."""
-    gaps = sum(seconds for at, seconds in run.gaps if start < datetime.fromisoformat(at) <= end)
+    gaps: float = sum(seconds for at, seconds in run.gaps if start < datetime.fromisoformat(at) <= end)
     return max(0.0, (end - start).total_seconds() - gaps)
 
 
@@ -157,7 +157,7 @@ def restart_node(tx: Transaction, run_id: str, node: int) -> int:
     Returns:
         How often that was in a row without a step of it having ended meanwhile; 1 is the first time.
     """
-    done = tx.session.exec(
+    done: int = tx.session.exec(
         select(func.count())
         .select_from(Step)
         .where(Step.run_id == run_id, Step.node == node, Step.status == "finished")
@@ -165,7 +165,7 @@ def restart_node(tx: Transaction, run_id: str, node: int) -> int:
     earlier = tx.session.exec(
         select(Event).where(Event.run_id == run_id, Event.node == node, Event.type == "node.restarted")
     ).all()
-    times = 1 + sum(event.data["steps"] == done for event in earlier)
+    times = 1 + len([event for event in earlier if event.data["steps"] == done])
     tx.record("node.restarted", run_id=run_id, node=node, steps=done, times=times)
     return times
 

@@ -7,6 +7,7 @@ from bot.cli.doctor import doctor
 from bot.cli.grade import grade
 from bot.cli.prune import prune
 from bot.cli.replay import replay
+from bot.cli.resume import resume
 from bot.cli.snapshot import snapshot_app
 from bot.cli.weights import weights_app
 
@@ -18,6 +19,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command()(replay)
+app.command()(resume)
 app.command()(grade)
 app.command()(audit)
 app.command()(prune)

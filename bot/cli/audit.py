@@ -1,20 +1,17 @@
 """`bot audit`: prove that no prompt of a run held anything newer than its clock, and no label."""
 
-import json as jsonlib
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
 from bot.cli.output import print_json
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.audit import Audit, audit_run
-from bot.replay.settings import ReplaySettings
+from bot.replay.prepare import read_config
 from bot.runs.folder import RunFolder
 from scrapers.snapshot import Snapshot
 from state.clock import ReplayClock
-from state.errors import UsageError
 from state.store import Store
 
 
@@ -30,7 +27,7 @@ def audit(
     Example: bot audit runs/spooky_author_identification-comind-builtin-0-20261120T101500000000Z
     """
     folder = RunFolder(run)
-    run_id, settings = _config(folder)
+    run_id, settings = read_config(folder)
     loaded = Snapshot.load(snapshot or settings.snapshot, METRIC_DIRECTIONS)
     with Store.open(folder.database, ReplayClock(settings.cutoff)) as store:
         found = audit_run(folder, store, loaded, run_id, settings.cutoff)
@@ -48,14 +45,6 @@ def audit(
         _print(found)
     if not found.passed:
         raise typer.Exit(1)
-
-
-def _config(folder: RunFolder) -> tuple[str, ReplaySettings]:
-    try:
-        record = jsonlib.loads(folder.config.read_text(encoding="utf-8"))
-        return str(record["run_id"]), ReplaySettings.model_validate(record["settings"])
-    except (OSError, ValueError, KeyError, ValidationError) as error:
-        raise UsageError(f"{folder.path} is not a run's folder: config.json cannot be read ({error})") from error
 
 
 def _print(found: Audit) -> None:

@@ -1,40 +1,36 @@
 """`bot replay`: run agents on past competitions and compare with the real leaderboards."""
 
-import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
-from bot.cli.output import number, print_json, print_table
+from bot.cli.running import Job, run_all, tell
 from bot.coder.explorer import SessionSettings
 from bot.coder.machine import usable_cpus
 from bot.coder.monitor import WatchSettings
 from bot.configuration import read_section
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from bot.models.settings import ModelSettings, load_settings
-from bot.replay.prepare import PreparedRun, prepare
-from bot.replay.progress_line import shown
+from bot.models.settings import load_settings
+from bot.replay.prepare import prepare
 from bot.replay.run import AGENTS
-from bot.replay.run import replay as replay_one
 from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
 from bot.runs.context import EngineSettings
 from bot.runs.disk import DiskSettings, check_free
 from bot.runs.opening import open_leases
+from bot.strategies.rounds import RoundsSettings
 from bot.weights.folder import WeightsSettings
-from sandbox import Sandbox
 from sandbox.choose import choose
 from sandbox.docker import DockerSettings
 from sandbox.instance import instance_of
-from sandbox.leases import Leases, LeaseSettings
+from sandbox.leases import LeaseSettings
 from sandbox.leftovers import left_by_killed
 from sandbox.session import check_installed
 from scrapers.snapshot import Snapshot
-from state.errors import BotError, UsageError
+from state.errors import UsageError
 
 SandboxName = Literal["auto", "docker", "bubblewrap", "process"]
 
@@ -65,7 +61,10 @@ def replay(
     seed: Annotated[int, typer.Option(help="seed of the first run")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="runs with seeds SEED to SEED+K-1")] = 1,
     sandbox: Annotated[SandboxName, typer.Option(help="where generated code runs")] = "auto",
-    cpus: Annotated[int | None, typer.Option(min=1, help="cores an execution may use; default: all")] = None,
+    parallel: Annotated[int, typer.Option(min=1, help="nodes that a run works on at a time")] = 1,
+    cpus: Annotated[
+        int | None, typer.Option(min=1, help="cores an execution may use; default: all, shared among --parallel")
+    ] = None,
     gpus: Annotated[
         int | None, typer.Option(min=0, help="GPUs an execution holds; default: 1 where there is one")
     ] = None,
@@ -80,7 +79,7 @@ def replay(
 
     Example: bot replay snapshots/spooky-author-identification --model builtin --time 5m
     """
-    file = config or _default_config()
+    file = config.resolve() if config else default_config()
     settings = load_settings(file)
     weights = read_section(file, "weights", WeightsSettings)
     choice = settings.resolve(model)
@@ -106,9 +105,10 @@ def replay(
         "sandbox": described.name,
         "image": described.image,
         "runtime": docker.runtime if described.image else None,
-        "cpus": cpus or usable_cpus(),
-        "config": config,
-        "engine": EngineSettings(session=SessionSettings() if session else None),
+        "parallel": parallel,
+        "cpus": cpus or max(1, usable_cpus() // parallel),
+        "config": file,
+        "engine": _engine(parallel, session=session),
         "watch": read_section(file, "watch", WatchSettings),
         "weights": weights.folder if weights.offer else None,
     }
@@ -130,15 +130,20 @@ def replay(
     with open_leases(read_section(file, "leases", LeaseSettings), gpus) as (leases, held):
         runs = [(snapshot, one.model_copy(update={"gpus": held})) for snapshot, one in runs]
         prepared = prepare(runs, out, datetime.now(UTC))
-        results = list(_run_all(prepared, back_end, leases, settings, json=json))
-    if not json:
-        _print(results)
-    raise typer.Exit(max(_status(r) for r in results))
+        results = run_all([Job(run, back_end, settings) for run in prepared], leases, json=json)
+    tell(results, json=json)
 
 
-def _default_config() -> Path | None:
+def default_config() -> Path | None:
+    """Return bot.toml of the current folder, if it is there."""
     path = Path("bot.toml")
-    return path if path.is_file() else None
+    return path.resolve() if path.is_file() else None
+
+
+def _engine(parallel: int, *, session: bool) -> EngineSettings:
+    """Return the engine's settings; every slot finds a draft of its own in a round."""
+    rounds = RoundsSettings(drafts_per_round=max(RoundsSettings().drafts_per_round, parallel))
+    return EngineSettings(rounds=rounds, session=SessionSettings() if session else None)
 
 
 def _agents(text: str) -> Sequence[str]:
@@ -147,83 +152,3 @@ def _agents(text: str) -> Sequence[str]:
     if unknown or not names:
         raise UsageError(f"--agent {text!r}: choose among {', '.join(AGENTS)}")
     return list(dict.fromkeys(names))
-
-
-def _run_all(
-    runs: Sequence[PreparedRun], sandbox: Sandbox, leases: Leases, models: ModelSettings, *, json: bool
-) -> Iterator[dict[str, Any]]:
-    """Run one after another; what fails is told and stops no other."""
-    console = Console(stderr=True)
-    for position, run in enumerate(runs, 1):
-        count = f"[{position}/{len(runs)}] " if len(runs) > 1 else ""
-        with shown(console, f"{count}{run.settings.agent} on {run.snapshot.card.slug}") as show:
-            result = _run(run, sandbox, leases, models, show)
-        if "error" in result:
-            console.print(f"{run.id}: {result['error']}", markup=False, highlight=False, soft_wrap=True)
-        if json:
-            print_json(result)
-        yield result
-
-
-def _run(run: PreparedRun, sandbox: Sandbox, leases: Leases, models: ModelSettings, show: Any) -> dict[str, Any]:
-    base = {"run": str(run.folder.path), "run_id": run.id}
-    try:
-        return base | asyncio.run(replay_one(run, sandbox, leases, models, show))
-    except BotError as error:
-        return base | {
-            "competition_id": run.snapshot.card.slug,
-            "agent": run.settings.agent,
-            "seed": run.settings.seed,
-            "error": str(error),
-            "usage_error": isinstance(error, UsageError),
-        }
-
-
-def _status(result: dict[str, Any]) -> int:
-    if result.get("usage_error") or result.get("misconfigured"):
-        return 2
-    return 0 if result.get("valid_submission") else 1
-
-
-def _print(results: Sequence[dict[str, Any]]) -> None:
-    rows = [_failed_row(r) if "error" in r else _row(r) for r in results]
-    print_table(
-        ("competition", "agent", "seed", "score", "gold / silver / bronze / median", "win rate", "medal", "spent"), rows
-    )
-    for result in results:
-        if "error" in result:
-            typer.echo(f"{result['run_id']}: {result['error']}")
-            continue
-        if not result["valid_submission"]:
-            typer.echo(f"no valid submission: {result.get('message') or result['handed_in_note']}")
-        if result["stopped_by"]:
-            typer.echo(f"ended early: {result['stopped_by']}")
-        typer.echo(f"report: {result['run']}/report.html")
-
-
-def _row(result: dict[str, Any]) -> tuple[str, ...]:
-    medal = next(
-        (m for m in ("gold", "silver", "bronze") if result[f"{m}_medal"]),
-        "above median" if result["above_median"] else "none",
-    )
-    lines = " / ".join(number(result[f"{m}_threshold"]) for m in ("gold", "silver", "bronze", "median"))
-    return (
-        result["competition_id"],
-        result["agent"],
-        str(result["seed"]),
-        number(result["score"]),
-        lines,
-        f"{result['win_rate']:.1%}",
-        medal,
-        _spent(result),
-    )
-
-
-def _spent(result: dict[str, Any]) -> str:
-    llm = result["llm"]
-    cost = "unknown cost" if llm["cost_usd"] is None else f"${llm['cost_usd']:.2f}"
-    return f"{result['wall_seconds']:.0f} s, {result['nodes']} nodes, {llm['calls']} model calls, {cost}"
-
-
-def _failed_row(result: dict[str, Any]) -> tuple[str, ...]:
-    return (result["competition_id"], result["agent"], str(result["seed"]), "–", "–", "–", "failed", "–")

@@ -116,6 +116,9 @@ class Executor:
         async with self._building:
             if name not in self._views:
                 out = self._folder.views / name
+                if out.is_dir():  # built, and there only when complete, by an earlier start of the bot
+                    self._views[name] = out
+                    return out
                 with self._stopwatch.measure("views"):
                     await self._worker.call(
                         "build_view",

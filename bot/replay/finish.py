@@ -25,6 +25,8 @@ class Finished:
     context: RunContext
     sandbox: SandboxDescription
     handed: HandedIn
+    status: str
+    """`finished`, or `stopped` by a person or `failed` for reasons outside the run: it may be resumed."""
     stopped_by: str | None
     misconfigured: bool
     stopwatch: Stopwatch

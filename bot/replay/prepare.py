@@ -1,14 +1,18 @@
-"""Preparing runs: each gets its folder and its config.json before the first one starts."""
+"""Preparing runs: each gets its folder and its config.json before the first one starts, and is read back from there."""
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
 
 from bot.replay.settings import ReplaySettings, config_record
 from bot.runs.folder import RunFolder, run_id
 from scrapers.snapshot import Snapshot
+from state.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,44 @@ def prepare(runs: Iterable[tuple[Snapshot, ReplaySettings]], out: Path, now: dat
         name = run_id(snapshot.card.slug, settings.agent, settings.model, settings.seed, at)
         folder = RunFolder(out / name)
         folder.make()
-        folder.config.write_text(json.dumps(config_record(name, settings), indent=1) + "\n", encoding="utf-8")
+        partial = folder.config.with_suffix(".partial")
+        partial.write_text(json.dumps(config_record(name, settings), indent=1) + "\n", encoding="utf-8")
+        partial.replace(folder.config)
         prepared.append(PreparedRun(name, settings, snapshot, folder))
     return prepared
+
+
+def read_config(folder: RunFolder) -> tuple[str, ReplaySettings]:
+    """Return a run's id and settings.
+
+    Raises:
+        UsageError: it is not a run's folder, or its settings are those of another version.
+    """
+    try:
+        record = json.loads(folder.config.read_text(encoding="utf-8"))
+        return str(record["run_id"]), ReplaySettings.model_validate(record["settings"])
+    except (OSError, ValueError, KeyError, ValidationError) as error:
+        raise UsageError(f"{folder.path} is not a run's folder: config.json cannot be read ({error})") from error
+
+
+def run_folders(path: Path) -> Sequence[RunFolder]:
+    """Return the run in this folder, or all runs that lie below it, in the order in which they were prepared.
+
+    Raises:
+        UsageError: there is none.
+    """
+    found = [RunFolder(path)] if (path / "config.json").is_file() else []
+    if not found and path.is_dir():
+        found = [RunFolder(config.parent) for config in path.glob("*/config.json")]
+    if not found:
+        raise UsageError(f"{path} is not a run's folder, and holds none")
+    return sorted(found, key=lambda folder: (folder.config.stat().st_mtime_ns, folder.path))
+
+
+def finished_result(folder: RunFolder) -> dict[str, Any] | None:
+    """Return result.json of a run of which nothing is left to do, else None."""
+    try:
+        result: dict[str, Any] = json.loads(folder.result.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return result if result.get("status") == "finished" and "report_error" in result else None

@@ -94,7 +94,7 @@ def _nodes(
     if run is None:
         raise UsageError(f"state.db does not know the run {result.run_id}.")
     rows = session.exec(select(Node).where(Node.run_id == run.id).order_by(col(Node.id))).all()
-    return node_rows(rows, executions, result, board, run.created_at)
+    return node_rows(rows, executions, result, board, run)
 
 
 def _code(store: Store, result: RunResult) -> str | None:

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Literal
 
 from bot.evaluation.leaderboard import standing
 from bot.replay.report_result import RunResult
 from bot.replay.report_words import fair_share, shortened
 from bot.replay.report_words import reason as reason_in_words
-from state.tables import Execution, Node
+from state.progress import worked_seconds
+from state.tables import Execution, Node, Run
 
 TEXT_BUDGET = 300_000
 """Characters that the plans and errors of all nodes may take on a page together."""
@@ -47,7 +47,7 @@ def node_rows(
     executions: Sequence[Execution],
     result: RunResult,
     board: Sequence[float],
-    started: datetime,
+    run: Run,
 ) -> tuple[NodeRow, ...]:
     """Return the rows in the order of ids."""
     reasons = {e.node: e.reason for e in sorted(executions, key=lambda e: e.started_at) if e.view != "full"}
@@ -65,7 +65,7 @@ def node_rows(
             validation=node.score,
             hidden=result.hidden_scores.get(node.id),
             win_rate=_win_rate(result, board, node.id),
-            ended=(node.ended_at - started).total_seconds() if node.ended_at else None,
+            ended=worked_seconds(run, run.created_at, node.ended_at) if node.ended_at else None,
             seconds=node.seconds,
             error=shortened(node.error, limit) if node.error else None,
             model=node.model,

@@ -13,6 +13,7 @@ from bot.runs.context import RunContext
 from bot.strategies.tree import Tree
 from bot.submission.handing_in import is_baseline
 from sandbox import ExitReason
+from state.progress import worked_seconds
 from state.tables import Execution, Node, Run
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def result_record(done: "Finished", graded: Graded) -> dict[str, Any]:
         "community": _community(context),
         "isolation": done.sandbox.isolation,
         "sandbox": done.sandbox.name,
+        "status": done.status,
         "stopped_by": done.stopped_by,
         "misconfigured": done.misconfigured,
         "chosen_node": handed.node,
@@ -60,7 +62,7 @@ def result_record(done: "Finished", graded: Graded) -> dict[str, Any]:
 
 def _machinery(done: "Finished", graded: Graded) -> dict[str, Any]:
     context, watch = done.context, done.stopwatch
-    nodes, executions, started = _rows(context)
+    nodes, executions, run = _rows(context)
     totals = context.asker.totals
     valid = graded.tree.valid()
     wall = watch.wall()
@@ -77,8 +79,8 @@ def _machinery(done: "Finished", graded: Graded) -> dict[str, Any]:
         "session_seconds": round(watch.of("sessions"), 3),
         "training_share": _ratio(watch.of("executions"), wall),
         "llm": {k: v for k, v in asdict(totals).items() if k != "model_seconds"},
-        "best_over_time": _best_over_time(context, nodes, graded.hidden, started),
-        "seconds_to_first_valid": _first_valid(nodes, started),
+        "best_over_time": _best_over_time(context, nodes, graded.hidden, run),
+        "seconds_to_first_valid": _first_valid(nodes, run),
         "valid_nodes_per_hour": _ratio(3600 * len(valid), wall),
         "failed_share": _ratio(sum(n.status != "valid" for n in ended), len(ended)),
         "timed_out_share": _ratio(sum(e.reason == ExitReason.TIMED_OUT for e in executions), len(executions)),
@@ -91,11 +93,11 @@ def _machinery(done: "Finished", graded: Graded) -> dict[str, Any]:
     }
 
 
-def _rows(context: RunContext) -> tuple[Sequence[Node], Sequence[Execution], Any]:
+def _rows(context: RunContext) -> tuple[Sequence[Node], Sequence[Execution], Run]:
     with context.store.read() as session:
         nodes = session.exec(select(Node).where(Node.run_id == context.run_id)).all()
         executions = session.exec(select(Execution).where(Execution.run_id == context.run_id)).all()
-        return nodes, executions, session.get_one(Run, context.run_id).created_at
+        return nodes, executions, session.get_one(Run, context.run_id)
 
 
 def peak_memory() -> int:
@@ -130,22 +132,24 @@ def _community(context: RunContext) -> dict[str, int] | None:
 
 
 def _best_over_time(
-    context: RunContext, nodes: Sequence[Node], hidden: Mapping[str, Any], started: Any
+    context: RunContext, nodes: Sequence[Node], hidden: Mapping[str, Any], run: Run
 ) -> list[list[float | None]]:
     """Return [seconds, validation score, win rate] at each gain; the win rate was graded after the run."""
     best: float | None = None
     series: list[list[float | None]] = []
-    for node in sorted((n for n in nodes if n.status == "valid" and n.ended_at), key=lambda n: n.ended_at or started):
+    for node in sorted(
+        (n for n in nodes if n.status == "valid" and n.ended_at), key=lambda n: n.ended_at or run.created_at
+    ):
         if node.score is None or node.ended_at is None:
             continue
         oriented = context.card.oriented(node.score)
         if best is None or oriented > best:
             best = oriented
-            seconds = round((node.ended_at - started).total_seconds(), 3)
+            seconds = round(worked_seconds(run, run.created_at, node.ended_at), 3)
             series.append([seconds, node.score, hidden["nodes"].get(str(node.id), {}).get("win_rate")])
     return series
 
 
-def _first_valid(nodes: Sequence[Node], started: Any) -> float | None:
-    times = [(n.ended_at - started).total_seconds() for n in nodes if n.status == "valid" and n.ended_at]
+def _first_valid(nodes: Sequence[Node], run: Run) -> float | None:
+    times = [worked_seconds(run, run.created_at, n.ended_at) for n in nodes if n.status == "valid" and n.ended_at]
     return round(min(times), 3) if times else None

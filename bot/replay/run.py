@@ -1,12 +1,15 @@
-"""One replay, from a prepared folder to its result."""
+"""One replay, from a prepared folder to its result; one that was stopped or killed goes on where it was."""
 
 import asyncio
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+
+from sqlmodel import col, select
 
 from bot.coder import TaskText
 from bot.coder.machine import this_machine
@@ -19,6 +22,7 @@ from bot.models.recorded import RecordingWriter
 from bot.models.settings import ModelSettings
 from bot.replay.finish import Finished, finish
 from bot.replay.prepare import PreparedRun
+from bot.runs.beat import beating, last_beat
 from bot.runs.budget import RunBudget
 from bot.runs.context import RunContext
 from bot.runs.leasing import Leasing
@@ -34,10 +38,14 @@ from sandbox.leases import Leases
 from scrapers.snapshot import SnapshotSource
 from state.clock import Clock, ReplayClock
 from state.community import CommunityView, add_community
-from state.progress import create_run, end_run
+from state.errors import Interrupted
+from state.progress import create_run, end_run, resume_run
 from state.steps import Steps
 from state.store import Store
+from state.tables import Event, Run
 
+GRACE = 15.0
+"""Seconds that handing in, grading and the report may still take when somebody has asked to stop."""
 AGENTS: dict[str, Callable[[RunContext], Strategy]] = {"comind": comind, "aide": aide}
 
 
@@ -54,34 +62,72 @@ async def replay(
 ) -> dict[str, Any]:
     """Run one agent on one past competition, grade what it hands in, and write everything of the run's folder.
 
+    What the run's folder shows as done, in this start of the bot or an earlier one, is not done again.
+
     Returns:
         The content of result.json.
 
     Raises:
+        Interrupted: somebody asked to stop, and the result could not be written in time; the run may be resumed.
         UsageError: the configuration cannot work (no key, an unknown price under a cap).
         UnsupportedLayout: the competition's data cannot be split.
         InfrastructureFailure: the evaluator cannot work at all.
     """
-    stopwatch = Stopwatch()
     clock = ReplayClock(run.settings.cutoff)
-    with Store.open(run.folder.database, clock) as store:
-        await _begin(run, store)
+    with run.folder.held(), Store.open(run.folder.database, clock) as store:
+        stopwatch = Stopwatch(last_beat(store, run.id))
+        ended = await _begin(run, store)
         async with (
             aclosing(Worker()) as worker,
+            beating(store, run.id, stopwatch),
             _context(run, store, clock, worker, sandbox, leases, models, stopwatch, show) as opened,
         ):
             context, steps = opened
             show.attach(context, stopwatch)
-            search = Search(context, AGENTS[run.settings.agent](context), steps)
+            search = Search(context, AGENTS[run.settings.agent](context), steps, run.settings.parallel)
             with _interruptible(search):
-                await search.run()
-                handed = await _hand_in(run, context, search, worker)
-            with store.write() as tx:
-                end_run(tx, run.id, search.status, error=search.stopped_by)
-            done = Finished(
-                run, context, sandbox.describe(), handed, search.stopped_by, search.misconfigured, stopwatch
-            )
-            return await finish(done, worker)
+                if ended is None:
+                    await search.run()
+                else:
+                    search.stopped_by = ended.data["error"]
+                return await _bounded(_end(run, context, search, worker, sandbox, stopwatch), search, run.folder.path)
+
+
+async def _end(
+    run: PreparedRun, context: RunContext, search: Search, worker: Worker, sandbox: Sandbox, stopwatch: Stopwatch
+) -> dict[str, Any]:
+    """Hand in, grade and report."""
+    handed = await _hand_in(run, context, search, worker)
+    with context.store.write() as tx:
+        end_run(tx, run.id, search.status, error=search.stopped_by)
+    done = Finished(
+        run,
+        context,
+        sandbox.describe(),
+        handed,
+        search.status,
+        search.stopped_by,
+        search.misconfigured,
+        stopwatch,
+    )
+    return await finish(done, worker)
+
+
+async def _bounded(ending: Coroutine[Any, Any, dict[str, Any]], search: Search, folder: Path) -> dict[str, Any]:
+    """Return what comes of it; who asks to stop does not wait for it longer than `GRACE`."""
+    ended = asyncio.create_task(ending)
+    interrupt = asyncio.create_task(search.wait_for_interrupt())
+    try:
+        await asyncio.wait({ended, interrupt}, return_when=asyncio.FIRST_COMPLETED)
+        if not ended.done():
+            await asyncio.wait({ended}, timeout=GRACE)
+        if ended.done():
+            return ended.result()
+        raise Interrupted(f"stopped before the result was written: `bot resume {folder}` goes on")
+    finally:
+        for task in (ended, interrupt):
+            task.cancel()
+        await asyncio.gather(ended, interrupt, return_exceptions=True)
 
 
 async def _hand_in(run: PreparedRun, context: RunContext, search: Search, worker: Worker) -> HandedIn:
@@ -99,8 +145,17 @@ async def _hand_in(run: PreparedRun, context: RunContext, search: Search, worker
     return await hand_in(context, tree, file, worker, hurried=True)
 
 
-async def _begin(run: PreparedRun, store: Store) -> None:
+async def _begin(run: PreparedRun, store: Store) -> Event | None:
+    """Write down that the run begins or goes on; return the event of its search's end, if that has come."""
     settings, slug = run.settings, run.snapshot.card.slug
+    with store.read() as session:
+        known = session.get(Run, run.id)
+        ends = select(Event).where(Event.run_id == run.id, Event.type == "run.ended").order_by(col(Event.seq).desc())
+        ended = session.exec(ends.limit(1)).first()
+    if known is not None:
+        with store.write() as tx:
+            resume_run(tx, run.id)
+        return ended if ended is not None and ended.data["status"] == "finished" else None
     rows = [row async for row in SnapshotSource(run.snapshot).changes(None)] if settings.community else []
     with store.write() as tx:
         create_run(
@@ -115,6 +170,7 @@ async def _begin(run: PreparedRun, store: Store) -> None:
             config=settings.model_dump(mode="json"),
         )
         add_community(tx, slug, rows)
+    return None
 
 
 @asynccontextmanager

@@ -41,6 +41,7 @@ class ReplaySettings(BaseModel):
     sandbox: Literal["auto", "docker", "bubblewrap", "process"] = "auto"
     image: str | None = Field(default=None, description="name and id of the image that containers are made from")
     runtime: str | None = Field(default=None, description="of containers; none: the engine's default")
+    parallel: int = Field(default=1, ge=1, description="nodes worked on at a time")
     cpus: int = Field(ge=1)
     gpus: int = Field(default=0, ge=0, description="GPUs that an execution holds")
     config: Path | None = Field(default=None, description="bot.toml")

@@ -1,9 +1,14 @@
 """A run's folder: where everything of a run lies."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+from sandbox.locks import take
+from state.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,21 @@ class RunFolder:
         """Every model call, exported from the database."""
         return self.path / "prompts.jsonl"
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep every other bot from working on this run while this lasts.
+
+        Raises:
+            UsageError: another bot works on it.
+        """
+        lock = take(self.config)
+        if lock is None:
+            raise UsageError(f"another bot works on the run in {self.path}")
+        try:
+            yield
+        finally:
+            lock.release()
+
     def make(self) -> None:
         """Make the folder and its fixed subfolders.
 
@@ -82,5 +102,13 @@ class RunFolder:
 
 def run_id(slug: str, agent: str, model: str, seed: int, at: datetime) -> str:
     """Return `<slug>-<agent>-<model>-<seed>-<UTC time>`; every character but letters, digits and dots becomes `_`."""
-    fields = (slug, agent, model, str(seed), at.strftime("%Y%m%dT%H%M%S%fZ"))
-    return "-".join(re.sub(r"[^A-Za-z0-9.]", "_", field) for field in fields)
+    return "-".join(map(_plain, (slug, agent, model, str(seed), at.strftime("%Y%m%dT%H%M%S%fZ"))))
+
+
+def is_of(run: str, slug: str) -> bool:
+    """Return whether a run with this id is one on this competition."""
+    return run.startswith(f"{_plain(slug)}-")
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]", "_", text)

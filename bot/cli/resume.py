@@ -1,0 +1,79 @@
+"""`bot resume`: go on with runs that were stopped or killed, or never begun."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bot.cli.replay import default_config
+from bot.cli.running import Job, failed, run_all, tell
+from bot.configuration import read_section
+from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.models.settings import load_settings
+from bot.replay.prepare import PreparedRun, finished_result, read_config, run_folders
+from bot.replay.settings import ReplaySettings
+from bot.runs.disk import DiskSettings, check_free
+from bot.runs.folder import RunFolder, is_of
+from bot.runs.opening import open_leases
+from sandbox.choose import choose
+from sandbox.docker import DockerSettings
+from sandbox.instance import instance_of
+from sandbox.leases import LeaseSettings
+from sandbox.leftovers import left_by_killed
+from scrapers.snapshot import Snapshot
+from state.errors import BotError
+
+
+def resume(
+    paths: Annotated[list[Path], typer.Argument(help="folders of runs, or folders that hold such")],
+    snapshot: Annotated[
+        list[Path] | None, typer.Option(help="a snapshot that is no longer where the runs found it; may be repeated")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="print one result.json a line")] = False,
+) -> None:
+    """Finish runs: what was paid, trained or decided is not done again; finished runs are shown as they are.
+
+    Example: bot resume runs
+    """
+    folders = [folder for path in paths for folder in run_folders(path)]
+    moved = {found.card.slug: found for found in (Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshot or [])}
+    for out in dict.fromkeys(folder.path.resolve().parent for folder in folders):
+        for left in left_by_killed(out):
+            typer.echo(f"left by a killed bot: {left.remove()}", err=True)
+    jobs = list(_jobs(folders, moved))
+    work = [job.run for job in jobs if isinstance(job, Job)]
+    config = work[0].settings.config if work else None
+    gpus = max((run.settings.gpus for run in work), default=0)
+    for run in work:
+        check_free(run.folder.path.parent, read_section(config, "disk", DiskSettings))
+    with open_leases(read_section(config, "leases", LeaseSettings), gpus) as (leases, _):
+        results = run_all(jobs, leases, json=json)
+    tell(results, json=json)
+
+
+def _jobs(folders: Sequence[RunFolder], moved: Mapping[str, Snapshot]) -> Iterator[Job | Mapping[str, Any]]:
+    """Yield the result of each finished run, and of each other one what it needs, or why it cannot go on."""
+    for folder in folders:
+        if result := finished_result(folder):
+            yield {"run": str(folder.path), **result}
+            continue
+        run_id, settings = read_config(folder)
+        try:
+            yield _job(folder, run_id, settings, moved)
+        except BotError as error:
+            yield {"run": str(folder.path), "run_id": run_id, **failed(settings, settings.snapshot.name, error)}
+
+
+def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, moved: Mapping[str, Snapshot]) -> Job:
+    found = next((one for slug, one in moved.items() if is_of(run_id, slug)), None)
+    snapshot = found or Snapshot.load(settings.snapshot, METRIC_DIRECTIONS)
+    config = settings.config or default_config()
+    models = load_settings(config)
+    sandbox = choose(
+        settings.sandbox,
+        trusted=models.resolve(settings.model).kind == "builtin",
+        instance=instance_of(folder.path.resolve().parent),
+        docker=read_section(config, "sandbox", DockerSettings),
+    )
+    return Job(PreparedRun(run_id, settings, snapshot, folder), sandbox, models)
