@@ -1,0 +1,64 @@
+"""The quick version of the kill test: one run, killed at a few boundaries and once in the middle, ends as if undisturbed."""
+
+import json
+import signal
+from pathlib import Path
+
+from tests.chaos.invariants import Memory, check, tree
+from tests.chaos.world import SteadyAnswers, World
+from tests.scripted_endpoint import ScriptedEndpoint
+
+OPTIONS = ("--steps", "5", "--no-community")
+DOOMS = (
+    ("before", "node.ended", "2"),
+    ("after", "step.ended write", "1"),
+    ("before", "step.ended execute:holdout", "1"),
+    ("after", "step.ended decision", "1"),
+    ("after", "run.ended", "1"),
+)
+
+
+def test_a_run_killed_at_boundaries_ends_with_the_tree_of_one_that_was_not(tmp_path: Path) -> None:
+    with ScriptedEndpoint(SteadyAnswers()) as endpoint:
+        calm = World(tmp_path / "calm", endpoint, options=OPTIONS)
+        assert calm.live(), calm.log()
+        (undisturbed,) = calm.out.iterdir()
+    memory = Memory()
+    with ScriptedEndpoint(SteadyAnswers()) as endpoint:
+        world = World(tmp_path / "killed", endpoint, options=OPTIONS)
+        for doom in DOOMS:
+            assert not world.live(doom=doom), f"it was not killed {doom}: {world.log()}"
+            memory.look(world.out)
+        assert world.live(), world.log()
+        memory.look(world.out)
+        check(world, slots=1)
+        (run,) = world.out.iterdir()
+    assert tree(run) == tree(undisturbed)
+    scores = [json.loads((folder / "result.json").read_text())["score"] for folder in (run, undisturbed)]
+    assert scores[0] == scores[1]
+
+
+def test_sigterm_hands_in_within_20_seconds_and_resume_goes_on_with_the_same_tree(tmp_path: Path) -> None:
+    with ScriptedEndpoint(SteadyAnswers(seconds=1.5)) as endpoint:
+        world = World(tmp_path / "stopped", endpoint, options=(*OPTIONS, "--parallel", "2"))
+        process = world.start()
+        _until_scripts(endpoint, 2)
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+        (run,) = world.out.iterdir()
+        stopped = json.loads((run / "result.json").read_text())
+        assert stopped["status"] == "stopped"
+        assert stopped["valid_submission"]
+        assert stopped["handed_in"] == "holdout"
+        assert world.live(), world.log()
+        check(world, slots=2)
+        assert json.loads((run / "result.json").read_text())["nodes"] == 5
+
+
+def _until_scripts(endpoint: ScriptedEndpoint, count: int) -> None:
+    from tests.chaos.world import wait_until
+
+    def asked() -> bool:
+        return sum("Write the first script" in request.last for request in endpoint.requests) >= count
+
+    assert wait_until(asked, 60)
