@@ -6,8 +6,6 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx2
-
 from bot.submission import Quota, Submitter
 from bot.submission.exactly_once import ExactlyOnce, Patience
 from state.derive import from_events, from_rows
@@ -16,7 +14,7 @@ from state.progress import create_node, create_run
 from state.store import Store, Transaction
 from state.tables import Submission
 from tests.scripted_site import ScriptedSite
-from tests.site_submitter import SiteSubmitter
+from tests.site_submitter import SiteSubmitter, plain_client
 from tests.state.conftest import StandingClock
 
 RUN = "tiny-aide-builtin-0-20200101T000000Z"
@@ -129,7 +127,7 @@ async def life(
     with MortalStore.open(folder / "state.db", clock) as store:
         begin(store)
         store.fate = fate
-        async with httpx2.AsyncClient(trust_env=False) as client:
+        async with plain_client() as client:
             submitter = SiteSubmitter(client, site.url, seconds=seconds)
             patience = patience or Patience(grace=GRACE)
             lock = folder / "lock"

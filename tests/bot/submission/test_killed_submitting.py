@@ -103,12 +103,11 @@ def test_however_often_it_is_killed_there_is_one_act(script: list[Behaviour], de
 PROGRAM = """
 import asyncio, os, signal, sys
 from pathlib import Path
-import httpx2
 from bot.submission.exactly_once import ExactlyOnce
 from state.clock import SystemClock
 from state.store import Store
 from tests.bot.submission.parts import RUN, MortalSubmitter, begin
-from tests.site_submitter import SiteSubmitter
+from tests.site_submitter import SiteSubmitter, plain_client
 
 folder, url, where = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 
@@ -121,7 +120,7 @@ async def main():
     fate = Real()
     with Store.open(folder / "state.db", SystemClock()) as store:
         begin(store)
-        async with httpx2.AsyncClient(trust_env=False) as client:
+        async with plain_client() as client:
             site = MortalSubmitter(SiteSubmitter(client, url), fate)
             fate.boundary("before the intent")
             await ExactlyOnce(store, RUN, site, SystemClock(), folder / "lock").submit(
