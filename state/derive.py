@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 from sqlmodel import select
 
+from state.outward import SubmissionStatus
 from state.spending import Spent, add_up, spent
 from state.store import Store
 from state.tables import Execution, Node, Run, Submission
@@ -50,6 +51,9 @@ class SubmissionState:
     status: str
     handed_in: str
     score: float | None = None
+    ref: str | None = None
+    file_sha: str | None = None
+    message: str | None = None
 
 
 @dataclass
@@ -92,7 +96,10 @@ def from_rows(store: Store, run_id: str) -> Standing:
             e.id: ExecutionState(e.node, e.view, e.attempt, e.reason, e.exit_code, e.seconds, e.log_sha)
             for e in executions
         },
-        submissions={s.id: SubmissionState(s.node, s.tag, s.status, s.handed_in, s.score) for s in submissions},
+        submissions={
+            s.id: SubmissionState(s.node, s.tag, s.status, s.handed_in, s.score, s.ref, s.file_sha, s.message)
+            for s in submissions
+        },
         ledger=spent(store, run_id),
     )
 
@@ -133,13 +140,20 @@ def _execution_ended(standing: Standing, event: Mapping[str, Any]) -> None:
 
 def _submission_added(standing: Standing, event: Mapping[str, Any]) -> None:
     standing.submissions[event["submission"]] = SubmissionState(
-        event["node"], event["tag"], event["status"], event["handed_in"], event["score"]
+        event["node"],
+        event["tag"],
+        event["status"],
+        event["handed_in"],
+        event["score"],
+        # Databases of earlier versions hold events without it.
+        file_sha=event.get("file_sha"),
     )
 
 
-def _submission_updated(standing: Standing, event: Mapping[str, Any]) -> None:
+def _submission_changed(standing: Standing, event: Mapping[str, Any]) -> None:
+    changed = {name: event[name] for name in ("status", "score", "ref", "message") if name in event}
     known = standing.submissions[event["submission"]]
-    standing.submissions[event["submission"]] = replace(known, status=event["status"], score=event["score"])
+    standing.submissions[event["submission"]] = replace(known, **changed)
 
 
 def _ledger_charged(standing: Standing, event: Mapping[str, Any]) -> None:
@@ -156,6 +170,7 @@ _APPLY: Mapping[str, Callable[[Standing, Mapping[str, Any]], None]] = {
     "execution.started": _execution_started,
     "execution.ended": _execution_ended,
     "submission.added": _submission_added,
-    "submission.updated": _submission_updated,
+    "submission.updated": _submission_changed,
+    **{f"submission.{status}": _submission_changed for status in get_args(SubmissionStatus)},
     "ledger.charged": _ledger_charged,
 }

@@ -49,6 +49,30 @@ class DownloadFailed(BotError):
     """A file that could not be fetched, or is not what it must be."""
 
 
+class SubmissionRefused(BotError):
+    """The site will not take this file: its own words; the same file is not sent again."""
+
+
+class SiteUnavailable(BotError):
+    """The site gave no answer that can be relied on; an act that ended so may or may not have happened."""
+
+
+class SubmissionInDoubt(BotError):
+    """A submission may have been sent, and the site could not say; nothing was sent again."""
+
+
+class QuotaReached(BotError):
+    """The site takes no submission now; nothing was sent."""
+
+
+class FileChanged(BotError):
+    """A file is not the one that was to be sent; nothing was sent."""
+
+
+class NotificationFailed(BotError):
+    """A notification that may not have reached anybody; it is sent again later."""
+
+
 class Unparsable(BotError):
     """A model's reply that a prompt cannot read; the text says what to repair."""
 

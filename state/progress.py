@@ -8,9 +8,10 @@ from typing import Any, Literal
 from sqlalchemy import func
 from sqlmodel import select
 
+from state.outward import add_submission, update_submission
 from state.spending import charge, log_model_call
 from state.store import Transaction, iso, put_blob
-from state.tables import Evaluation, Event, Execution, Node, Run, Step, Submission
+from state.tables import Evaluation, Event, Execution, Node, Run, Step
 
 __all__ = [
     "NodeStatus",
@@ -258,41 +259,6 @@ def add_evaluation(
     )
     told = {"execution": execution_id, "view": row.view, "score": score, "valid": valid, "message": message}
     tx.record("evaluation.added", run_id=run_id, node=row.node, **told)
-    return row
-
-
-def add_submission(
-    tx: Transaction,
-    run_id: str,
-    id: str,
-    *,
-    node: int,
-    tag: str,
-    status: str,
-    handed_in: str,
-    score: float | None = None,
-) -> Submission:
-    """Write down a handing in before it is acted on. Raises IntegrityError when it is there already."""
-    _check_score(score, True)
-    row = Submission(
-        run_id=run_id, id=id, node=node, tag=tag, status=status, handed_in=handed_in, score=score, at=tx.now()
-    )
-    tx.add(row)
-    told = {"submission": id, "tag": tag, "status": status, "handed_in": handed_in, "score": score}
-    tx.record("submission.added", run_id=run_id, node=node, **told)
-    return row
-
-
-def update_submission(
-    tx: Transaction, run_id: str, id: str, *, status: str | None = None, score: float | None = None
-) -> Submission:
-    """Set what became known of a submission; None leaves a field as it is."""
-    _check_score(score, True)
-    row = tx.session.get_one(Submission, (run_id, id))
-    row.status = row.status if status is None else status
-    row.score = row.score if score is None else score
-    tx.add(row)
-    tx.record("submission.updated", run_id=run_id, node=row.node, submission=id, status=row.status, score=row.score)
     return row
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "Message",
     "ModelCall",
     "Node",
+    "Notification",
     "Observation",
     "Report",
     "Run",
@@ -251,12 +252,38 @@ class Submission(SQLModel, table=True):
 
     run_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
+    """A number, counted from 1 within the run."""
     node: int
-    tag: str
+    tag: str = Field(index=True, unique=True)
     status: str
+    """See `state.outward.SubmissionStatus`."""
     handed_in: str
     score: float | None = None
     at: datetime
+    ref: str | None = None
+    """The site's own name for it, once it is confirmed."""
+    file_sha: str | None = None
+    """sha256 (hex) of the file that is to be sent."""
+    message: str | None = None
+    """Why it is in doubt, or the site's words where it was refused."""
+
+
+class Notification(SQLModel, table=True):
+    """Something to tell the owner, at least once; `run_id` None: of no run."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: str | None = None
+    key: str = Field(index=True, unique=True)
+    """By which whoever gets it twice can tell that it is the same."""
+    kind: str
+    title: str
+    body: str
+    created_at: datetime
+    due_at: datetime
+    """Not tried before."""
+    sent_at: datetime | None = Field(default=None, index=True)
+    attempts: int = 0
+    last_error: str | None = None
 
 
 class LedgerEntry(SQLModel, table=True):

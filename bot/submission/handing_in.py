@@ -1,6 +1,5 @@
 """Handing in: the chosen node is run again on all data, and its new file goes in if it agrees with the scored one."""
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,9 +9,10 @@ from bot.evaluation.worker import Worker
 from bot.runs.context import RunContext
 from bot.strategies.attempts import BASELINE, code, holdout_seconds
 from bot.strategies.tree import Tree
+from bot.submission.exactly_once import ExactlyOnce, Patience
+from bot.submission.replay import LOCK, ReplaySubmitter
 from sandbox import ExitReason
 from state.errors import BotError, InfrastructureFailure, InvalidSubmission
-from state.progress import add_submission
 
 HandedInAs = Literal["refit", "holdout"]
 
@@ -33,7 +33,9 @@ class HandedIn:
 
 
 async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Worker, *, hurried: bool) -> HandedIn:
-    """Choose the node with the best validation score, refit it, check it once on the final part, and copy its file.
+    """Choose the node with the best validation score, refit it, check it once on the final part, and hand its file in.
+
+    It may be called again: a run that was stopped hands in, is resumed, and hands in anew.
 
     Args:
         context: the run.
@@ -41,6 +43,10 @@ async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Wo
         destination: where the file goes.
         worker: compares the refit's file with the scored one.
         hurried: the run was stopped by a person: nothing more is run, the scored file goes in as it is.
+
+    Raises:
+        SubmissionInDoubt: the file could not be put in its place.
+        OSError: there is no file of that node.
     """
     best = tree.best()
     if best is None:
@@ -53,12 +59,19 @@ async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Wo
         chosen = await _refit(context, best.id, scored, worker)
         final, final_note = await _final(context, best.id)
     file, how, note = chosen
-    shutil.copyfile(file, destination)
-    with context.store.write() as tx:
-        add_submission(
-            tx, context.run_id, "1", node=best.id, tag=f"{context.run_id}-1", status="handed in", handed_in=how
-        )
+    await _place(context, file, destination, node=best.id, how=how)
     return HandedIn(best.id, how, note, final.score if final else None, final_note)
+
+
+async def _place(context: RunContext, file: Path, destination: Path, *, node: int, how: HandedInAs) -> None:
+    """Put the file in its place on the one way that all submissions go; what lies there already is left."""
+    lock = destination.with_name(LOCK)
+    # One's own disk lists at once what it has taken.
+    patience = Patience(grace=0)
+    site = ReplaySubmitter(destination)
+    await ExactlyOnce(context.store, context.run_id, site, context.clock, lock, patience).submit(
+        file, node=node, handed_in=how
+    )
 
 
 async def _refit(context: RunContext, node: int, scored: Path, worker: Worker) -> tuple[Path, HandedInAs, str]:

@@ -108,7 +108,7 @@ def test_whatever_happens_in_a_run_its_events_tell(store: Store, acts: list[_Act
         for n in (1, 2, 3):
             create_node(tx, run, action="draft")
             start_execution(tx, run, f"e{n}", node=n, view="sample")
-            add_submission(tx, run, f"s{n}", node=n, tag=f"t{n}", status="intended", handed_in="holdout")
+            add_submission(tx, run, f"s{n}", node=n, tag=f"{run} t{n}", status="intended", handed_in="holdout")
         for act in acts:
             act(tx, run)
     assert from_events(store.export_events(run)) == from_rows(store, run)

@@ -1,0 +1,262 @@
+"""Exactly once: a file is written down, sent and confirmed such that a crash at any point neither loses nor doubles it."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.submission import Submitter
+from sandbox.locks import take
+from state.clock import Clock
+from state.errors import FileChanged, QuotaReached, SiteUnavailable, SubmissionInDoubt, SubmissionRefused, UsageError
+from state.outward import (
+    OPEN,
+    SubmissionStatus,
+    advance_submission,
+    intend_submission,
+    submissions_of,
+    update_submission,
+)
+from state.spending import charge
+from state.store import Store, iso
+from state.tables import Submission
+
+__all__ = ["ExactlyOnce", "Patience", "file_hash"]
+
+LEDGER = "submission"
+_ORPHANED = "whoever sent it ended before the site's answer was written down"
+
+Answer = TypeVar("Answer")
+
+
+class Patience(BaseModel):
+    """How long a site may take, in seconds, before something is sent again."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    looks: int = Field(default=2, ge=1, description="times that the site must not know a tag before it is sent again")
+    grace: float = Field(default=60.0, ge=0, description="between two looks: a site may list late what it has taken")
+    sends: int = Field(default=2, ge=1, description="times that one call sends a file at most")
+    act_seconds: float = Field(default=600.0, gt=0, description="longest time of sending a file")
+    ask_seconds: float = Field(default=60.0, gt=0, description="longest time of a question")
+    turn: float = Field(default=0.5, ge=0, description="between two tries to have one's turn")
+
+
+class ExactlyOnce:
+    """Submits a run's files: intent, act, confirmation, each committed before the next begins.
+
+    One at a time acts, whatever the process: its turn is a lock that the kernel takes back from whoever dies. So a
+    submission found as `sending` is nobody's, and in doubt: the site is asked for its tag before anything is sent.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        run_id: str,
+        submitter: Submitter,
+        clock: Clock,
+        lock: Path,
+        patience: Patience | None = None,
+    ) -> None:
+        """Take up a run.
+
+        Args:
+            store: where intents are written.
+            run_id: the run, which must be in the store.
+            submitter: the site.
+            clock: what waiting goes by.
+            lock: a file, the same for all who submit for this run; it is made if it is absent.
+            patience: how long to wait for what.
+        """
+        self._store = store
+        self._run_id = run_id
+        self._submitter = submitter
+        self._clock = clock
+        self._lock = lock
+        self._patience = patience or Patience()
+
+    async def submit(self, file: Path, *, node: int, handed_in: str) -> Submission:
+        """Submit a file as the run's latest; called again with the same one, it goes on or finds that it is done.
+
+        Whatever else is open is settled first: confirmed if the site has it, withdrawn if not.
+
+        Args:
+            file: what to send; it must not change meanwhile.
+            node: whose it is.
+            handed_in: how it was made, such as `refit`.
+
+        Returns:
+            The confirmed submission.
+
+        Raises:
+            SubmissionRefused: the site will not take this file; it is not asked a second time.
+            QuotaReached: the site takes none now; the intent stays, and nothing was sent.
+            SiteUnavailable: the site cannot be asked; nothing was sent.
+            SubmissionInDoubt: it, or an earlier one, may have been sent, and the site cannot be asked or does not say.
+            FileChanged: the file changed on the way; nothing was sent.
+            OSError: the file cannot be read, or the lock not be had.
+        """
+        sha = file_hash(file)
+        async with self._own_turn():
+            known = [row for row in self._rows() if row.status != "withdrawn"]
+            latest = known[-1] if known and known[-1].file_sha == sha else None
+            for row in known:
+                if row is not latest and row.status in OPEN:
+                    await self._withdraw(row)
+            return await self._complete(latest or self._intend(sha, node, handed_in), file)
+
+    def intend(self, file: Path, *, node: int, handed_in: str) -> Submission:
+        """Write down that a file is to be submitted, for `complete` to do so, perhaps later. Raises OSError."""
+        return self._intend(file_hash(file), node, handed_in)
+
+    async def complete(self, id: str, file: Path) -> Submission:
+        """Bring an intent to its end; one that is confirmed is given back as it is. Raises as `submit`.
+
+        Raises:
+            UsageError: it was withdrawn.
+        """
+        async with self._own_turn():
+            return await self._complete(self._row(id), file)
+
+    async def score(self, id: str) -> float | None:
+        """Return the public score of a confirmed submission, asked of the site until it is known.
+
+        Raises:
+            SubmissionRefused: the site found the file invalid.
+            SiteUnavailable: the site cannot be asked.
+        """
+        row = self._row(id)
+        if row.score is not None or row.ref is None or row.status != "confirmed":
+            return row.score
+        try:
+            found = await self._asked(self._submitter.score(row.ref))
+        except SubmissionRefused as error:
+            self._advance(row, "refused", message=str(error))
+            raise
+        if found is not None:
+            with self._store.write() as tx:
+                update_submission(tx, self._run_id, id, score=found)
+        return found
+
+    async def _complete(self, row: Submission, file: Path) -> Submission:
+        sends = 0
+        while True:
+            if row.status == "refused":
+                raise SubmissionRefused(row.message or "the site refused it")
+            if row.status == "withdrawn":
+                raise UsageError(f"the submission {row.tag} was withdrawn")
+            if row.status not in OPEN:
+                return row
+            row = await self._looked_up(row)
+            if row.status == "confirmed":
+                return row
+            if sends == self._patience.sends:
+                raise SubmissionInDoubt(
+                    f"{row.tag} was sent {sends} times without an answer, and the site does not list it: {row.message}"
+                )
+            await self._ensure_taken(row)
+            # At the last moment: what was intended is sent, or nothing.
+            if file_hash(file) != row.file_sha:
+                raise FileChanged(f"{file.name} is not the file any more that was to be submitted as {row.tag}")
+            row = await self._act(self._advance(row, "sending"), file)
+            sends += 1
+
+    async def _act(self, row: Submission, file: Path) -> Submission:
+        """Send, and write down how it ended; what is raised beyond the known leaves it `sending`, which is doubt."""
+        seconds = self._patience.act_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                ref = await self._submitter.submit(file, row.tag)
+        except SubmissionRefused as error:
+            self._advance(row, "refused", message=str(error))
+            raise
+        except QuotaReached:
+            self._advance(row, "intended")
+            raise
+        except SiteUnavailable as error:
+            return self._advance(row, "doubtful", message=str(error))
+        except TimeoutError:
+            return self._advance(row, "doubtful", message=f"the site did not answer within {seconds:g} s")
+        return self._confirm(row, ref)
+
+    async def _looked_up(self, row: Submission) -> Submission:
+        """Return it confirmed if the site has it; else as it was, once the site had time enough to list it."""
+        if row.status == "sending":
+            row = self._advance(row, "doubtful", message=_ORPHANED)
+        # Asked even before the first time: a database restored from a backup may have forgotten the act.
+        for look in range(1 if row.status == "intended" else self._patience.looks):
+            if look:
+                await self._clock.sleep(self._patience.grace)
+            ref = await self._asked(self._submitter.find(row.tag), row)
+            if ref is not None:
+                return self._confirm(row, ref)
+        return row
+
+    async def _withdraw(self, row: Submission) -> None:
+        row = await self._looked_up(row)
+        if row.status != "confirmed":
+            self._advance(row, "withdrawn", message="another file is handed in")
+
+    async def _ensure_taken(self, row: Submission) -> None:
+        quota = await self._asked(self._submitter.quota(), row)
+        if quota.remaining is not None and quota.remaining <= 0:
+            until = f" until {iso(quota.resets_at)}" if quota.resets_at else ""
+            raise QuotaReached(f"the site takes no more submissions{until}; {row.tag} was not sent")
+
+    async def _asked(self, question: Awaitable[Answer], row: Submission | None = None) -> Answer:
+        """Return the site's answer; without one, what is in doubt stays so."""
+        seconds = self._patience.ask_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                return await question
+        except TimeoutError:
+            trouble = SiteUnavailable(f"the site did not answer within {seconds:g} s")
+        except SiteUnavailable as error:
+            trouble = error
+        if row is not None and row.status == "doubtful":
+            raise SubmissionInDoubt(
+                f"{row.tag} may have been submitted ({row.message}), and the site cannot be asked: {trouble}; "
+                "nothing was sent again"
+            ) from trouble
+        raise trouble
+
+    def _intend(self, sha: str, node: int, handed_in: str) -> Submission:
+        with self._store.write() as tx:
+            return intend_submission(tx, self._run_id, node=node, handed_in=handed_in, file_sha=sha)
+
+    def _confirm(self, row: Submission, ref: str) -> Submission:
+        with self._store.write() as tx:
+            charge(tx, self._run_id, LEDGER, node=row.node)
+            return advance_submission(tx, self._run_id, row.id, "confirmed", ref=ref)
+
+    def _advance(self, row: Submission, status: SubmissionStatus, *, message: str | None = None) -> Submission:
+        with self._store.write() as tx:
+            return advance_submission(tx, self._run_id, row.id, status, message=message)
+
+    def _rows(self) -> list[Submission]:
+        with self._store.read() as session:
+            return submissions_of(session, self._run_id)
+
+    def _row(self, id: str) -> Submission:
+        with self._store.read() as session:
+            return session.get_one(Submission, (self._run_id, id))
+
+    @asynccontextmanager
+    async def _own_turn(self) -> AsyncIterator[None]:
+        """Wait until nobody else submits for this run, in any process."""
+        while (held := take(self._lock)) is None:
+            await self._clock.sleep(self._patience.turn)
+        try:
+            yield
+        finally:
+            held.release()
+
+
+def file_hash(file: Path) -> str:
+    """Return a file's sha256 in hex. Raises OSError."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

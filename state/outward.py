@@ -1,0 +1,138 @@
+"""Outward acts as rows: a submission's way from intent to confirmation, each move with its event in one transaction."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from sqlalchemy import Integer, cast, func
+from sqlmodel import Session, col, select
+
+from state.store import Transaction
+from state.tables import Submission
+
+__all__ = [
+    "OPEN",
+    "SubmissionStatus",
+    "add_submission",
+    "advance_submission",
+    "intend_submission",
+    "submissions_of",
+    "update_submission",
+]
+
+SubmissionStatus = Literal["intended", "sending", "doubtful", "confirmed", "refused", "withdrawn"]
+"""intended: nothing was sent; sending: somebody sends it, or was killed while doing so; doubtful: it may have been sent;
+confirmed: the site has it; refused: the site will not take it; withdrawn: the site does not have it, and shall not."""
+
+OPEN = ("intended", "sending", "doubtful")
+"""Statuses after which something is left to be done."""
+
+_NEXT: Mapping[str, tuple[SubmissionStatus, ...]] = {
+    "intended": ("sending", "confirmed", "withdrawn"),
+    "sending": ("confirmed", "refused", "doubtful", "intended"),
+    "doubtful": ("sending", "confirmed", "withdrawn"),
+    # The site took it, and found it invalid when it came to score it.
+    "confirmed": ("refused",),
+}
+_TAG_CHARACTERS = 8
+
+
+def intend_submission(tx: Transaction, run_id: str, *, node: int, handed_in: str, file_sha: str) -> Submission:
+    """Write down that a file (its sha256 in hex) is to be submitted, under the run's next number and a tag of its own.
+
+    The tag says which file it is: should a database be restored from a backup, so that a number is given twice, the
+    site's entry of the first is not taken for the second.
+    """
+    last = tx.session.exec(select(func.max(cast(col(Submission.id), Integer))).where(Submission.run_id == run_id)).one()
+    id = str((last or 0) + 1)
+    tag = f"{run_id}-{id}-{file_sha[:_TAG_CHARACTERS]}"
+    return add_submission(tx, run_id, id, node=node, tag=tag, status="intended", handed_in=handed_in, file_sha=file_sha)
+
+
+def add_submission(
+    tx: Transaction,
+    run_id: str,
+    id: str,
+    *,
+    node: int,
+    tag: str,
+    status: str,
+    handed_in: str,
+    score: float | None = None,
+    file_sha: str | None = None,
+) -> Submission:
+    """Write down a handing in before it is acted on. Raises IntegrityError when it is there already."""
+    _check_score(score)
+    row = Submission(
+        run_id=run_id,
+        id=id,
+        node=node,
+        tag=tag,
+        status=status,
+        handed_in=handed_in,
+        score=score,
+        at=tx.now(),
+        file_sha=file_sha,
+    )
+    tx.add(row)
+    told = {"submission": id, "tag": tag, "status": status, "handed_in": handed_in, "score": score}
+    tx.record("submission.added", run_id=run_id, node=node, file_sha=file_sha, **told)
+    return row
+
+
+def advance_submission(
+    tx: Transaction,
+    run_id: str,
+    id: str,
+    status: SubmissionStatus,
+    *,
+    ref: str | None = None,
+    message: str | None = None,
+) -> Submission:
+    """Move a submission on its way; of several that want to send it, one alone gets it to `sending`.
+
+    Args:
+        tx: the transaction.
+        run_id: the run.
+        id: its number.
+        status: where it goes.
+        ref: the site's name for it; None leaves what is known.
+        message: why; None forgets an earlier one.
+
+    Raises:
+        ValueError: that status cannot follow the present one.
+    """
+    row = tx.session.get_one(Submission, (run_id, id))
+    if status not in _NEXT.get(row.status, ()):
+        raise ValueError(f"the submission {row.tag} is {row.status}, and cannot become {status}")
+    row.status, row.ref, row.message = status, ref or row.ref, message
+    tx.add(row)
+    told = {"submission": id, "status": status, "ref": row.ref, "message": message}
+    tx.record(f"submission.{status}", run_id=run_id, node=row.node, **told)
+    return row
+
+
+def update_submission(
+    tx: Transaction, run_id: str, id: str, *, status: str | None = None, score: float | None = None
+) -> Submission:
+    """Set what became known of a submission, such as its public score; None leaves a field as it is."""
+    _check_score(score)
+    row = tx.session.get_one(Submission, (run_id, id))
+    row.status = row.status if status is None else status
+    row.score = row.score if score is None else score
+    tx.add(row)
+    told: dict[str, Any] = {"submission": id, "status": row.status, "score": row.score}
+    tx.record("submission.updated", run_id=run_id, node=row.node, **told)
+    return row
+
+
+def submissions_of(session: Session, run_id: str) -> list[Submission]:
+    """Return a run's submissions in the order of their numbers."""
+    order = cast(col(Submission.id), Integer)
+    return list(session.exec(select(Submission).where(Submission.run_id == run_id).order_by(order)).all())
+
+
+def _check_score(score: float | None) -> None:
+    """Refuse what is no score, so that none can pass for one."""
+    if score is not None and not math.isfinite(score):
+        raise ValueError(f"{score} is not a score: one is finite, or there is none")
