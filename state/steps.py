@@ -2,13 +2,20 @@
 
 import json
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
+
+from sqlalchemy import ColumnElement, insert, select, update
+from sqlmodel import SQLModel
 
 from state.store import Store, Transaction
 from state.tables import Run, Step
 
 __all__ = ["Steps", "rng"]
+
+# Rows as they are, without objects: a step is written twice for each effect.
+_STEP = SQLModel.metadata.tables[str(Step.__tablename__)]
+_KEY = ("run_id", "node", "name", "attempt")
 
 
 def rng(seed: int, n: int) -> random.Random:
@@ -68,28 +75,37 @@ class Steps:
         return await self.once("decision", make, attempt=n)
 
     def _start(self, key: tuple[int, str, int], prompt_hash: str | None) -> dict[str, Any] | None:
-        """Return the result of a finished step, or mark this one as started."""
-        node, name, attempt = key
-        with self._store.write() as tx:
-            row = tx.session.get(Step, (self._run_id, *key))
-            if row is not None and row.status == "finished":
-                if row.prompt_hash != prompt_hash:
-                    self._record(tx, "step.prompt_changed", key, stored=row.prompt_hash, now=prompt_hash)
-                return row.result or {}
-            if row is None:
-                row = Step(run_id=self._run_id, node=node, name=name, attempt=attempt, started_at=tx.now())
-            row.started_at, row.prompt_hash = tx.now(), prompt_hash
-            tx.add(row)
+        """Return the result of a finished step, or mark this one as started.
+
+        A start need not outlive a power cut: without it the step runs again, as it would with it.
+        """
+        with self._store.write(durable=False) as tx:
+            row = tx.connection.execute(select(_STEP.c.status, _STEP.c.result, _STEP.c.prompt_hash).where(*self._is(key)))
+            known = row.one_or_none()
+            if known is not None and known.status == "finished":
+                if known.prompt_hash != prompt_hash:
+                    self._record(tx, "step.prompt_changed", key, stored=known.prompt_hash, now=prompt_hash)
+                return known.result or {}
+            begun = {"started_at": tx.now(), "prompt_hash": prompt_hash}
+            if known is None:
+                named = dict(zip(_KEY, (self._run_id, *key), strict=True))
+                tx.connection.execute(insert(_STEP), {**named, **begun, "status": "started"})
+            else:
+                tx.connection.execute(update(_STEP).where(*self._is(key)), begun)
             self._record(tx, "step.started", key)
         return None
 
     def _finish(self, key: tuple[int, str, int], result: dict[str, Any]) -> None:
-        """Keep the result."""
+        """Keep the result, which was paid for."""
         with self._store.write() as tx:
-            row = tx.session.get_one(Step, (self._run_id, *key))
-            row.status, row.result, row.ended_at = "finished", result, tx.now()
-            tx.add(row)
+            done = {"status": "finished", "result": result, "ended_at": tx.now()}
+            tx.connection.execute(update(_STEP).where(*self._is(key)), done)
             self._record(tx, "step.ended", key)
+
+    def _is(self, key: tuple[int, str, int]) -> Iterator[ColumnElement[bool]]:
+        """Yield what a step's row is known by."""
+        for name, value in zip(_KEY, (self._run_id, *key), strict=True):
+            yield _STEP.c[name] == value
 
     def _record(self, tx: Transaction, type: str, key: tuple[int, str, int], **fields: Any) -> None:
         node, name, attempt = key
