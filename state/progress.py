@@ -136,9 +136,19 @@ def update_node(
 
 
 def end_node(
-    tx: Transaction, run_id: str, node: int, status: NodeStatus, *, score: float | None = None, error: str | None = None
+    tx: Transaction,
+    run_id: str,
+    node: int,
+    status: NodeStatus,
+    *,
+    score: float | None = None,
+    error: str | None = None,
+    seconds: float | None = None,
 ) -> Node:
-    """End a node; its seconds are those since it was created.
+    """End a node.
+
+    Its seconds are those that the caller has measured, by a clock that never jumps; without them those since it was
+    created, which are none where the clock was put back meanwhile.
 
     Raises:
         ValueError: the score is not finite, or a node that is not valid has one.
@@ -146,7 +156,8 @@ def end_node(
     _check_score(score, status == "valid")
     row = tx.session.get_one(Node, (run_id, node))
     row.status, row.score, row.error, row.ended_at = status, score, error, tx.now()
-    row.seconds = (row.ended_at - row.created_at).total_seconds()
+    measured = (row.ended_at - row.created_at).total_seconds() if seconds is None else seconds
+    row.seconds = max(0.0, measured)
     tx.add(row)
     tx.record("node.ended", run_id=run_id, node=node, status=status, score=score, seconds=row.seconds, error=error)
     return row

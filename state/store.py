@@ -15,6 +15,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlmodel import Session, SQLModel, col, select
 
 from state import schema
+from state.backup import Backup, Backups
 from state.checking import ensure_sound
 from state.clock import Clock
 from state.engine import BUSY_SECONDS, reading, writing
@@ -114,9 +115,11 @@ class Store:
     - StateCorrupted: the file is damaged.
     """
 
-    def __init__(self, path: Path, writer: Engine, reader: Engine, clock: Clock) -> None:
+    def __init__(self, path: Path, writer: Engine, reader: Engine, clock: Clock, backups: Backups) -> None:
         self.path = path
         self.clock = clock
+        self.backups = backups
+        """What is known of the automatic backups."""
         self._writer = writer
         self._reader = reader
         self._lock = threading.Lock()
@@ -132,6 +135,7 @@ class Store:
             StateUnavailable: it cannot be used now.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
+        new = not path.exists()
         ensure_sound(path, busy_seconds=busy_seconds)
         writer = writing(path, busy_seconds=busy_seconds)
         try:
@@ -139,7 +143,10 @@ class Store:
         except BaseException:
             writer.dispose()
             raise
-        return cls(path, writer, reading(path, busy_seconds=busy_seconds), clock)
+        reader = reading(path, busy_seconds=busy_seconds)
+        # A connection that is there needs no descriptor later.
+        reader.connect().close()
+        return cls(path, writer, reader, clock, Backups(path, new=new))
 
     def __enter__(self) -> Self:
         return self
@@ -148,9 +155,19 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close every connection; the store cannot be used afterwards."""
+        """Close every connection, after the backup that is being made; the store cannot be used afterwards."""
+        self.backups.wait()
         self._reader.dispose()
         self._writer.dispose()
+
+    def backup(self) -> Backup:
+        """Make a backup now, besides the automatic ones; for a large database call it in a thread.
+
+        Raises:
+            StateUnavailable: the disk is nearly full, or another process is making one.
+            StateCorrupted: the database is damaged.
+        """
+        return self.backups.now()
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:
@@ -178,6 +195,7 @@ class Store:
                         tx.close()
             finally:
                 self._owner = None
+        self.backups.after_commit()
 
     @contextmanager
     def read(self) -> Iterator[Session]:
