@@ -9,7 +9,7 @@ from sqlmodel import select
 from state.outward import SubmissionStatus
 from state.spending import Spent, add_up, spent
 from state.store import Store
-from state.tables import Execution, Node, Run, Submission
+from state.tables import Execution, Node, Run, Step, Submission
 
 __all__ = ["ExecutionState", "NodeState", "Standing", "SubmissionState", "from_events", "from_rows"]
 
@@ -56,15 +56,20 @@ class SubmissionState:
     message: str | None = None
 
 
+StepKey = tuple[int, str, int]
+"""Node (0 is none), name and attempt."""
+
+
 @dataclass
 class Standing:
-    """How a run stands; `ledger` is by kind of spending."""
+    """How a run stands; `ledger` is by kind of spending, `steps` are `started` or `finished`."""
 
     status: str | None = None
     nodes: dict[int, NodeState] = field(default_factory=dict)
     executions: dict[str, ExecutionState] = field(default_factory=dict)
     submissions: dict[str, SubmissionState] = field(default_factory=dict)
     ledger: dict[str, Spent] = field(default_factory=dict)
+    steps: dict[StepKey, str] = field(default_factory=dict)
 
 
 def from_events(events: Iterable[Mapping[str, Any]]) -> Standing:
@@ -84,6 +89,7 @@ def from_rows(store: Store, run_id: str) -> Standing:
         nodes = session.exec(select(Node).where(Node.run_id == run_id)).all()
         executions = session.exec(select(Execution).where(Execution.run_id == run_id)).all()
         submissions = session.exec(select(Submission).where(Submission.run_id == run_id)).all()
+        steps = session.exec(select(Step.node, Step.name, Step.attempt, Step.status).where(Step.run_id == run_id)).all()
     return Standing(
         status=run.status,
         nodes={
@@ -101,6 +107,7 @@ def from_rows(store: Store, run_id: str) -> Standing:
             for s in submissions
         },
         ledger=spent(store, run_id),
+        steps={(node, name, attempt): status for node, name, attempt, status in steps},
     )
 
 
@@ -160,6 +167,14 @@ def _ledger_charged(standing: Standing, event: Mapping[str, Any]) -> None:
     standing.ledger[event["kind"]] = add_up(standing.ledger.get(event["kind"], Spent()), event)
 
 
+def _step_started(standing: Standing, event: Mapping[str, Any]) -> None:
+    standing.steps[event["node"] or 0, event["name"], event["attempt"]] = "started"
+
+
+def _step_ended(standing: Standing, event: Mapping[str, Any]) -> None:
+    standing.steps[event["node"] or 0, event["name"], event["attempt"]] = "finished"
+
+
 _APPLY: Mapping[str, Callable[[Standing, Mapping[str, Any]], None]] = {
     "run.created": _run_status,
     "run.resumed": _run_status,
@@ -173,4 +188,6 @@ _APPLY: Mapping[str, Callable[[Standing, Mapping[str, Any]], None]] = {
     "submission.updated": _submission_changed,
     **{f"submission.{status}": _submission_changed for status in get_args(SubmissionStatus)},
     "ledger.charged": _ledger_charged,
+    "step.started": _step_started,
+    "step.ended": _step_ended,
 }

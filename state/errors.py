@@ -105,3 +105,11 @@ class Interrupted(BotError):
 
 class BudgetExceeded(BotError):
     """A cap (time, money, steps) is reached: end the work in order."""
+
+
+class StateUnavailable(InfrastructureFailure):
+    """The database cannot be used now (locked, disk full, no descriptors): nothing was written; later it may be."""
+
+
+class StateCorrupted(BotError):
+    """The database is damaged; the text says what is damaged and which command restores it."""

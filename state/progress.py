@@ -172,9 +172,19 @@ def restart_node(tx: Transaction, run_id: str, node: int) -> int:
 
 
 def end_node(
-    tx: Transaction, run_id: str, node: int, status: NodeStatus, *, score: float | None = None, error: str | None = None
+    tx: Transaction,
+    run_id: str,
+    node: int,
+    status: NodeStatus,
+    *,
+    score: float | None = None,
+    error: str | None = None,
+    seconds: float | None = None,
 ) -> Node:
-    """End a node; its seconds are those since it was created in which somebody worked on the run.
+    """End a node.
+
+    Its seconds are those that the caller has measured, by a clock that never jumps; without them those since it was
+    created in which somebody worked on the run.
 
     Raises:
         ValueError: the score is not finite, or a node that is not valid has one.
@@ -182,7 +192,9 @@ def end_node(
     _check_score(score, status == "valid")
     row = tx.session.get_one(Node, (run_id, node))
     row.status, row.score, row.error, row.ended_at = status, score, error, tx.now()
-    row.seconds = worked_seconds(tx.session.get_one(Run, run_id), row.created_at, row.ended_at)
+    if seconds is None:
+        seconds = worked_seconds(tx.session.get_one(Run, run_id), row.created_at, row.ended_at)
+    row.seconds = max(0.0, seconds)
     tx.add(row)
     tx.record("node.ended", run_id=run_id, node=node, status=status, score=score, seconds=row.seconds, error=error)
     return row

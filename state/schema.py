@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, inspect, text
-from sqlalchemy.exc import DatabaseError
 
 from state.errors import UsageError
 
@@ -17,22 +16,17 @@ def upgrade(engine: Engine) -> None:
     """Create or upgrade the tables behind `engine`, whose transactions must take the write lock at once.
 
     Raises:
-        UsageError: the file is no database of ours, or a newer version of the program made it.
+        UsageError: the tables are not ours, or a newer version of the program made it.
     """
-    try:
-        with engine.connect() as connection:
-            found = _revision(connection)
-        if found == HEAD:
-            return
-        with engine.begin() as connection:
-            # Another process may have migrated while this one waited for the lock.
-            found = _revision(connection)
-            if found != HEAD:
-                _migrate(connection, found)
-    except DatabaseError as error:
-        if "not a database" not in str(error):
-            raise
-        raise UsageError(f"{engine.url.database} is not a SQLite database.") from error
+    with engine.connect() as connection:
+        found = _revision(connection)
+    if found == HEAD:
+        return
+    with engine.begin() as connection:
+        # Another process may have migrated while this one waited for the lock.
+        found = _revision(connection)
+        if found != HEAD:
+            _migrate(connection, found)
 
 
 def _revision(connection: Connection) -> str | None:

@@ -2,13 +2,22 @@
 
 import json
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
+
+from sqlalchemy import ColumnElement, insert, select, update
+from sqlmodel import SQLModel
 
 from state.store import Store, Transaction
 from state.tables import Run, Step
 
-__all__ = ["Steps", "rng"]
+__all__ = ["Steps", "finish_step", "rng", "start_step"]
+
+# Rows as they are, without objects: a step is written twice for each effect.
+_STEP = SQLModel.metadata.tables[str(Step.__tablename__)]
+_KEY = ("run_id", "node", "name", "attempt")
+_Key = tuple[str, int, str, int]
+_DECISION = "decision"
 
 
 def rng(seed: int, n: int) -> random.Random:
@@ -23,6 +32,7 @@ class Steps:
         self._store = store
         self._run_id = run_id
         self._in_flight: set[tuple[int, str, int]] = set()
+        self._seed: int | None = None
 
     async def once(
         self,
@@ -59,38 +69,76 @@ class Steps:
 
     async def decision(self, n: int, choose: Callable[[random.Random], dict[str, Any]]) -> dict[str, Any]:
         """Return the run's n-th decision, made once by `choose` with `rng(seed of the run, n)`."""
-        with self._store.read() as session:
-            run = session.get_one(Run, self._run_id)
+        if self._seed is None:
+            with self._store.read() as session:
+                self._seed = session.get_one(Run, self._run_id).seed
+        seed = self._seed
 
         async def make() -> dict[str, Any]:
-            return choose(rng(run.seed, n))
+            return choose(rng(seed, n))
 
-        return await self.once("decision", make, attempt=n)
+        return await self.once(_DECISION, make, attempt=n)
+
+    def decisions(self) -> dict[int, dict[str, Any]]:
+        """Return the decisions that were made before, by number: all at once, for a run that is resumed."""
+        made = select(_STEP.c.attempt, _STEP.c.result).where(
+            _STEP.c.run_id == self._run_id, _STEP.c.node == 0, _STEP.c.name == _DECISION, _STEP.c.status == "finished"
+        )
+        with self._store.read() as session:
+            return {row.attempt: row.result for row in session.connection().execute(made.order_by(_STEP.c.attempt))}
 
     def _start(self, key: tuple[int, str, int], prompt_hash: str | None) -> dict[str, Any] | None:
-        """Return the result of a finished step, or mark this one as started."""
+        """Return the result of a finished step, or mark this one as started.
+
+        A start need not outlive a power cut: without it the step runs again, as it would with it.
+        """
         node, name, attempt = key
-        with self._store.write() as tx:
-            row = tx.session.get(Step, (self._run_id, *key))
-            if row is not None and row.status == "finished":
-                if row.prompt_hash != prompt_hash:
-                    self._record(tx, "step.prompt_changed", key, stored=row.prompt_hash, now=prompt_hash)
-                return row.result or {}
-            if row is None:
-                row = Step(run_id=self._run_id, node=node, name=name, attempt=attempt, started_at=tx.now())
-            row.started_at, row.prompt_hash = tx.now(), prompt_hash
-            tx.add(row)
-            self._record(tx, "step.started", key)
-        return None
+        with self._store.write(durable=False) as tx:
+            return start_step(tx, self._run_id, name, node=node, attempt=attempt, prompt_hash=prompt_hash)
 
     def _finish(self, key: tuple[int, str, int], result: dict[str, Any]) -> None:
-        """Keep the result."""
-        with self._store.write() as tx:
-            row = tx.session.get_one(Step, (self._run_id, *key))
-            row.status, row.result, row.ended_at = "finished", result, tx.now()
-            tx.add(row)
-            self._record(tx, "step.ended", key)
-
-    def _record(self, tx: Transaction, type: str, key: tuple[int, str, int], **fields: Any) -> None:
+        """Keep the result, which was paid for."""
         node, name, attempt = key
-        tx.record(type, run_id=self._run_id, node=node or None, name=name, attempt=attempt, **fields)
+        with self._store.write() as tx:
+            finish_step(tx, self._run_id, name, result, node=node, attempt=attempt)
+
+
+def start_step(
+    tx: Transaction, run_id: str, name: str, *, node: int = 0, attempt: int = 0, prompt_hash: str | None = None
+) -> dict[str, Any] | None:
+    """Return the result of a finished step, or mark this one as started; `node` 0 means none."""
+    key = (run_id, node, name, attempt)
+    there = select(_STEP.c.status, _STEP.c.result, _STEP.c.prompt_hash).where(*_is(key))
+    known = tx.connection.execute(there).one_or_none()
+    if known is not None and known.status == "finished":
+        if known.prompt_hash != prompt_hash:
+            _record(tx, "step.prompt_changed", key, stored=known.prompt_hash, now=prompt_hash)
+        return known.result or {}
+    begun = {"started_at": tx.now(), "prompt_hash": prompt_hash}
+    if known is None:
+        tx.connection.execute(insert(_STEP), {**dict(zip(_KEY, key, strict=True)), **begun, "status": "started"})
+    else:
+        tx.connection.execute(update(_STEP).where(*_is(key)), begun)
+    _record(tx, "step.started", key)
+    return None
+
+
+def finish_step(
+    tx: Transaction, run_id: str, name: str, result: dict[str, Any], *, node: int = 0, attempt: int = 0
+) -> None:
+    """Keep the result of a step that was started."""
+    key = (run_id, node, name, attempt)
+    done = {"status": "finished", "result": result, "ended_at": tx.now()}
+    tx.connection.execute(update(_STEP).where(*_is(key)), done)
+    _record(tx, "step.ended", key)
+
+
+def _is(key: _Key) -> Iterator[ColumnElement[bool]]:
+    """Yield what a step's row is known by."""
+    for name, value in zip(_KEY, key, strict=True):
+        yield _STEP.c[name] == value
+
+
+def _record(tx: Transaction, type: str, key: _Key, **fields: Any) -> None:
+    run_id, node, name, attempt = key
+    tx.record(type, run_id=run_id, node=node or None, name=name, attempt=attempt, **fields)

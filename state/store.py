@@ -9,19 +9,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from sqlalchemy import URL, Engine, event, func
+from sqlalchemy import Connection, Engine
+from sqlalchemy import insert as plain_insert
 from sqlalchemy.dialects.sqlite import insert
-from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlmodel import Session, SQLModel, col, create_engine, select
+from sqlmodel import Session, SQLModel, col, select
 
 from state import schema
+from state.backup import Backup, Backups
+from state.checking import ensure_sound
 from state.clock import Clock
+from state.engine import BUSY_SECONDS, reading, writing
+from state.faults import damaged
 from state.tables import Blob, Event
 
 __all__ = ["Store", "Transaction", "iso"]
 
 _PAGE = 500
 _RESERVED = frozenset({"id", "at"})
+_INSERT_EVENT = plain_insert(Event)
+_LAST_SEQ = "SELECT max(seq) FROM event WHERE run_id = ?"
 
 
 def iso(time: datetime) -> str:
@@ -38,10 +44,19 @@ def iso(time: datetime) -> str:
 class Transaction:
     """One write transaction: rows and their events appear together or not at all."""
 
-    def __init__(self, session: Session, clock: Clock) -> None:
-        self.session = session
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self.connection = connection
+        """For statements without objects, which cost a third."""
         self.clock = clock
+        self._session: Session | None = None
         self._last_seq: dict[str, int] = {}
+
+    @property
+    def session(self) -> Session:
+        """The session on this transaction, made when it is first asked for: an event needs none."""
+        if self._session is None:
+            self._session = Session(self.connection, expire_on_commit=False)
+        return self._session
 
     def now(self) -> datetime:
         """Return the clock's time."""
@@ -51,8 +66,11 @@ class Transaction:
         """Add a row, or the changes of one read in this transaction."""
         self.session.add(row)
 
-    def record(self, type: str, *, run_id: str, node: int | None = None, **fields: Any) -> Event:
+    def record(self, type: str, *, run_id: str, node: int | None = None, **fields: Any) -> int:
         """Write an event such as `node.created`; `fields` are small JSON values, times become ISO strings.
+
+        Returns:
+            The event's number within the run.
 
         Raises:
             ValueError: a field is called `id` or `at`, which an exported event has of its own, or is NaN or infinite.
@@ -63,44 +81,72 @@ class Transaction:
         for name, value in data.items():
             if isinstance(value, float) and not -float("inf") < value < float("inf"):
                 raise ValueError(f"the event's field {name} is {value}, which JSON cannot hold")
-        row = Event(run_id=run_id, seq=self._next_seq(run_id), at=self.now(), type=type, node=node, data=data)
-        self.add(row)
-        return row
+        seq = self._next_seq(run_id)
+        row = {"run_id": run_id, "seq": seq, "at": self.now(), "type": type, "node": node, "data": data}
+        self.connection.execute(_INSERT_EVENT, row)
+        return seq
 
     def _next_seq(self, run_id: str) -> int:
         """Count on within the run; the write lock makes it free of gaps and doubles."""
         if run_id not in self._last_seq:
-            last = self.session.exec(select(func.max(Event.seq)).where(Event.run_id == run_id)).one()
+            last = self.connection.exec_driver_sql(_LAST_SEQ, (run_id,)).scalar_one()
             self._last_seq[run_id] = last or 0
         self._last_seq[run_id] += 1
         return self._last_seq[run_id]
 
+    def finish(self) -> None:
+        """Send what rows are still to be sent; called once, before the commit."""
+        if self._session is not None:
+            self._session.commit()
+
+    def close(self) -> None:
+        """Let go of the rows, which stay readable."""
+        if self._session is not None:
+            self._session.close()
+
 
 class Store:
-    """A database file; hand one to whatever needs state. Transactions hold no `await`."""
+    """A database file; hand one to whatever needs state. Transactions hold no `await`.
 
-    def __init__(self, writer: Engine, reader: Engine, clock: Clock) -> None:
+    Whatever is done with it raises, where the file or the disk is in trouble:
+
+    - StateUnavailable: locked, disk full, no descriptors left; nothing of the transaction is written, and the store can be
+      used again as soon as the trouble is over.
+    - StateCorrupted: the file is damaged.
+    """
+
+    def __init__(self, path: Path, writer: Engine, reader: Engine, clock: Clock, backups: Backups) -> None:
+        self.path = path
         self.clock = clock
+        self.backups = backups
+        """What is known of the automatic backups."""
         self._writer = writer
         self._reader = reader
         self._lock = threading.Lock()
         self._owner: int | None = None
 
     @classmethod
-    def open(cls, path: Path, clock: Clock) -> Self:
-        """Open or create a database, its tables brought up to date.
+    def open(cls, path: Path, clock: Clock, *, busy_seconds: float = BUSY_SECONDS) -> Self:
+        """Open or create a database, its tables brought up to date; `busy_seconds` is how long a lock is waited for.
 
         Raises:
             UsageError: the file is no database of ours, or a newer version of the program made it.
+            StateCorrupted: it is damaged.
+            StateUnavailable: it cannot be used now.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        writer = _engine(path, "BEGIN IMMEDIATE")
+        new = not path.exists()
+        ensure_sound(path, busy_seconds=busy_seconds)
+        writer = writing(path, busy_seconds=busy_seconds)
         try:
             schema.upgrade(writer)
         except BaseException:
             writer.dispose()
             raise
-        return cls(writer, _engine(path, "BEGIN", query_only=True), clock)
+        reader = reading(path, busy_seconds=busy_seconds)
+        # A connection that is there needs no descriptor later.
+        reader.connect().close()
+        return cls(path, writer, reader, clock, Backups(path, new=new))
 
     def __enter__(self) -> Self:
         return self
@@ -109,27 +155,47 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close every connection; the store cannot be used afterwards."""
+        """Close every connection, after the backup that is being made; the store cannot be used afterwards."""
+        self.backups.wait()
         self._reader.dispose()
         self._writer.dispose()
 
+    def backup(self) -> Backup:
+        """Make a backup now, besides the automatic ones; for a large database call it in a thread.
+
+        Raises:
+            StateUnavailable: the disk is nearly full, or another process is making one.
+            StateCorrupted: the database is damaged.
+        """
+        return self.backups.now()
+
     @contextmanager
-    def write(self) -> Iterator[Transaction]:
+    def write(self, *, durable: bool = True) -> Iterator[Transaction]:
         """Open one transaction that holds the write lock from its first moment and commits at the end.
 
         Rows stay readable afterwards. Raises RuntimeError when opened within another of the same thread, which
         would wait for itself.
+
+        Args:
+            durable: whether what is written must outlive a power cut, as an intent to submit and whatever was paid for
+                must. Without, it outlives any end of the process, and reaches the disk with the next durable one; it is
+                for what would be made again just as well.
         """
         if self._owner == threading.get_ident():
             raise RuntimeError("a write transaction cannot be opened within another")
         with self._lock:
             self._owner = threading.get_ident()
             try:
-                with Session(self._writer, expire_on_commit=False) as session, session.begin():
-                    session.connection()
-                    yield Transaction(session, self.clock)
+                with self._writer.connect().execution_options(durable=durable) as connection, connection.begin():
+                    tx = Transaction(connection, self.clock)
+                    try:
+                        yield tx
+                        tx.finish()
+                    finally:
+                        tx.close()
             finally:
                 self._owner = None
+        self.backups.after_commit()
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -146,12 +212,19 @@ class Store:
 
         Raises:
             KeyError: there is none by this hash.
+            StateCorrupted: it is no longer what was kept.
         """
         with self.read() as session:
             row = session.get(Blob, sha256)
         if row is None:
             raise KeyError(sha256)
-        return zlib.decompress(row.data)
+        try:
+            plain = zlib.decompress(row.data)
+        except zlib.error as error:
+            raise damaged(self.path, f"the body {sha256} cannot be read") from error
+        if hashlib.sha256(plain).hexdigest() != sha256:
+            raise damaged(self.path, f"the body {sha256} has changed")
+        return plain
 
     def export_events(self, run_id: str) -> Iterator[dict[str, Any]]:
         """Yield a run's events in order as {id, at, type, node, ...fields}; ids count from 1 without gaps."""
@@ -175,24 +248,3 @@ def put_blob(tx: Transaction, data: bytes | str) -> str:
     statement = insert(Blob).values(sha256=sha256, data=zlib.compress(plain)).on_conflict_do_nothing()
     tx.session.execute(statement)
     return sha256
-
-
-def _engine(path: Path, begin: str, *, query_only: bool = False) -> Engine:
-    """Make an engine whose transactions start with `begin` (the driver's own start is off: it loses updates)."""
-    engine = create_engine(URL.create("sqlite", database=str(path)))
-
-    def on_connect(connection: DBAPIConnection, _: object) -> None:
-        connection.isolation_level = None
-        cursor = connection.cursor()
-        cursor.execute("PRAGMA busy_timeout=30000")
-        cursor.execute("PRAGMA journal_mode=WAL")
-        # FULL, as an intent to submit must outlive a power cut; it costs a sixth of the commits a second.
-        cursor.execute("PRAGMA synchronous=FULL")
-        cursor.execute("PRAGMA foreign_keys=ON")
-        if query_only:
-            cursor.execute("PRAGMA query_only=ON")
-        cursor.close()
-
-    event.listen(engine, "connect", on_connect)
-    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
-    return engine

@@ -219,9 +219,11 @@ class Node(SQLModel, table=True):
 class Execution(SQLModel, table=True):
     """One run of a node's code on one view; `reason` is None while it runs."""
 
+    __table_args__: ClassVar[Any] = (Index("ix_execution_node", "run_id", "node"),)
+
     run_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
-    node: int = Field(index=True)
+    node: int
     view: str
     attempt: int = 0
     reason: str | None = None
@@ -305,6 +307,8 @@ class LedgerEntry(SQLModel, table=True):
 
 class ModelCall(SQLModel, table=True):
     """One call of a model; `items` are {id, time} of all that its prompt held, the texts are blobs."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_modelcall_step", "run_id", "step"),)
 
     run_id: str = Field(primary_key=True)
     seq: int = Field(primary_key=True)

@@ -7,6 +7,7 @@ from bot.cli.doctor import doctor
 from bot.cli.grade import grade
 from bot.cli.prune import prune
 from bot.cli.replay import replay
+from bot.cli.restore import restore
 from bot.cli.resume import resume
 from bot.cli.snapshot import snapshot_app
 from bot.cli.weights import weights_app
@@ -23,6 +24,7 @@ app.command()(resume)
 app.command()(grade)
 app.command()(audit)
 app.command()(prune)
+app.command()(restore)
 app.command()(doctor)
 app.add_typer(snapshot_app)
 app.add_typer(weights_app)

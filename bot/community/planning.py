@@ -95,7 +95,9 @@ def _all_drafts(context: RunContext) -> Sequence[Draft]:
 
 def draft_row(context: RunContext, draft_id: int) -> Draft | None:
     """Return a kept draft, or None."""
-    return next((d for d in _all_drafts(context) if d.id == str(draft_id)), None)
+    with context.store.read() as session:
+        row = session.get(Draft, (context.run_id, str(draft_id)))
+    return row if row is not None and row.known_at <= context.clock.as_of() else None
 
 
 def provenance(context: RunContext, draft: Draft) -> tuple[Item, ...]:

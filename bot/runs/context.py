@@ -1,7 +1,7 @@
 """What a run's parts share: handed in, never global."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -11,6 +11,7 @@ from bot.evaluation.executor import Executor
 from bot.models.ask import Asker
 from bot.runs.budget import RunBudget
 from bot.strategies.rounds import RoundsSettings
+from bot.strategies.tree import TreeCache
 from bot.strategies.tree_search import TreeSearchSettings
 from scrapers.card import TaskCard
 from state.clock import Clock
@@ -67,3 +68,5 @@ class RunContext:
     """None where the run goes without a community."""
     say: Callable[[str], None]
     """Shows one line of progress."""
+    tree_cache: TreeCache = field(default_factory=TreeCache, repr=False, compare=False)
+    """What `load_tree` has read."""

@@ -1,25 +1,46 @@
 """What came of earlier nodes, read back from the database as coders and policies see it."""
 
+from collections.abc import Callable
+
+from sqlalchemy import func
 from sqlmodel import col, select
 
 from bot.coder import Attempt
 from bot.runs.context import RunContext
-from bot.strategies.tree import NodeView, Tree
+from bot.strategies.tree import NodeView, Tree, TreeCache
 from state.store import Store
-from state.tables import Node, Step
+from state.tables import Event, Node, Step
 
 BASELINE = 1
 """Number of a run's first node."""
+_MOST_SINGLE = 200
+"""Nodes that are read one by one; of more, all are read."""
 
 
 def load_tree(context: RunContext) -> Tree:
-    """Return the run's tree, scores oriented so that more is better."""
-    with context.store.read() as session:
-        rows = session.exec(select(Node).where(Node.run_id == context.run_id).order_by(col(Node.id))).all()
-    return Tree(tuple(_view(context, row) for row in rows))
+    """Return the run's tree, scores oriented so that more is better; only what has changed is read anew."""
+    return read_tree(context.store, context.run_id, context.card.oriented, context.tree_cache)
 
 
-def _view(context: RunContext, row: Node) -> NodeView:
+def read_tree(store: Store, run_id: str, oriented: Callable[[float], float], cache: TreeCache) -> Tree:
+    """Return a run's tree: of what the cache knows, only nodes of which something was recorded since are read.
+
+    Each change to a node is written with an event that names it, so that none is missed, whoever made it.
+    """
+    with cache.lock:
+        with store.read() as session:
+            last = session.exec(select(func.max(Event.seq)).where(Event.run_id == run_id)).one() or 0
+            query, touched = select(Node).where(Node.run_id == run_id), None
+            if cache.seen is not None:
+                news = select(Event.node).where(Event.run_id == run_id, Event.seq > cache.seen).distinct()
+                touched = [node for node in session.exec(news) if node is not None] if last > cache.seen else []
+                # More would make too long a statement, and are hardly fewer than all.
+                query = query.where(col(Node.id).in_(touched)) if len(touched) <= _MOST_SINGLE else query
+            rows = session.exec(query).all() if touched is None or touched else ()
+        return cache.update({row.id: _view(oriented, row) for row in rows}, last)
+
+
+def _view(oriented: Callable[[float], float], row: Node) -> NodeView:
     if row.status not in ("running", "valid", "buggy", "failed"):
         raise ValueError(f"node {row.id} has the unknown status {row.status!r}")
     return NodeView(
@@ -27,7 +48,7 @@ def _view(context: RunContext, row: Node) -> NodeView:
         action=row.action,
         state=row.status,  # type: ignore[arg-type] # narrowed by the check above, which mypy does not follow
         parents=tuple(row.parents),
-        score=None if row.score is None else context.card.oriented(row.score),
+        score=None if row.score is None else oriented(row.score),
         draft_id=None if row.draft_id is None else int(row.draft_id),
         seconds=row.seconds or 0.0,
         baseline=row.id == BASELINE,

@@ -1,7 +1,8 @@
 """The search tree as a policy sees it."""
 
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -87,3 +88,27 @@ class Tree:
     def of_draft(self, draft_id: int) -> Sequence[NodeView]:
         """Return the nodes that grew from a draft, oldest first."""
         return [n for n in self.nodes if n.draft_id == draft_id and n.state != "failed"]
+
+
+class TreeCache:
+    """The tree as it was last read, so that only what has changed is read again; `lock` is held while it is."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        """The progress line is drawn by a thread of its own."""
+        self.seen: int | None = None
+        """Number of the newest event that the tree knows of; None before the first reading."""
+        self._tree = Tree()
+        self._nodes: dict[int, NodeView] = {}
+
+    def update(self, changed: Mapping[int, NodeView], seen: int) -> Tree:
+        """Take over what may have changed up to an event, and return the tree: the same object where nothing has."""
+        changed = {id: node for id, node in changed.items() if self._nodes.get(id) != node}
+        if changed:
+            grown = not changed.keys() <= self._nodes.keys()
+            self._nodes |= changed
+            if grown:
+                self._nodes = dict(sorted(self._nodes.items()))
+            self._tree = Tree(tuple(self._nodes.values()))
+        self.seen = seen
+        return self._tree

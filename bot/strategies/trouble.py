@@ -4,15 +4,15 @@ import errno
 import time
 from collections.abc import Awaitable, Callable
 
-from state.errors import InfrastructureFailure, ModelUnavailable
+from state.errors import InfrastructureFailure, ModelUnavailable, StateUnavailable
 
 __all__ = ["Patience", "may_pass"]
 
 _FIRST_WAIT = 5.0
 _LONGEST_WAIT = 300.0
 _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
-_TRIES = 3
-"""Tries at a node that our own machinery fails on: one that breaks it each time must not be tried for ever."""
+_TRIES = 5
+"""Tries at what our own machinery fails on: a node that breaks it each time must not be tried for ever."""
 
 
 def may_pass(error: BaseException) -> bool:
@@ -40,7 +40,8 @@ class Patience:
         self._tries += 1
         if now - self._since >= self._seconds:
             return False
-        if isinstance(error, InfrastructureFailure) and self._tries >= _TRIES:
+        lasting = isinstance(error, (ModelUnavailable, StateUnavailable, OSError))
+        if not lasting and self._tries >= _TRIES:
             return False
         wait = min(_FIRST_WAIT * 2.0 ** (self._tries - 1), _LONGEST_WAIT, max(1.0, self._seconds / 2))
         self._say(f"waiting {wait:.0f} s, as {error}")

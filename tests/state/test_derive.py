@@ -103,7 +103,7 @@ _acts: st.SearchStrategy[_Act] = st.one_of(
 @given(acts=st.lists(_acts, max_size=20))
 def test_whatever_happens_in_a_run_its_events_tell(store: Store, acts: list[_Act]) -> None:
     with store.write() as tx:
-        run = f"run {tx.record('example', run_id='examples').seq}"
+        run = f"run {tx.record('example', run_id='examples')}"
         create_run(tx, run, competition="c", agent="a", model="m", seed=1, cutoff=None)
         for n in (1, 2, 3):
             create_node(tx, run, action="draft")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from sqlalchemy import DateTime
 from sqlalchemy.exc import StatementError
-from sqlmodel import SQLModel
+from sqlmodel import SQLModel, select
 from sqlmodel.sql.sqltypes import UTCDateTime
 
 from state.store import Store
@@ -42,5 +42,6 @@ def test_what_is_derived_says_whose_it_is_and_since_when_it_is_known() -> None:
 
 def test_the_time_of_an_event_is_the_clocks(store: Store) -> None:
     with store.write() as tx:
-        row = tx.record("x.y", run_id="r")
-    assert isinstance(row, Event) and row.at == store.clock.now()
+        tx.record("x.y", run_id="r")
+    with store.read() as session:
+        assert session.exec(select(Event)).one().at == store.clock.now()

@@ -1,0 +1,44 @@
+"""`bot restore`: put a run's automatic backup in the place of its damaged database."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.output import print_json
+from bot.runs.folder import RunFolder
+from state.restore import restore as restore_database
+
+
+def restore(
+    run: Annotated[Path, typer.Argument(help="a run's folder, or a database file")],
+    force: Annotated[bool, typer.Option("--force", help="restore though the database is sound")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+) -> None:
+    """Put the automatic backup in the place of a damaged database; the damaged file is kept aside, never deleted.
+
+    What happened after the backup was made is lost to the database: a resumed run does it again, looks up at the site
+    what it may have handed in, and counts as spent only what the backup knows of.
+
+    Example: bot restore runs/spooky_author_identification-comind-builtin-0-20261120T101500000000Z
+    """
+    done = restore_database(RunFolder(run).database if run.is_dir() else run, datetime.now(UTC), force=force)
+    newest = None if done.last_event_at is None else done.last_event_at.isoformat(timespec="seconds")
+    if json:
+        print_json(
+            {
+                "database": str(done.path),
+                "kept_aside": [str(path) for path in done.aside],
+                "backup_made_at": done.made_at.isoformat(timespec="seconds"),
+                "events": done.events,
+                "last_event_at": newest,
+            }
+        )
+        return
+    typer.echo(
+        f"restored {done.path} from the backup of {done.made_at:%Y-%m-%d %H:%M} UTC: {done.events} events"
+        + (f", the last of {newest}" if newest else "")
+    )
+    for path in done.aside:
+        typer.echo(f"kept aside: {path}")

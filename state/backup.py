@@ -1,0 +1,178 @@
+"""Backup: a copy of the database beside it, made now and then while it is written to, whole or not at all."""
+
+import fcntl
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from state.checking import connect, first_fault, last_event
+from state.errors import BotError, StateUnavailable
+from state.faults import backup_path, damaged, free_bytes, translated
+
+__all__ = ["Backup", "Backups", "back_up"]
+
+EVERY = 300.0
+"""Seconds between automatic backups; there are fewer of a database whose copy takes long."""
+FIRST = 60.0
+"""Seconds after which a new database has its first."""
+MOST_SHARE = 0.01
+"""Share of the time that copying may take."""
+RESERVE = 256_000_000
+"""Bytes that a backup leaves free on the disk."""
+
+
+@dataclass(frozen=True)
+class Backup:
+    """A backup that was made: its file, the number of its newest event, and the seconds that copying took."""
+
+    path: Path
+    events: int
+    seconds: float
+
+
+def back_up(path: Path) -> Backup:
+    """Copy a database, which may be written to meanwhile, to `backup_path`; the backup before stays until then.
+
+    The copy is one state of the database. It is checked, so that a damaged database never takes the place of a good
+    backup, taken to the disk, and renamed. No writer waits for it.
+
+    Raises:
+        StateCorrupted: the database is damaged.
+        StateUnavailable: the disk is nearly full, or another process is making one.
+    """
+    began = time.monotonic()
+    target = backup_path(path)
+    size = path.stat().st_size
+    if free_bytes(path) < size + RESERVE:
+        raise StateUnavailable(
+            f"no backup of {path} was made: its disk has {free_bytes(path) / 1e6:.0f} MB free, and "
+            f"{(size + RESERVE) / 1e6:.0f} MB are wanted."
+        )
+    with _alone(target.with_name(target.name + ".partial")) as partial:
+        try:
+            events = _copy(path, partial)
+        except sqlite3.Error as error:
+            ours = translated(error, path)
+            if ours is None:
+                raise
+            raise ours from error
+        partial.replace(target)
+        _sync(target.parent)
+    return Backup(target, events, time.monotonic() - began)
+
+
+@contextmanager
+def _alone(partial: Path) -> Iterator[Path]:
+    """Give an empty file that no other process writes to; it is gone afterwards unless it was renamed.
+
+    Raises:
+        StateUnavailable: another process is at it.
+    """
+    file = os.open(partial, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Between opening and locking, whoever was at it may have renamed what is now the backup.
+            mine = os.path.samestat(os.fstat(file), partial.stat())
+        except (BlockingIOError, FileNotFoundError):
+            mine = False
+        if not mine:
+            raise StateUnavailable(f"no backup was made: another process is writing {partial}.")
+        os.ftruncate(file, 0)
+        try:
+            yield partial
+        finally:
+            if partial.exists() and os.path.samestat(os.fstat(file), partial.stat()):
+                partial.unlink()
+    finally:
+        os.close(file)
+
+
+def _copy(path: Path, partial: Path) -> int:
+    """Copy, check, and take to the disk; return the number of the newest event."""
+    with closing(connect(path)) as source, closing(connect(partial)) as copy:
+        copy.execute("PRAGMA synchronous=OFF")
+        # All pages in one step: in several, each commit of another connection would start it over.
+        source.backup(copy)
+        # One file, without the log beside it that the copied header asks for.
+        copy.execute("PRAGMA journal_mode=DELETE")
+        fault = first_fault(copy)
+        if fault is not None:
+            raise damaged(path, fault)
+        events = last_event(copy)
+    _sync(partial)
+    return events
+
+
+def _sync(path: Path) -> None:
+    """Take a file or folder to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class Backups:
+    """When backups of an open database are made: after a commit that finds one due, in a thread of its own."""
+
+    def __init__(self, path: Path, *, new: bool, every: float = EVERY, first: float = FIRST) -> None:
+        """Take up a database; `new` is one without a past worth keeping yet, `every` and `first` are seconds."""
+        self._path = path
+        self._every = every
+        self._due = time.monotonic() + (first if new else self._wait())
+        self._busy = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self.last: Backup | None = None
+        """The last one made here."""
+        self.problem: str | None = None
+        """Why the last one that was due could not be made; None where it was."""
+
+    def after_commit(self) -> None:
+        """Begin a backup if one is due; costs a look at the clock where none is."""
+        if time.monotonic() < self._due or not self._busy.acquire(blocking=False):
+            return
+        self._due = time.monotonic() + self._every
+        try:
+            self._thread = threading.Thread(target=self._in_thread, name="state backup")
+            self._thread.start()
+        except RuntimeError as error:  # no thread can be started now
+            self._busy.release()
+            self.problem = str(error)
+
+    def now(self) -> Backup:
+        """Make one at once, after one that is being made."""
+        with self._busy:
+            return self._make()
+
+    def wait(self) -> None:
+        """Return when none is being made."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _in_thread(self) -> None:
+        try:
+            self._make()
+        except (BotError, OSError, sqlite3.Error) as error:
+            self.problem = str(error)
+        finally:
+            self._busy.release()
+
+    def _make(self) -> Backup:
+        made = back_up(self._path)
+        self._due = time.monotonic() + max(self._every, made.seconds / MOST_SHARE)
+        self.last, self.problem = made, None
+        return made
+
+    def _wait(self) -> float:
+        """Return the seconds until the backup that is there is old; one from the future counts as old."""
+        try:
+            age = time.time() - backup_path(self._path).stat().st_mtime
+        except OSError:
+            return 0.0
+        return self._every - age if 0 <= age < self._every else 0.0

@@ -1,0 +1,81 @@
+"""Engines: how connections to a database file are made, how their transactions begin, and what their faults become."""
+
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, Engine, QueuePool, event
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlmodel import create_engine
+
+from state.errors import StateUnavailable
+from state.faults import translated
+
+__all__ = ["BUSY_SECONDS", "reading", "writing"]
+
+BUSY_SECONDS = 10.0
+"""How long a lock is waited for; the event loop waits with it, and must still be able to stop within 20 seconds."""
+
+_READERS = 8
+"""Most reading connections at once; each is a transaction of some thread, and holds three file descriptors."""
+
+
+def writing(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
+    """Return the engine of the one connection that writes; its transactions take the write lock at once.
+
+    A transaction with the execution option `durable` False survives the end of the process, but not surely a power cut:
+    the next durable one, or the next checkpoint, takes it to the disk.
+    """
+    engine = _engine(path, busy_seconds, connections=1)
+
+    def begin(connection: Connection) -> None:
+        level = "FULL" if connection.get_execution_options().get("durable", True) else "NORMAL"
+        if connection.info.get("synchronous") != level:
+            connection.exec_driver_sql(f"PRAGMA synchronous={level}")
+            connection.info["synchronous"] = level
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    event.listen(engine, "begin", begin)
+    return engine
+
+
+def reading(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
+    """Return the engine of connections that can only read, each transaction on one state of the database."""
+    engine = _engine(path, busy_seconds, connections=_READERS, query_only=True)
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
+    return engine
+
+
+def _engine(path: Path, busy_seconds: float, *, connections: int, query_only: bool = False) -> Engine:
+    """Make an engine without transactions of its own (the driver's own start is off: it loses updates)."""
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        connect_args={"timeout": busy_seconds},
+        poolclass=QueuePool,
+        pool_size=connections,
+        max_overflow=0,
+        pool_timeout=busy_seconds,
+    )
+
+    def on_connect(connection: DBAPIConnection, _: object) -> None:
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")
+        cursor.execute("PRAGMA foreign_keys=ON")
+        # Sorting needs neither a descriptor nor room on the disk of temporary files, which may both be used up.
+        cursor.execute("PRAGMA temp_store=MEMORY")
+        cursor.execute("PRAGMA cell_size_check=ON")
+        if query_only:
+            cursor.execute("PRAGMA query_only=ON")
+        cursor.close()
+
+    def on_error(context: ExceptionContext) -> None:
+        ours = translated(context.original_exception, path)
+        # A reader that writes is a mistake of ours, which no permission would mend.
+        mistaken = query_only and "readonly" in str(context.original_exception)
+        if ours is not None and not (mistaken and isinstance(ours, StateUnavailable)):
+            context.chained_exception = ours
+
+    event.listen(engine, "connect", on_connect)
+    event.listen(engine, "handle_error", on_error)
+    return engine

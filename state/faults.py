@@ -1,0 +1,116 @@
+"""Faults: what SQLite reports, as errors of ours that say what is wrong with a database file and what to do."""
+
+import errno
+import os
+import shlex
+import shutil
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+from state.errors import BotError, StateCorrupted, StateUnavailable
+
+__all__ = ["NEARLY_FULL", "backup_path", "damaged", "free_bytes", "translated"]
+
+NEARLY_FULL = 1_000_000
+"""Free bytes below which an I/O error is taken for a full disk, as SQLite reports some of these so."""
+
+# Only `<sqlite3.h>` says what SQLite's extended codes are: the lowest byte is the class of error.
+_CLASS = 0xFF
+
+
+def backup_path(path: Path) -> Path:
+    """Return where the automatic backup of a database lies: beside it."""
+    return path.with_name(path.name + ".backup")
+
+
+def free_bytes(path: Path) -> int:
+    """Return the bytes that may still be written to the disk of a file in an existing folder."""
+    return shutil.disk_usage(path.parent).free
+
+
+def damaged(path: Path, what: str) -> StateCorrupted:
+    """Return the error for a damaged database: what is damaged, and the command that restores it from the backup."""
+    try:
+        made = datetime.fromtimestamp(backup_path(path).stat().st_mtime, UTC)
+    except OSError:
+        return StateCorrupted(f"the database {path} is damaged ({what}), and there is no backup beside it to restore.")
+    return StateCorrupted(
+        f"the database {path} is damaged ({what}): `bot restore {shlex.quote(str(path))}` keeps it aside and puts back "
+        f"the backup of {made:%Y-%m-%d %H:%M} UTC."
+    )
+
+
+def translated(error: BaseException, path: Path) -> BotError | None:
+    """Return the error of ours for what SQLite raised on a database file, or None where it is no fault of the file's.
+
+    The classes are those of https://www.sqlite.org/rescode.html.
+    """
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return None
+    match code & _CLASS:
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return damaged(path, str(error))
+        case sqlite3.SQLITE_FULL:
+            return _full(path)
+        case sqlite3.SQLITE_IOERR:
+            return _io_error(error, path)
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StateUnavailable(
+                f"the database {path} is locked: another program has been writing to it for longer than we wait. Nothing "
+                "was written; end that program, or go on when it is done."
+            )
+        case sqlite3.SQLITE_CANTOPEN:
+            return _cannot_open(path)
+        case sqlite3.SQLITE_READONLY:
+            return _read_only(code, path)
+        case _:
+            return None
+
+
+def _full(path: Path) -> StateUnavailable:
+    return StateUnavailable(
+        f"the disk of {path} is full ({free_bytes(path) / 1e6:.1f} MB free), or a limit on the file is reached. Nothing was "
+        "written; make room (`bot prune` removes what old runs left), then go on."
+    )
+
+
+def _io_error(error: BaseException, path: Path) -> StateUnavailable:
+    if path.parent.is_dir() and free_bytes(path) < NEARLY_FULL:
+        return _full(path)
+    name = getattr(error, "sqlite_errorname", "SQLITE_IOERR")
+    return StateUnavailable(
+        f"the disk of {path} fails ({error}, {name}). Nothing was written; see what the system's log says of the disk."
+    )
+
+
+def _cannot_open(path: Path) -> StateUnavailable:
+    if _descriptors_used_up():
+        return StateUnavailable(
+            f"the database {path} cannot be opened, as all file descriptors are in use. Nothing was written; raise the limit "
+            "(`ulimit -n`, or LimitNOFILE= of the service), then go on."
+        )
+    return StateUnavailable(
+        f"the database {path} cannot be opened: see that its folder is there and that this user may read and write in it."
+    )
+
+
+def _read_only(code: int, path: Path) -> StateUnavailable:
+    if code == sqlite3.SQLITE_READONLY_DBMOVED:
+        return StateUnavailable(
+            f"the database {path} was moved or deleted while it was open. Nothing was written; put it back and start again."
+        )
+    return StateUnavailable(
+        f"the database {path} cannot be written to: see that this user may write to the file and its folder, and that the "
+        "disk is not mounted read-only."
+    )
+
+
+def _descriptors_used_up() -> bool:
+    """Whether this process, or the whole machine, can open no further file."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    return False

@@ -1,0 +1,30 @@
+"""How a finished replay stands can be told from its events alone."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from state.clock import SystemClock
+from state.derive import from_events, from_rows
+from state.store import Store
+from tests.bot.replay.conftest import Bot, results
+
+
+@pytest.mark.parametrize("agent", ["comind", "aide"])
+def test_a_finished_replay_can_be_told_from_its_events_alone(bot: Bot, tiny: Path, agent: str) -> None:
+    options = ("--agent", agent, "--model", "builtin", "--steps", 2, "--sandbox", "process", "--json")
+    (result,) = results(bot("replay", tiny, *options))
+    run = Path(result["run"])
+    with Store.open(run / "state.db", SystemClock()) as store:
+        told, rows = from_events(store.export_events(result["run_id"])), from_rows(store, result["run_id"])
+        exported = (run / "events.jsonl").read_text(encoding="utf-8").splitlines()
+        assert from_events(map(json.loads, exported)) == told == rows
+    assert told.status == "finished"
+    assert {node.status for node in told.nodes.values()} <= {"valid", "buggy"}
+    assert len(told.nodes) == result["nodes"]
+    assert set(told.steps.values()) == {"finished"}
+    assert told.steps[1, "execute:holdout", 0] == "finished"
+    assert all(execution.reason is not None for execution in told.executions.values())
+    assert set(told.ledger) == {"tokens"} or not result["llm"]["calls"]
+    assert len(told.submissions) == 1

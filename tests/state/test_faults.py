@@ -1,0 +1,208 @@
+"""What SQLite reports becomes an error that says what to do; nothing is half-written, and the store works afterwards."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from state.clock import SystemClock
+from state.errors import InfrastructureFailure, StateCorrupted, StateUnavailable
+from state.store import Store
+from tests.state.processes import holding_on, run_program
+
+HOLD_THE_WRITE_LOCK = """
+    import sqlite3, sys
+    connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+SPOIL = """
+    import os, sys
+    with open(sys.argv[1], "r+b") as file:
+        file.seek(0, 2)
+        size = file.tell()
+        file.seek(int(sys.argv[2]))
+        file.write(os.urandom(size - int(sys.argv[2])))
+    print("{}")
+"""
+
+
+def types(store: Store) -> list[str]:
+    return [event["type"] for event in store.export_events("a")]
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_lock_held_for_too_long_is_told_and_later_all_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with Store.open(path, SystemClock(), busy_seconds=0.05) as store:
+        with store.write() as tx:
+            tx.record("before", run_id="a")
+        assert types(store) == ["before"]
+        files = open_files()
+        with holding_on(HOLD_THE_WRITE_LOCK, path):
+            for _ in range(20):
+                with pytest.raises(StateUnavailable, match="is locked: another program"), store.write() as tx:
+                    tx.record("never", run_id="a")
+            assert types(store) == ["before"]
+        with store.write() as tx:
+            tx.record("after", run_id="a")
+        assert types(store) == ["before", "after"]
+        assert open_files() <= files
+
+
+def test_a_full_file_takes_nothing_by_halves_and_goes_on_when_there_is_room(store: Store) -> None:
+    with store.write() as tx:
+        tx.record("before", run_id="a")
+        pages = tx.connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+    with store.write() as tx:
+        tx.connection.exec_driver_sql(f"PRAGMA max_page_count={pages + 2}")
+    with pytest.raises(StateUnavailable, match=r"full .* nothing was written|full .* Nothing was written"):
+        with store.write() as tx:
+            for n in range(10_000):
+                tx.record("never", run_id="a", n=n, text="x" * 200)
+    assert types(store) == ["before"]
+    with store.write() as tx:
+        tx.connection.exec_driver_sql(f"PRAGMA max_page_count={pages + 2000}")
+        tx.record("after", run_id="a")
+    assert types(store) == ["before", "after"]
+
+
+def namespaces() -> bool:
+    """Whether this user may mount a small disk of its own."""
+    if shutil.which("unshare") is None:
+        return False
+    done = subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+@pytest.mark.skipif(not namespaces(), reason="no small disk can be mounted here")
+def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    told = run_program(
+        """
+        import json, subprocess, sys
+        from pathlib import Path
+        from state.clock import SystemClock
+        from state.errors import StateUnavailable
+        from state.store import Store
+        place = Path(sys.argv[1])
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(place)], check=True)
+        said = {}
+        with Store.open(place / "state.db", SystemClock()) as store:
+            with store.write() as tx:
+                tx.record("before", run_id="a")
+            try:
+                store.backup()
+            except StateUnavailable as error:
+                said["backup"] = str(error)
+            filler = place / "filler"
+            try:
+                with filler.open("wb", buffering=0) as file:
+                    while True:
+                        file.write(b"x" * 4096)
+            except OSError:
+                pass
+            for _ in range(3):
+                try:
+                    with store.write() as tx:
+                        for n in range(2000):
+                            tx.record("never", run_id="a", n=n, text="x" * 500)
+                except StateUnavailable as error:
+                    said["full"] = str(error)
+            filler.unlink()
+            with store.write() as tx:
+                tx.record("after", run_id="a")
+            said["types"] = [event["type"] for event in store.export_events("a")]
+        print(json.dumps(said))
+        """,
+        tmp_path,
+        under=("unshare", "-rm"),
+    )
+    assert "is full" in told["full"]
+    assert "bot prune" in told["full"]
+    assert "no backup" in told["backup"]
+    assert told["types"] == ["before", "after"]
+
+
+def test_without_descriptors_an_open_store_works_and_another_says_what_is_wrong(tmp_path: Path) -> None:
+    told = run_program(
+        """
+        import json, os, resource, sys
+        from pathlib import Path
+        from state.clock import SystemClock
+        from state.errors import StateUnavailable
+        from state.store import Store
+        place, said = Path(sys.argv[1]), {}
+        Store.open(place / "other.db", SystemClock()).close()
+        with Store.open(place / "state.db", SystemClock()) as store:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+            held = []
+            try:
+                while True:
+                    held.append(os.open(os.devnull, os.O_RDONLY))
+            except OSError:
+                pass
+            with store.write() as tx:
+                tx.record("without", run_id="a")
+            said["types"] = [event["type"] for event in store.export_events("a")]
+            try:
+                Store.open(place / "other.db", SystemClock())
+            except StateUnavailable as error:
+                said["other"] = str(error)
+            for file in held:
+                os.close(file)
+            Store.open(place / "other.db", SystemClock()).close()
+        print(json.dumps(said))
+        """,
+        tmp_path,
+    )
+    assert told["types"] == ["without"]
+    assert "file descriptors" in told["other"]
+    assert "ulimit -n" in told["other"]
+
+
+def test_a_database_that_is_spoilt_while_it_is_open_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with Store.open(path, SystemClock()) as store, store.write() as tx:
+        for n in range(5000):
+            tx.record("x", run_id="a", n=n)
+    with Store.open(path, SystemClock()) as store:
+        store.backup()
+        run_program(SPOIL, path, 3 * 4096)
+        with pytest.raises(StateCorrupted, match=r"is damaged \(database disk image is malformed\): `bot restore"):
+            types(store)
+        with pytest.raises(StateCorrupted, match="bot restore"), store.write() as tx:
+            tx.record("x", run_id="a")
+            types(store)
+
+
+def test_a_body_that_is_no_longer_what_was_kept_is_told(store: Store) -> None:
+    with store.write() as tx:
+        sha, other = store.put_blob(tx, "kept"), store.put_blob(tx, "another")
+        tx.connection.exec_driver_sql("UPDATE blob SET data = x'00112233' WHERE sha256 = ?", (sha,))
+        tx.connection.exec_driver_sql(
+            "UPDATE blob SET sha256 = ? WHERE sha256 = ?", ("0" * 64, other)
+        )  # the body of one hash under another
+    with pytest.raises(StateCorrupted, match="cannot be read"):
+        store.blob(sha)
+    with pytest.raises(StateCorrupted, match="has changed"):
+        store.blob("0" * 64)
+
+
+def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "state.db"
+    with Store.open(path, SystemClock()) as store:
+        os.rename(tmp_path / "folder", tmp_path / "moved")
+        with pytest.raises(StateUnavailable, match="moved or deleted"), store.write() as tx:
+            tx.record("x", run_id="a")
+        os.rename(tmp_path / "moved", tmp_path / "folder")
+
+
+def test_what_is_unavailable_says_nothing_of_a_script() -> None:
+    assert issubclass(StateUnavailable, InfrastructureFailure)
