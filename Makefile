@@ -12,7 +12,7 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint integration hostile image bench lock clean
+.PHONY: help setup demo test lint integration hostile chaos image bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ hostile: $(VENV)/.dev ## what hostile code tries, in bubblewrap and (with an eng
 
 image: setup ## image of the docker sandbox: VARIANT=small|cpu|cuda; needs an engine, and a registry or (small) debootstrap
 	$(BIN)/python -m sandbox.image.build $(if $(VARIANT),--variant $(VARIANT)) $(if $(TORCH_INDEX),--torch-index $(TORCH_INDEX))
+
+chaos: $(VENV)/.dev ## the long kill test: 200 kills at random, one at every boundary, a cap, all snapshots (BOT_SNAPSHOTS); 30 minutes
+	$(BIN)/python -m tests.chaos $(PARTS)
 
 bench: $(VENV)/.dev ## benchmarks; each prints ratios
 	@for file in tests/bench/bench_*.py; do echo "$$file"; $(BIN)/python -m tests.bench.$$(basename $$file .py) || exit 1; done

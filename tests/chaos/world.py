@@ -40,12 +40,22 @@ time.sleep({seconds})
 """
 
 
+_COPY = """
+import shutil  # {c} {broken} {seconds}
+shutil.copy("data/sample_submission.csv", "submission.csv")
+shutil.copy("data/sample_validation.csv", "validation_predictions.csv")
+"""
+
+
 class SteadyAnswers(Answers):
     """Answers a prompt by its words alone: figures, such as the time that is left, change from start to start."""
 
-    def __init__(self, *, seconds: float = 0.0, faulty: Callable[[int], Reply | None] = lambda number: None) -> None:
-        """Take how long each script sleeps, and what goes wrong with the n-th request."""
+    def __init__(
+        self, *, seconds: float = 0.0, copies: bool = False, faulty: Callable[[int], Reply | None] = lambda number: None
+    ) -> None:
+        """Take how long each script sleeps, whether it only copies the sample, and what goes wrong with the n-th request."""
         super().__init__()
+        self._template = _COPY if copies else _SCRIPT
         self._seconds = seconds
         self._faulty = faulty
         self._lock = threading.Lock()
@@ -63,7 +73,7 @@ class SteadyAnswers(Answers):
             return Reply(answer, **TOKENS)
         words = re.sub(r"\d+", "", str(request.body["messages"][1]["content"]))
         number = int(hashlib.sha256(words.encode()).hexdigest(), 16)
-        script = _SCRIPT.format(c=0.2 + number % 97 / 50, broken=number % 5 == 0, seconds=self._seconds)
+        script = self._template.format(c=0.2 + number % 97 / 50, broken=number % 5 == 0, seconds=self._seconds)
         return Reply(f"A plan with {number % 97}.\n\n```python\n{script}\n```\n", **TOKENS)
 
 
@@ -88,6 +98,8 @@ class World:
     sandbox: str = "process"
     options: Sequence[str] = ()
     """Of `bot replay`."""
+    price: float = PRICE
+    """USD a million tokens."""
     kills: int = 0
     lives: int = 0
     snapshots: Sequence[Path] = field(default_factory=list)
@@ -96,7 +108,7 @@ class World:
         self.place.mkdir(parents=True, exist_ok=True)
         if not self.snapshots:
             self.snapshots = [write_tiny(self.place / "tiny-table")]
-        (self.place / "bot.toml").write_text(f"[models.prices]\nx = {{input = {PRICE}, output = {PRICE}}}\n")
+        (self.place / "bot.toml").write_text(f"[models.prices]\nx = {{input = {self.price}, output = {self.price}}}\n")
 
     @property
     def out(self) -> Path:

@@ -1,0 +1,172 @@
+"""The long kill test, `make chaos`: real runs, killed again and again, and what must hold afterwards; prints figures.
+
+Without arguments all parts run; else those named: `kills`, `boundaries`, `cap`, `snapshots`.
+"""
+
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from bot.replay.prepare import run_folders
+from sandbox.bubblewrap import BubblewrapSandbox
+from tests.chaos.doomed import label
+from tests.chaos.invariants import Memory, check, events, tree
+from tests.chaos.world import CALL_COST, SteadyAnswers, World, bad_days
+from tests.scripted_endpoint import ScriptedEndpoint
+
+KILLS = 200
+FEWEST_RUNS = 6
+STEPS = "16"
+SHORTEST_LIFE, LONGEST_LIFE = 1.5, 9.0
+"""Seconds; the bot needs two or three of them to start."""
+AT_ONCE = 2
+GROUPS = 8
+"""Runs among which the boundaries are shared out, so that none dies over one step too often."""
+_UNSTEADY = {"run.beat"}
+
+
+def sandboxes() -> Sequence[str]:
+    """Return the back ends to run scripts in: bubblewrap too, where it works."""
+    return ["process"] if BubblewrapSandbox().problem() else ["process", "bubblewrap"]
+
+
+def undisturbed(place: Path, options: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return the tree of a run that nobody disturbs."""
+    with ScriptedEndpoint(SteadyAnswers()) as endpoint:
+        world = World(place, endpoint, options=options)
+        assert world.live(), world.log()
+        check(world, slots=1)
+        return tree(run_folders(world.out)[0].path)
+
+
+def random_kills(place: Path) -> dict[str, int]:
+    """Kill runs at random moments, half of them with two slots, until there were enough kills."""
+    trees = {agent: undisturbed(place / f"calm-{agent}", options_of(agent, 1)) for agent in ("comind", "aide")}
+    kinds = sandboxes()
+    total: Counter[str] = Counter()
+
+    def one(number: int) -> Counter[str]:
+        agent, slots = ("comind", "aide")[number // 2 % 2], 1 + number % 2
+        rng = random.Random(number)
+        with ScriptedEndpoint(SteadyAnswers(faulty=bad_days)) as endpoint:
+            options, kind = options_of(agent, slots), kinds[number // 4 % len(kinds)]
+            world = World(place / f"run-{number}", endpoint, sandbox=kind, options=options)
+            memory = Memory()
+            while not world.live(rng.uniform(SHORTEST_LIFE, LONGEST_LIFE)):
+                memory.look(world.out)
+            memory.look(world.out)
+            figures = check(world, slots=slots)
+            if slots == 1:
+                found = tree(run_folders(world.out)[0].path)
+                assert found == trees[agent], f"another tree than undisturbed:\n{found}\n{trees[agent]}"
+            print(f"  run {number}: {agent}, {kind}, {slots} slot(s): {world.kills} kills, {figures}", flush=True)
+            return Counter(figures) + Counter(runs=1, kills=world.kills)
+
+    number = 0
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        while total["kills"] < KILLS or total["runs"] < FEWEST_RUNS:
+            for figures in pool.map(one, range(number, number + AT_ONCE)):
+                total += figures
+            number += AT_ONCE
+    return dict(total)
+
+
+def options_of(agent: str, slots: int) -> tuple[str, ...]:
+    """Return the options of a run."""
+    return ("--agent", agent, "--steps", STEPS, "--parallel", str(slots))
+
+
+def every_boundary(place: Path) -> dict[str, int]:
+    """Kill at every named boundary, before its commit and after; the tree must be the same."""
+    options = ("--steps", "6")
+    expected = undisturbed(place / "calm", options)
+    found = [label(e["type"], e) for e in events(run_folders(place / "calm" / "runs")[0].path)]
+    names = [name for name in dict.fromkeys(found) if name not in _UNSTEADY]
+    dooms = [(moment, name, "1") for name in names for moment in ("before", "after")]
+    dooms += [("before", "run.resumed", "1"), ("after", "run.resumed", "1")]
+
+    def one(group: int) -> int:
+        with ScriptedEndpoint(SteadyAnswers()) as endpoint:
+            world = World(place / f"group-{group}", endpoint, options=options)
+            memory = Memory()
+            for doom in dooms[group::GROUPS]:
+                ended = world.live(doom=doom)
+                memory.look(world.out)
+                assert not ended, f"it did not come to {doom}: {world.log()}"
+            assert world.live(), world.log()
+            memory.look(world.out)
+            check(world, slots=1)
+            assert tree(run_folders(world.out)[0].path) == expected, f"group {group}: another tree than undisturbed"
+            return world.kills
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        kills = sum(pool.map(one, range(GROUPS)))
+    print("  boundaries:", ", ".join(names))
+    return {"boundaries": len(names), "kills": kills, "runs": GROUPS}
+
+
+def dollar_cap(place: Path) -> Mapping[str, float]:
+    """Let eight coders at a time spend a dollar."""
+    with ScriptedEndpoint(SteadyAnswers()) as endpoint:
+        options = ("--parallel", "8", "--max-cost", "1", "--steps", "400", "--agent", "aide", "--time", "20m")
+        world = World(place / "cap", endpoint, options=options, price=1.0 / (30 * CALL_COST / 2.0))
+        assert world.live(), world.log()
+        result = json.loads(run_folders(world.out)[0].result.read_text())
+    cost = result["llm"]["cost_usd"]
+    assert cost <= 1.0, cost
+    assert "cap" in result["stopped_by"], result["stopped_by"]
+    assert result["valid_submission"]
+    return {"spent_usd": round(cost, 4), "calls": result["llm"]["calls"], "nodes": result["nodes"]}
+
+
+def all_snapshots(place: Path) -> Mapping[str, int]:
+    """Replay every snapshot with both agents in one command, killed twice."""
+    folder = os.environ.get("BOT_SNAPSHOTS")
+    if not folder:
+        print("  skipped: BOT_SNAPSHOTS names no folder of snapshots")
+        return {}
+    snapshots = sorted(path.parent for path in Path(folder).glob("*/snapshot.json"))
+    with ScriptedEndpoint(SteadyAnswers(copies=True)) as endpoint:
+        options = ("--agent", "comind,aide", "--steps", "2")
+        world = World(place / "all", endpoint, options=options, snapshots=snapshots)
+        memory = Memory()
+        for seconds in (40.0, 75.0):
+            assert not world.live(seconds), "it ended before it was killed"
+            memory.look(world.out)
+        assert world.live(), world.log()
+        memory.look(world.out)
+        figures = check(world, slots=1)
+        results = [json.loads(line) for line in (world.place / "results").read_text().splitlines()]
+    assert len(results) == 2 * len(snapshots)
+    return {**figures, "results": len(results), "kills": world.kills}
+
+
+PARTS: Mapping[str, Callable[[Path], Mapping[str, float]]] = {
+    "kills": random_kills,
+    "boundaries": every_boundary,
+    "cap": dollar_cap,
+    "snapshots": all_snapshots,
+}
+
+
+def main(names: Sequence[str]) -> None:
+    """Run the parts and print what came of them; an invariant that does not hold ends it with a traceback."""
+    for name in names or PARTS:
+        print(f"{name}: ", flush=True)
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="bot-chaos-", ignore_cleanup_errors=True) as folder:
+            Path(folder).chmod(0o755)
+            figures = PARTS[name](Path(folder))
+        print(f"{name}: every invariant held; {dict(figures)}; {time.monotonic() - began:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
