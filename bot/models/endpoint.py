@@ -59,6 +59,29 @@ class Endpoint:
             settings.key, choice.model_for, settings.base_url, section.timeout, section.max_tokens, section.retries
         )
 
+    @classmethod
+    def fallback(cls, settings: ModelSettings, choice: ModelChoice, number: int) -> Self:
+        """Return the endpoint of the settings' n-th fallback, counted from 1.
+
+        Raises:
+            UsageError: its key is not set.
+        """
+        section, own = settings.section, settings.section.fallback[number - 1]
+        place = f"fallback {number} under [models] in bot.toml"
+        first = own.base_url is None
+        return cls(
+            settings.fallback_key(number),
+            settings.fallback_choice(choice, number).model_for,
+            settings.base_url if first else own.base_url,
+            section.timeout if own.timeout is None else own.timeout,
+            section.max_tokens,
+            section.retries if own.retries is None else own.retries,
+            names=Names(
+                own.key or (FIRST.key if first else f"`key` of {place}"),
+                FIRST.address if first else f"`base_url` of {place}",
+            ),
+        )
+
 
 class OpenAIModel:
     """A `Model`; belongs to one event loop, and is closed with `aclose` or `async with`."""
