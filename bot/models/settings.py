@@ -90,8 +90,7 @@ class Environment(_Variables):
         if name == "OPENAI_API_KEY":
             return self.openai_api_key
         field: Any = (Key | None, Field(default=None, validation_alias=name))
-        one: Any = create_model("Variable", __base__=_Variables, value=field)
-        found: SecretStr | None = _read(one).value
+        found: SecretStr | None = _read(create_model("Variable", __base__=_Variables, value=field)).model_dump()["value"]
         return found
 
 
