@@ -95,6 +95,10 @@ class ModelRefused(ModelError):
     """As of Unparsable: what came back, where that is to be charged."""
 
 
+class EmptyAnswer(ModelRefused):
+    """What came back, and was charged, holds no text: another model may have more to say."""
+
+
 class ModelMisconfigured(ModelError):
     """Wrong key, wrong model name, no credit: no call will succeed; stop the run."""
 

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -25,10 +25,16 @@ class Reply:
     cut_after: int | None = None
     """Drop the connection after so many bytes of the body."""
     body: object | None = None
-    """Sent instead of a chat completion: a JSON value, or text as it is."""
+    """Sent instead of a chat completion: a JSON value, or text or bytes as they are."""
+    drip: float = 0.0
+    """Seconds between one byte of the body and the next."""
+    endless: bool = False
+    """Send the body again and again, until the client hangs up."""
 
     def rendered(self, model: str) -> bytes:
         """Return the body."""
+        if isinstance(self.body, bytes):
+            return self.body
         if isinstance(self.body, str):
             return self.body.encode()
         if self.body is not None:
@@ -120,12 +126,27 @@ class ScriptedEndpoint:
         if reply.delay:
             self._closing.wait(reply.delay)
         body = reply.rendered(model)
+        length = str(1 << 50) if reply.endless else str(len(body))
         try:
             handler.send_response(reply.status)
             kind = "text/html" if isinstance(reply.body, str) else "application/json"
-            for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **reply.headers}.items():
+            for name, value in {"Content-Type": kind, "Content-Length": length, **reply.headers}.items():
                 handler.send_header(name, value)
             handler.end_headers()
-            handler.wfile.write(body if reply.cut_after is None else body[: reply.cut_after])
+            for part in self._parts(reply, body if reply.cut_after is None else body[: reply.cut_after]):
+                handler.wfile.write(part)
         except (BrokenPipeError, ConnectionResetError):
             pass  # the client gave up waiting, which is what a delay is for
+
+    def _parts(self, reply: Reply, body: bytes) -> Iterator[bytes]:
+        """Yield the body as it is to be sent, until the server closes."""
+        if reply.endless:
+            while not self._closing.is_set():
+                yield body
+        elif reply.drip:
+            for position in range(len(body)):
+                yield body[position : position + 1]
+                if self._closing.wait(reply.drip):
+                    return
+        else:
+            yield body

@@ -19,7 +19,7 @@ from bot.doctor.machine import (
     check_memory,
     check_python,
 )
-from bot.doctor.models import check_model, is_foreign
+from bot.doctor.models import check_fallbacks, check_model, is_foreign
 from bot.doctor.sandboxes import check_bubblewrap, check_docker, check_isolation, engine_info
 from bot.models.settings import load_settings
 from bot.runs.disk import DiskSettings
@@ -65,6 +65,7 @@ def _checks(out: Path, file: Path | None) -> Iterator[Check]:
             yield check_devices(gpus)
             yield check_toolkit(_engine())
     yield check_model(models)
+    yield from check_fallbacks(models)
     yield check_disk(out, disk)
     yield check_database(out)
     yield check_leases()

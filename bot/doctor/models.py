@@ -1,7 +1,11 @@
-"""The check of the model: is one configured, and does its endpoint answer."""
+"""The checks of the models: is one configured, and does its endpoint answer, and each that may be fallen back on."""
+
+from collections.abc import Iterator
 
 from bot.doctor import Check
-from bot.models.settings import ModelSettings
+from bot.models.endpoint import Endpoint
+from bot.models.open import place
+from bot.models.settings import ModelChoice, ModelSettings
 from state.errors import UsageError
 
 _SECONDS = 10.0
@@ -26,25 +30,40 @@ def check_model(settings: ModelSettings) -> Check:
         return Check(
             "model", "warning", "none configured: the built-in rules answer, which are no language model", mend
         )
+    return _check("model", Endpoint.configured(settings, choice), choice)
+
+
+def check_fallbacks(settings: ModelSettings) -> Iterator[Check]:
+    """Ask the same of every endpoint that may be fallen back on; none where the list or the first one cannot be used."""
+    try:
+        choice = settings.resolve(None)
+    except UsageError:
+        return
+    if choice.kind == "builtin":
+        return
+    for number in range(1, len(settings.section.fallback) + 1):
+        endpoint = Endpoint.fallback(settings, choice, number)
+        yield _check(f"fallback {number}", endpoint, settings.fallback_choice(choice, number))
+
+
+def _check(part: str, endpoint: Endpoint, choice: ModelChoice) -> Check:
     import openai  # here, as it takes most of a second that no other command should pay
 
-    where = settings.base_url or "OpenAI"
+    where, names, models = place(endpoint.base_url), endpoint.names, ", ".join(choice.models)
     client = openai.OpenAI(
-        api_key=settings.key.get_secret_value(), base_url=settings.base_url, timeout=_SECONDS, max_retries=0
+        api_key=endpoint.key.get_secret_value(), base_url=endpoint.base_url, timeout=_SECONDS, max_retries=0
     )
     try:
         with client:
             known = [model.id for model in client.models.list()]
     except openai.AuthenticationError:
-        return Check("model", "fails", f"{where} does not take the key", "check OPENAI_API_KEY")
+        return Check(part, "fails", f"{where} does not take the key", f"check {names.key}")
     except openai.APIConnectionError:
-        return Check("model", "fails", f"{where} does not answer", "check OPENAI_BASE_URL, and that the server runs")
+        return Check(part, "fails", f"{where} does not answer", f"check {names.address}, and that the server runs")
     except openai.APIError as error:
         # Not every server has a list of its models.
-        return Check(
-            "model", "ok", f"{', '.join(choice.models)} at {where} (it lists no models: {type(error).__name__})"
-        )
+        return Check(part, "ok", f"{models} at {where} (it lists no models: {type(error).__name__})")
     if missing := [name for name in choice.models if known and name not in known]:
         mend = f"it has {', '.join(known[:10])}"
-        return Check("model", "warning", f"{where} does not list {', '.join(missing)}", mend)
-    return Check("model", "ok", f"{', '.join(choice.models)} at {where}")
+        return Check(part, "warning", f"{where} does not list {', '.join(missing)}", mend)
+    return Check(part, "ok", f"{models} at {where}")

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
@@ -32,9 +32,11 @@ class ChatClient:
     The key leaves in the header alone: it is cut out of messages, and out of whatever comes back.
     """
 
-    def __init__(self, base_url: str | None, key: SecretStr) -> None:
+    def __init__(self, base_url: str | None, key: SecretStr, others: Sequence[SecretStr] = ()) -> None:
+        """Take the address, its key, and the keys of other endpoints, which are cut out as well."""
         self._base_url = base_url
         self._key = key
+        self._hidden = [k for k in (s.get_secret_value() for s in (key, *others)) if k not in ("", DUMMY_KEY)]
         self._openai: AsyncOpenAI | None = None
 
     async def aclose(self) -> None:
@@ -44,9 +46,10 @@ class ChatClient:
             self._openai = None
 
     def redacted(self, text: str) -> str:
-        """Return the text without the key."""
-        key = self._key.get_secret_value()
-        return text if key in ("", DUMMY_KEY) else text.replace(key, _HIDDEN)
+        """Return the text without any key."""
+        for key in self._hidden:
+            text = text.replace(key, _HIDDEN)
+        return text
 
     async def post(self, payload: dict[str, Any], *, seconds: float) -> bytes:
         """Return the body of an answer with status 200, UTF-8.
@@ -63,24 +66,35 @@ class ChatClient:
                 raw = await self._client().chat.completions.with_raw_response.create(**payload, timeout=seconds)
         except APIStatusError as error:
             answer = error.response
-            raise Rejected(answer.status_code, _decoded(self.redacted(answer.text)), answer.headers) from None
+            raise Rejected(answer.status_code, _decoded(self._text(answer.content)), answer.headers) from None
         except TimeoutError:
             raise ModelUnavailable(f"{model} gave no answer within {seconds:g} s") from None
         except APIConnectionError as error:
-            why = self.redacted(str(error.__cause__ or error))
+            why = self.redacted(str(error.__cause__ or error) or type(error.__cause__ or error).__name__)
             raise ModelUnavailable(f"no connection to the endpoint of {model}, or it broke: {why}") from None
-        return self.redacted(raw.text).encode("utf-8", "replace")
+        return self._text(raw.content).encode()
+
+    def _text(self, body: bytes) -> str:
+        """Return a body as text, which JSON has in UTF-8 whatever a header says."""
+        return self.redacted(body.decode("utf-8", "replace"))
 
     def _client(self) -> "AsyncOpenAI":
         if self._openai is None:
             from openai import AsyncOpenAI
 
-            self._openai = AsyncOpenAI(api_key=self._key.get_secret_value(), base_url=self._base_url, max_retries=0)
+            from bot.models.bounded import BoundedClient
+
+            self._openai = AsyncOpenAI(
+                api_key=self._key.get_secret_value(),
+                base_url=self._base_url,
+                max_retries=0,
+                http_client=BoundedClient(),
+            )
         return self._openai
 
 
 def _decoded(text: str) -> object:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text

@@ -12,16 +12,17 @@ from pydantic import SecretStr
 from bot.models import CallLimits, Completion, Message, Prompt, Usage
 from bot.models.chat import ChatClient, Rejected
 from bot.models.completion import completed
-from bot.models.failures import classify, endpoint_words, retry_after
+from bot.models.failures import FIRST, Names, classify, endpoint_words, retry_after
 from bot.models.pricing import Pricing
-from bot.models.reply import Reply, read_reply
+from bot.models.reply import NotACompletion, Reply, read_reply
 from bot.models.settings import ModelChoice, ModelSettings
 from state.clock import Clock
-from state.errors import ModelError, ModelRefused, ModelUnavailable, Unparsable
+from state.errors import EmptyAnswer, ModelError, ModelRefused, ModelUnavailable, Unparsable
 
 AnswerT = TypeVar("AnswerT")
 
 CUT_OFF = "your answer was cut off before its end because it was too long: answer again, complete but shorter"
+_EMPTY = "its answer was empty, twice"
 _FIRST_WAIT = 1.0
 _LIMIT_NAMES = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
@@ -41,6 +42,10 @@ class Endpoint:
     """Most tokens of one answer; not sent unless set here or by the call."""
     retries: int = 5
     """How often a failed request is sent again."""
+    names: Names = FIRST
+    """What to check is called so."""
+    other_keys: tuple[SecretStr, ...] = ()
+    """Keys of other endpoints, which must not reach this one."""
 
     @classmethod
     def configured(cls, settings: ModelSettings, choice: ModelChoice) -> Self:
@@ -54,6 +59,29 @@ class Endpoint:
             settings.key, choice.model_for, settings.base_url, section.timeout, section.max_tokens, section.retries
         )
 
+    @classmethod
+    def fallback(cls, settings: ModelSettings, choice: ModelChoice, number: int) -> Self:
+        """Return the endpoint of the settings' n-th fallback, counted from 1.
+
+        Raises:
+            UsageError: its key is not set.
+        """
+        section, own = settings.section, settings.section.fallback[number - 1]
+        place = f"fallback {number} under [models] in bot.toml"
+        first = own.base_url is None
+        return cls(
+            settings.fallback_key(number),
+            settings.fallback_choice(choice, number).model_for,
+            settings.base_url if first else own.base_url,
+            section.timeout if own.timeout is None else own.timeout,
+            section.max_tokens,
+            section.retries if own.retries is None else own.retries,
+            names=Names(
+                own.key or (FIRST.key if first else f"`key` of {place}"),
+                FIRST.address if first else f"`base_url` of {place}",
+            ),
+        )
+
 
 class OpenAIModel:
     """A `Model`; belongs to one event loop, and is closed with `aclose` or `async with`."""
@@ -62,7 +90,8 @@ class OpenAIModel:
         self._endpoint = endpoint
         self._pricing = pricing
         self._clock = clock
-        self._client = ChatClient(endpoint.base_url, endpoint.key)
+        self._client = ChatClient(endpoint.base_url, endpoint.key, endpoint.other_keys)
+        self._has_answered = False
         self._limit_name = "max_tokens"
 
     async def __aenter__(self) -> Self:
@@ -113,14 +142,21 @@ class OpenAIModel:
     async def _reply(self, payload: dict[str, Any], messages: list[Message], deadline: float) -> Reply:
         """Ask until there is an answer, the retries are used up, or the next wait would pass the deadline."""
         for attempt in range(self._endpoint.retries + 1):
+            error: ModelError
             asked: float | None = None
             try:
-                return read_reply(await self._post(payload), messages, model=payload["model"])
+                body = await self._post(payload)
+                reply = read_reply(body, messages, model=payload["model"], names=self._endpoint.names)
+                self._has_answered = True
+                return reply
             except Rejected as answer:
-                error: ModelError = classify(answer.status, answer.body, model=payload["model"])
+                error = classify(answer.status, answer.body, model=payload["model"], names=self._endpoint.names)
                 asked = retry_after(answer.headers, self._clock.now())
-            except ModelUnavailable as unavailable:
-                error = unavailable
+            except NotACompletion as page:
+                # An address that has given answers is right: a gateway in front of it has a bad day.
+                error = ModelUnavailable(str(page)) if self._has_answered else page
+            except ModelError as failed:
+                error = failed
             if not isinstance(error, ModelUnavailable):
                 raise error
             wait = _wait(attempt, asked)
@@ -177,8 +213,9 @@ def _ensure_complete(reply: Reply, charged: Completion[None]) -> None:
     elif reply.refusal:
         why = f"it refused: {endpoint_words(reply.refusal)}"
     elif not reply.text.strip():
-        why = "its answer was empty, twice"
+        why = _EMPTY
     if why is not None:
-        refused = ModelRefused(f"{charged.model} will not answer this prompt: {why}")
+        kind = EmptyAnswer if why == _EMPTY else ModelRefused
+        refused = kind(f"{charged.model} will not answer this prompt: {why}")
         refused.reply = charged
         raise refused

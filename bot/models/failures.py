@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -12,9 +13,18 @@ LONGEST_WAIT = 60.0
 """Seconds: a longer Retry-After is cut to this; the call's own time limit ends the waiting."""
 
 _MOST_WORDS = 300
+_MOST_READ = 20_000
+"""Characters of an error that are looked at."""
 _RETRIED = frozenset({408, 409, 425, 429})
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-_NO_CREDIT_WORDS = re.compile(r"exceeded your current quota|insufficient (credit|balance|quota|funds)", re.IGNORECASE)
+_NO_CREDIT_WORDS = re.compile(
+    r"exceeded your current quota|insufficient (credit|balance|quota|funds)|credit balance is too low"
+    r"|(no|out of|used all) (available |remaining )?credits?\b|(spend|spending) limit",
+    re.IGNORECASE,
+)
+_PASSING_WORDS = re.compile(r"(retry|try again) in \d", re.IGNORECASE)
+"""With these a spent quota is one of a minute or a day: Gemini words both as OpenAI words an empty account."""
+_WRONG = frozenset({"model_not_found", "invalid_model", "invalid_api_key"})
 _REFUSING = frozenset(
     {"context_length_exceeded", "content_filter", "content_policy_violation", "string_above_max_length"}
 )
@@ -28,40 +38,80 @@ _SETTING_WORDS = re.compile(
     r"|api[ _]key|unsupported parameter|unknown parameter|unrecognized",
     re.IGNORECASE | re.DOTALL,
 )
-_ADVICE = {
-    401: "check OPENAI_API_KEY",
-    402: "the account has no credit left: add some or use another endpoint",
-    403: "this key may not use the model: check OPENAI_API_KEY and the model's name",
-    404: "check the model's name and OPENAI_BASE_URL (it usually ends in /v1)",
-}
+_NO_CREDIT_ADVICE = "the account has no credit left: add some or use another endpoint"
+_TAGS = re.compile(r"<(script|style|head)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
 
-def classify(status: int, body: object, *, model: str) -> ModelError:
+@dataclass(frozen=True)
+class Names:
+    """What an endpoint's key and address are called where they are set, for the advice."""
+
+    key: str = "OPENAI_API_KEY"
+    address: str = "OPENAI_BASE_URL"
+
+    def advice(self, status: int) -> str:
+        """Return what to check after an answer with this HTTP status."""
+        return {
+            401: f"check {self.key}",
+            402: _NO_CREDIT_ADVICE,
+            403: f"this key may not use the model: check {self.key} and the model's name",
+            404: f"check the model's name and {self.address} (it usually ends in /v1)",
+        }.get(status, f"check {self.address} and the name of the model")
+
+
+FIRST = Names()
+"""Those of the endpoint that is asked first."""
+
+
+def classify(status: int, body: object, *, model: str, names: Names = FIRST) -> ModelError:
     """Return the error that an answer with this HTTP status stands for.
 
     Args:
         status: the HTTP status, 300 or more (or the code inside an error that came with status 200).
         body: the decoded JSON body, or its text.
         model: the model's name, for the sentence.
+        names: what to check is called so.
     """
-    code, words = _code(body), endpoint_words(body)
-    said = f"the endpoint answered {status} for {model}: {words}"
-    if code & _NO_CREDIT or (status == 429 and _NO_CREDIT_WORDS.search(words)):
-        return ModelMisconfigured(f"{said}; {_ADVICE[402]}")
+    code, words = _code(body), _words(body)
+    said = f"the endpoint answered {status} for {model}: {words[:_MOST_WORDS]}"
+    if code & _NO_CREDIT or (status in (400, 403, 429) and _is_without_credit(words)):
+        return ModelMisconfigured(f"{said}; {_NO_CREDIT_ADVICE}")
+    if code & _WRONG:
+        return ModelMisconfigured(f"{said}; {names.advice(status)}")
     if status in _RETRIED or status >= 500:
         return ModelUnavailable(said)
     if status in (400, 403, 413, 422) and (status == 413 or code & _REFUSING or _REFUSING_WORDS.search(words)):
         return ModelRefused(said)
-    if status in (400, 422) and not (code & {"model_not_found", "invalid_model"} or _SETTING_WORDS.search(words)):
+    if status in (400, 422) and not _SETTING_WORDS.search(words):
         return ModelRefused(said)
-    return ModelMisconfigured(f"{said}; {_ADVICE.get(status, 'check OPENAI_BASE_URL and the name of the model')}")
+    return ModelMisconfigured(f"{said}; {names.advice(status)}")
 
 
 def endpoint_words(body: object) -> str:
-    """Return the endpoint's own message, on one line and bounded."""
-    error = body.get("error", body) if isinstance(body, dict) else body
+    """Return the endpoint's own message, on one line and bounded; of a page, its title or else its text."""
+    return _words(body)[:_MOST_WORDS]
+
+
+def _words(body: object) -> str:
+    error = _error(body)
     message = error.get("message", error) if isinstance(error, dict) else error
-    return " ".join(str(message or "no message").split())[:_MOST_WORDS]
+    text = str(message or "")[:_MOST_READ]
+    if text.lstrip().startswith("<"):
+        title = _TITLE.search(text)
+        text = title[1] if title else _TAGS.sub(" ", text)
+    return " ".join(text.split()) or "no message"
+
+
+def _is_without_credit(words: str) -> bool:
+    return bool(_NO_CREDIT_WORDS.search(words)) and not _PASSING_WORDS.search(words)
+
+
+def _error(body: object) -> object:
+    """Return the error inside a body; Gemini sends it in a list of one."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    return body.get("error", body) if isinstance(body, dict) else body
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -78,7 +128,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     if seconds is None and asked is not None:
         try:
             date = parsedate_to_datetime(asked)
-        except ValueError:
+        except (ValueError, OverflowError):  # OverflowError: a year of twenty digits
             return None
         seconds = ((date if date.tzinfo else date.replace(tzinfo=UTC)) - now).total_seconds()
     return None if seconds is None else min(max(seconds, 0.0), LONGEST_WAIT)
@@ -92,7 +142,7 @@ def _number(text: str | None, unit: float) -> float | None:
 
 def _code(body: object) -> set[str]:
     """Return the codes that the body carries; servers put them in `code` or in `type`."""
-    error: Any = body.get("error", body) if isinstance(body, dict) else None
+    error: Any = _error(body)
     if not isinstance(error, dict):
         return set()
     return {str(error[key]) for key in ("code", "type") if error.get(key) is not None}

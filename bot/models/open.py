@@ -1,17 +1,20 @@
 """Opening a model: from a choice such as `openai:NAME` to something that answers."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 from bot.models import Model
-from bot.models.builtin import BuiltinModel
+from bot.models.builtin import NAME, BuiltinModel
 from bot.models.cap import Estimate, free
 from bot.models.endpoint import Endpoint, OpenAIModel
+from bot.models.fallback import Answerer, AnswererChanged, FallbackModel, LastResort, Told
 from bot.models.pricing import Pricing
 from bot.models.recorded import RecordedModel
 from bot.models.settings import ModelChoice, ModelSettings
 from state.clock import Clock
+from state.store import Store
 
 
 @dataclass(frozen=True)
@@ -24,19 +27,81 @@ class OpenedModel:
 
 @asynccontextmanager
 async def open_model(
-    choice: ModelChoice, settings: ModelSettings, clock: Clock, *, seed: int, max_cost: float | None
+    choice: ModelChoice,
+    settings: ModelSettings,
+    clock: Clock,
+    *,
+    seed: int,
+    max_cost: float | None,
+    told: Told = lambda change: None,
 ) -> AsyncIterator[OpenedModel]:
-    """Open the chosen model for one run and close it afterwards.
+    """Open the chosen model for one run, with what is to answer when it does not, and close it afterwards.
+
+    Args:
+        choice: who answers.
+        settings: the endpoints, and which may be fallen back on.
+        clock: what pauses are counted by.
+        seed: of the built-in model.
+        max_cost: cap in USD of the run; with one, every price must be known.
+        told: is told when another one answers than before (`written_down` keeps it in the run).
 
     Raises:
-        UsageError: the endpoint has no key, or a price is unknown under a money cap.
+        UsageError: an endpoint has no key, or a price is unknown under a money cap.
     """
     if choice.kind == "recorded" and choice.folder is not None:
         yield OpenedModel(RecordedModel(choice.folder), free)
     elif choice.kind == "openai":
-        pricing = Pricing(settings.section.prices, base_url=settings.base_url)
-        pricing.ensure_price_known(choice.models, max_cost)
-        async with OpenAIModel(Endpoint.configured(settings, choice), pricing, clock) as model:
-            yield OpenedModel(model, model.estimate)
+        async with AsyncExitStack() as stack:
+            endpoints = list(_endpoints(choice, settings, max_cost))
+            keys = tuple(endpoint.key for _, endpoint, _ in endpoints)
+            answerers = []
+            for name, endpoint, pricing in endpoints:
+                model = OpenAIModel(replace(endpoint, other_keys=keys), pricing, clock)
+                answerers.append(Answerer(name, await stack.enter_async_context(model), model.estimate))
+            if settings.section.builtin_last:
+                answerers.append(Answerer(NAME, LastResort(BuiltinModel(seed)), free, instant=True))
+            if len(answerers) == 1:
+                yield OpenedModel(answerers[0].model, answerers[0].estimate)
+            else:
+                either = FallbackModel(answerers, clock, told)
+                yield OpenedModel(either, either.estimate)
     else:
         yield OpenedModel(BuiltinModel(seed), free)
+
+
+def written_down(store: Store, run_id: str, say: Callable[[str], None]) -> Told:
+    """Return what makes a line of progress, and the event `model.changed`, of a change of who answers in a run."""
+
+    def tell(change: AnswererChanged) -> None:
+        say(f"model: {change}")
+        with store.write() as tx:
+            tx.record("model.changed", run_id=run_id, before=change.before, after=change.after, why=change.why)
+
+    return tell
+
+
+def _endpoints(
+    choice: ModelChoice, settings: ModelSettings, max_cost: float | None
+) -> Iterator[tuple[str, Endpoint, Pricing]]:
+    """Yield each endpoint in the order of asking, with its name for people and its prices; raises as `open_model`."""
+    section = settings.section
+    for number in range(len(section.fallback) + 1):
+        prices, models = section.prices, choice
+        if number == 0:
+            endpoint = Endpoint.configured(settings, choice)
+        else:
+            endpoint = Endpoint.fallback(settings, choice, number)
+            prices = {**prices, **section.fallback[number - 1].prices}
+            models = settings.fallback_choice(choice, number)
+        pricing = Pricing(prices, base_url=endpoint.base_url)
+        pricing.ensure_price_known(models.models, max_cost)
+        named = f"{models.name} at {place(endpoint.base_url)}"
+        yield (f"fallback {number} ({named})" if number else named), endpoint, pricing
+
+
+def place(base_url: str | None) -> str:
+    """Return an endpoint's host and port; what else its address holds (a password perhaps) is left out."""
+    if base_url is None:
+        return "OpenAI"
+    parts = urlsplit(base_url)
+    return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)

@@ -2,14 +2,21 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.models import Message, Usage
 from bot.models.completion import estimated_tokens
-from bot.models.failures import classify, endpoint_words
+from bot.models.failures import FIRST, Names, classify, endpoint_words
 from state.errors import ModelMisconfigured, ModelUnavailable
+
+_MOST_TOKENS = 1_000_000_000
+"""What a server reports beyond this is a fault of its own, and no figure to charge."""
+
+
+class NotACompletion(ModelMisconfigured):
+    """Something else than a chat completion: the address is wrong, or a gateway shows a page of its own for a while."""
 
 
 @dataclass(frozen=True)
@@ -36,65 +43,82 @@ class _Message(_Foreign):
 class _Choice(_Foreign):
     message: _Message = _Message()
     finish_reason: str | None = None
+    error: object | None = None
+    """OpenRouter's, where the model failed on its way."""
+
+
+_Tokens = Annotated[int, Field(ge=0, le=_MOST_TOKENS)]
 
 
 class _Details(_Foreign):
-    cached_tokens: int | None = None
+    cached_tokens: _Tokens | None = None
 
 
 class _Usage(_Foreign):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: _Tokens | None = None
+    completion_tokens: _Tokens | None = None
     prompt_tokens_details: _Details | None = None
 
 
 class _Body(_Foreign):
-    choices: list[_Choice]
-    usage: _Usage | None = None
+    choices: list[_Choice] | None
+    usage: object | None = None
 
 
-def read_reply(body: bytes, messages: list[Message], *, model: str) -> Reply:
+def read_reply(body: bytes, messages: list[Message], *, model: str, names: Names = FIRST) -> Reply:
     """Read the body of an answer with status 200.
 
-    Tokens that the endpoint does not report are estimated from the texts.
+    Tokens that the endpoint does not report, or not as numbers that can be, are estimated from the texts.
 
     Raises:
-        ModelUnavailable: the body is cut off or holds no choice.
+        ModelUnavailable: the body is empty, cut off or holds no choice.
         ModelError: it is an error in the clothes of an answer, of the class that its code says.
-        ModelMisconfigured: it is no chat completion, so that the address is probably wrong.
+        NotACompletion: it is no chat completion, so that the address is probably wrong.
     """
     try:
         content = json.loads(body)
-    except ValueError:
-        if body.lstrip()[:1] == b"{":
+    except (ValueError, RecursionError):  # RecursionError: nested deeper than any answer
+        # Some gateways send white space while the model thinks: an answer that was cut off then is nothing else.
+        if body.lstrip()[:1] in (b"{", b""):
             raise ModelUnavailable(f"the answer of {model} was cut off on the way") from None
-        raise _not_a_completion(body.decode("utf-8", "replace"), model) from None
+        raise _not_a_completion(body.decode("utf-8", "replace"), model, names) from None
     if isinstance(content, dict) and content.get("error"):
-        raise classify(_status(content["error"]), content, model=model)
+        raise classify(_status(content["error"]), content, model=model, names=names)
     try:
         parsed = _Body.model_validate(content)
     except ValidationError:
-        raise _not_a_completion(str(content), model) from None
+        raise _not_a_completion(body.decode("utf-8", "replace"), model, names) from None
     if not parsed.choices:
         raise ModelUnavailable(f"{model} sent no choice")
     choice = parsed.choices[0]
+    if choice.error or choice.finish_reason == "error":
+        raise classify(_status(choice.error), {"error": choice.error}, model=model, names=names)
     text = _text(choice.message)
-    return Reply(text, choice.finish_reason or "stop", _usage(parsed.usage, messages, text), choice.message.refusal)
+    usage = _usage(_reported(parsed.usage), messages, text)
+    return Reply(text, choice.finish_reason or "stop", usage, choice.message.refusal)
 
 
 def _text(message: _Message) -> str:
     if isinstance(message.content, list):
-        return "".join(str(part.get("text", "")) for part in message.content)
+        return "".join(str(part.get("text") or "") for part in message.content)
     return message.content or ""
+
+
+def _reported(usage: object) -> _Usage | None:
+    """Return the tokens as they were reported; an answer is not lost because a server cannot count."""
+    try:
+        return _Usage.model_validate(usage)
+    except ValidationError:
+        return None
 
 
 def _usage(reported: _Usage | None, messages: list[Message], text: str) -> Usage:
     sent, got = (reported.prompt_tokens, reported.completion_tokens) if reported else (None, None)
     details = reported.prompt_tokens_details if reported else None
     return Usage(
-        prompt_tokens=max(0, sent) if sent is not None else sum(estimated_tokens(m.content) for m in messages),
-        completion_tokens=max(0, got) if got is not None else estimated_tokens(text),
-        cached_tokens=max(0, details.cached_tokens or 0) if details else 0,
+        prompt_tokens=sent if sent is not None else sum(estimated_tokens(m.content) for m in messages),
+        completion_tokens=got if got is not None else estimated_tokens(text),
+        cached_tokens=(details.cached_tokens or 0) if details else 0,
     )
 
 
@@ -104,8 +128,8 @@ def _status(error: object) -> int:
     return int(code) if isinstance(code, int | str) and str(code).isdecimal() and 400 <= int(code) < 600 else 502
 
 
-def _not_a_completion(text: str, model: str) -> ModelMisconfigured:
-    return ModelMisconfigured(
+def _not_a_completion(text: str, model: str, names: Names) -> NotACompletion:
+    return NotACompletion(
         f"what came back for {model} is not a chat completion: {endpoint_words(text)[:100]!r}; "
-        "check OPENAI_BASE_URL (it usually ends in /v1)"
+        f"check {names.address} (it usually ends in /v1)"
     )

@@ -1,12 +1,23 @@
 """Which models answer, at which endpoint and under which limits: the environment, and `[models]` of bot.toml."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.configuration import read_section
@@ -20,19 +31,45 @@ DUMMY_KEY = "none"
 def _http_address(value: str) -> str:
     if not value.startswith(("http://", "https://")):
         raise ValueError("must start with http:// or https://")
+    try:
+        parts = urlsplit(value)
+        if not parts.hostname or parts.port == 0:
+            raise ValueError
+    except ValueError:
+        raise ValueError("must hold a host, and a port below 65536 if any") from None
     return value
 
 
+def _variable(value: str) -> str:
+    if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,63}", value):
+        raise ValueError("must be the name of a variable such as OTHER_API_KEY; a key itself never stands in a file")
+    return value
+
+
+def _sendable(key: SecretStr) -> SecretStr:
+    """Return the key without the line end that a file or a shell left on it."""
+    value = key.get_secret_value().strip()
+    if not (value and value.isascii() and value.isprintable()):
+        raise ValueError("holds no key, or characters that no key has")
+    return SecretStr(value)
+
+
 Address = Annotated[str, AfterValidator(_http_address)]
+Key = Annotated[SecretStr, AfterValidator(_sendable)]
 
 
-class Environment(BaseSettings):
-    """The variables that are read; the only place that a key comes from."""
-
+class _Variables(BaseSettings):
     model_config = SettingsConfigDict(extra="ignore", frozen=True, env_ignore_empty=True, hide_input_in_errors=True)
 
+
+VariablesT = TypeVar("VariablesT", bound=_Variables)
+
+
+class Environment(_Variables):
+    """The variables that are read; the only place that a key comes from."""
+
     openai_base_url: Address | None = None
-    openai_api_key: SecretStr | None = None
+    openai_api_key: Key | None = None
     openai_model: str | None = None
 
     @classmethod
@@ -40,12 +77,56 @@ class Environment(BaseSettings):
         """Read the process's environment and, under systemd, its credentials (files named as the variables).
 
         Raises:
-            UsageError: the address is not one.
+            UsageError: the address or the key is not one.
         """
-        try:
-            return cls(_secrets_dir=os.environ.get("CREDENTIALS_DIRECTORY"))
-        except ValidationError as error:
-            raise UsageError(f"OPENAI_BASE_URL: {error.errors()[0]['msg']}") from None
+        return _read(cls)
+
+    def key(self, name: str) -> SecretStr | None:
+        """Return the key in a variable, or in systemd's credential of that name; None where there is neither.
+
+        Raises:
+            UsageError: what it holds cannot be a key.
+        """
+        if name == "OPENAI_API_KEY":
+            return self.openai_api_key
+        field: Any = (Key | None, Field(default=None, validation_alias=name))
+        found: SecretStr | None = _read(create_model("Variable", __base__=_Variables, value=field)).model_dump()["value"]
+        return found
+
+
+def _read(variables: type[VariablesT]) -> VariablesT:
+    try:
+        return variables(_secrets_dir=os.environ.get("CREDENTIALS_DIRECTORY"))
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise UsageError(f"{str(wrong['loc'][0]).upper()}: {wrong['msg']}") from None
+
+
+class FallbackSection(BaseModel):
+    """One table `[[models.fallback]]` of bot.toml: an endpoint that is asked when those before it do not answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    base_url: Address | None = None
+    """Its address; without one it is the first endpoint's, and the key as well unless `key` is given."""
+    key: Annotated[str, AfterValidator(_variable)] | None = None
+    """The name of the variable (or of the systemd credential) that holds its key; none is sent without one."""
+    model: str | None = None
+    """Its model for every role that `roles` does not name; without one the models are named as at the first endpoint."""
+    roles: dict[str, str] = {}
+    """Its model of a role, by the role's name."""
+    prices: dict[str, Price] = {}
+    """USD per million tokens here, by the model's name; they go before those under `[models]`."""
+    timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Seconds that one request may take; that of `[models]` unless set."""
+    retries: int | None = Field(default=None, ge=0, le=20)
+    """How often a failed request is sent again; that of `[models]` unless set."""
+
+    @model_validator(mode="after")
+    def _is_another(self) -> Self:
+        if self.base_url is None and self.key is None and self.model is None and not self.roles:
+            raise ValueError("is the first endpoint once more: give it a base_url, a key, a model or roles of its own")
+        return self
 
 
 class ModelsSection(BaseModel):
@@ -67,6 +148,10 @@ class ModelsSection(BaseModel):
     """Most tokens of one answer; not sent unless set."""
     retries: int = Field(default=5, ge=0, le=20)
     """How often a failed request is sent again."""
+    fallback: tuple[FallbackSection, ...] = ()
+    """Endpoints that are asked in this order when the first does not answer."""
+    builtin_last: bool = False
+    """Whether the built-in model answers when no endpoint does."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +210,30 @@ class ModelSettings:
             )
         return SecretStr(DUMMY_KEY)
 
+    def fallback_choice(self, choice: ModelChoice, number: int) -> ModelChoice:
+        """Return which models a fallback, counted from 1, answers with in place of those chosen."""
+        own = self.section.fallback[number - 1]
+        if own.model is None:
+            return ModelChoice("openai", choice.name, {**(choice.roles or {}), **own.roles})
+        return ModelChoice("openai", own.model, dict(own.roles))
+
+    def fallback_key(self, number: int) -> SecretStr:
+        """Return the key of a fallback, counted from 1.
+
+        Raises:
+            UsageError: the variable that it names holds none.
+        """
+        fallback = self.section.fallback[number - 1]
+        if fallback.key is None:
+            return self.key if fallback.base_url is None else SecretStr(DUMMY_KEY)
+        found = self.environment.key(fallback.key)
+        if found is None:
+            raise UsageError(
+                f"fallback {number} under [models] has its key in {fallback.key}, which is not set: set it, "
+                "or take that [[models.fallback]] out of bot.toml"
+            )
+        return found
+
     def resolve(self, spec: str | None) -> ModelChoice:
         """Return who answers.
 
@@ -133,10 +242,16 @@ class ModelSettings:
                 where a key is there (or an address and a model's name), else the built-in one.
 
         Raises:
-            UsageError: the spec is none of these, names nothing, or its endpoint or folder is not there.
+            UsageError: the spec is none of these, names nothing, or its endpoint, a fallback's key or its folder is
+                not there.
         """
-        if spec is None:
-            return self._configured()
+        choice = self._configured() if spec is None else self._named(spec)
+        if choice.kind == "openai":
+            for number in range(1, len(self.section.fallback) + 1):
+                _ = self.fallback_key(number)
+        return choice
+
+    def _named(self, spec: str) -> ModelChoice:
         kind, _, rest = spec.partition(":")
         if spec == "builtin":
             return ModelChoice("builtin")
@@ -152,6 +267,11 @@ class ModelSettings:
     def _configured(self) -> ModelChoice:
         name = self.environment.openai_model or self.section.model
         if self.environment.openai_api_key is None and (self.base_url is None or name is None):
+            if self.section.fallback:
+                raise UsageError(
+                    "there are endpoints to fall back on, but no first one: set OPENAI_API_KEY, or base_url and model "
+                    "under [models] in bot.toml; --model builtin needs neither"
+                )
             return ModelChoice("builtin")
         if name is None:
             raise UsageError(

@@ -17,7 +17,7 @@ from bot.coder.monitor import Monitor
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.worker import Worker
 from bot.models.ask import Asker
-from bot.models.open import open_model
+from bot.models.open import open_model, written_down
 from bot.models.recorded import RecordingWriter
 from bot.models.settings import ModelSettings
 from bot.replay.finish import Finished, finish
@@ -197,7 +197,14 @@ async def _context(
     leasing = Leasing(leases, settings.cpus, settings.gpus, budget.left, stopwatch, show.say)
     choice = models.resolve(settings.model)
     async with (
-        open_model(choice, models, clock, seed=settings.seed, max_cost=settings.max_cost) as opened,
+        open_model(
+            choice,
+            models,
+            clock,
+            seed=settings.seed,
+            max_cost=settings.max_cost,
+            told=written_down(store, run.id, show.say),
+        ) as opened,
         AsyncExitStack() as stack,
     ):
         asker = Asker(

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from bot.cli import app
 from bot.doctor.gpus import check_devices, check_gpus, check_toolkit
 from bot.doctor.machine import check_cgroups, check_database, check_disk, check_leases
-from bot.doctor.models import check_model
+from bot.doctor.models import check_fallbacks, check_model
 from bot.models.settings import load_settings
 from bot.runs.disk import DiskSettings
 from sandbox.gpu import Gpus
@@ -120,6 +120,31 @@ def test_an_endpoint_that_nobody_serves_fails(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
     assert check_model(load_settings()).status == "fails"
+
+
+def test_every_endpoint_of_the_list_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tables = '[[models.fallback]]\nbase_url = "{}"\nmodel = "small"\nkey = "OTHER_API_KEY"\n'
+    monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
+    monkeypatch.setenv("OTHER_API_KEY", "other-42")
+    with models_server(200, "gpt-x") as first, models_server(200, "small") as second, models_server(401) as third:
+        monkeypatch.setenv("OPENAI_BASE_URL", first)
+        addresses = (second, third, "http://127.0.0.1:9/v1")
+        (tmp_path / "bot.toml").write_text("".join(tables.format(url) for url in addresses))
+        done, checks = doctor()
+    found = [checks[part] for part in ("model", "fallback 1", "fallback 2", "fallback 3")]
+    assert [check["status"] for check in found] == ["ok", "ok", "fails", "fails"]
+    assert (done.exit_code, found[2]["mend"]) == (1, "check OTHER_API_KEY")
+    assert found[3]["mend"] == "check `base_url` of fallback 3 under [models] in bot.toml, and that the server runs"
+
+
+def test_a_fallback_whose_key_is_not_set_is_said_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.delenv("OTHER_API_KEY", raising=False)
+    path = tmp_path / "bot.toml"
+    path.write_text('[[models.fallback]]\nbase_url = "http://127.0.0.1:9/v1"\nkey = "OTHER_API_KEY"\n')
+    assert "OTHER_API_KEY, which is not set" in (check_model(load_settings(path)).mend or "")
+    assert list(check_fallbacks(load_settings(path))) == []
 
 
 def test_gpus_are_listed_with_their_driver() -> None:

@@ -71,10 +71,11 @@ def model_at(
     retries: int = 2,
     timeout: float = 30.0,
     max_tokens: int | None = None,
+    pricing: Pricing | None = None,
 ) -> OpenAIModel:
-    """Return a model at an endpoint; only gpt-x has a price."""
+    """Return a model at an endpoint; by default only gpt-x has a price."""
     endpoint = Endpoint(SecretStr(KEY), lambda role: name, url, timeout, max_tokens, retries)
-    return OpenAIModel(endpoint, Pricing(PRICES, base_url=url), clock or HurriedClock())
+    return OpenAIModel(endpoint, pricing or Pricing(PRICES, base_url=url), clock or HurriedClock())
 
 
 def open_run(folder: Path) -> AbstractContextManager[Store]:

@@ -1,0 +1,67 @@
+"""A circuit breaker: what failed is left in peace for a while, which doubles each time that it fails again."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from state.clock import Clock
+
+FIRST_REST = 30.0
+"""Seconds; a call that failed has spent its own retries before."""
+LONGEST_REST = 900.0
+
+
+class Breaker:
+    """Closed: all calls go through. Open: none, until its rest is over. Half-open: one goes through, and decides."""
+
+    def __init__(self, clock: Clock) -> None:
+        """Start closed; the clock is asked how long a rest has lasted."""
+        self._clock = clock
+        self._opened: datetime | None = None
+        self._rest = 0.0
+        self._openings = 0
+        self._trying = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is known to be wrong."""
+        return self._opened is None
+
+    def admits(self) -> bool:
+        """Return whether a call may go through now."""
+        if self._opened is None:
+            return True
+        rested = (self._clock.now() - self._opened).total_seconds()
+        # A clock that was set back must not lengthen the rest.
+        return not self._trying and not 0.0 <= rested < self._rest
+
+    @contextmanager
+    def call(self) -> Iterator[int]:
+        """Let a call through, admitted or not; what it gives is to be handed to `fail`.
+
+        Until it ends, however it does, it is the one call of a half-open breaker.
+        """
+        tries = self._opened is not None and not self._trying
+        self._trying = self._trying or tries
+        try:
+            yield self._openings
+        finally:
+            if tries:
+                self._trying = False
+
+    def succeed(self) -> None:
+        """Close: there was an answer."""
+        self._opened, self._rest = None, 0.0
+
+    def fail(self, call: int, *, lasting: bool = False) -> None:
+        """Open, or stay open for twice as long.
+
+        Args:
+            call: as `call` gave it; calls that were under way when it opened say nothing new, and change nothing.
+            lasting: nothing but a person can mend it, so it is left in peace for the longest time at once.
+        """
+        if call != self._openings:
+            return
+        self._openings += 1
+        self._opened = self._clock.now()
+        self._rest = LONGEST_REST if lasting else min(max(FIRST_REST, 2 * self._rest), LONGEST_REST)
