@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from sqlmodel import col, select
@@ -125,7 +126,7 @@ async def _attempt(notifier: Notifier, row: Notification, settings: DeliverySett
 def _end(store: Store, id: int | None, outcome: Receipt | str, settings: DeliverySettings) -> None:
     with store.write() as tx:
         row = tx.session.get_one(Notification, id)
-        told = {"key": row.key, "kind": row.kind, "attempts": row.attempts}
+        told: dict[str, Any] = {"key": row.key, "kind": row.kind, "attempts": row.attempts}
         if isinstance(outcome, Receipt):
             row.sent_at, row.last_error = tx.now(), None
             tx.record("notification.sent", run_id=row.run_id or NO_RUN, reference=outcome.reference, **told)
