@@ -1,6 +1,8 @@
 """What the tests of submitting share: a run in a database, a clock that does not wait, and a flow that dies at any point."""
 
 import asyncio
+import functools
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -124,8 +126,10 @@ async def life(
         patience: by default `GRACE` between two looks.
     """
     clock, fate = clock or HurriedClock(), fate or Fate()
-    with MortalStore.open(folder / "state.db", clock) as store:
-        begin(store)
+    database = folder / "state.db"
+    if not database.exists():
+        database.write_bytes(a_begun_run())
+    with MortalStore.open(database, clock) as store:
         store.fate = fate
         async with plain_client() as client:
             submitter = SiteSubmitter(client, site.url, seconds=seconds)
@@ -133,6 +137,15 @@ async def life(
             lock = folder / "lock"
             once = ExactlyOnce(store, RUN, MortalSubmitter(submitter, fate), clock, lock, patience)
             yield Life(store, once, submitter, clock)
+
+
+@functools.cache
+def a_begun_run() -> bytes:
+    """Return the database of a run that has done nothing yet; making one takes longer than most tests."""
+    with tempfile.TemporaryDirectory() as place:
+        with Store.open(Path(place) / "state.db", HurriedClock()) as store:
+            begin(store)
+        return (Path(place) / "state.db").read_bytes()
 
 
 def begin(store: Store) -> None:
