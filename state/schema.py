@@ -9,7 +9,7 @@ from state.errors import UsageError
 
 __all__ = ["HEAD", "upgrade"]
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest revision under `migrations/versions`; a file that is there already needs no alembic to see so."""
 
 

@@ -8,6 +8,7 @@ from bot.cli.grade import grade
 from bot.cli.prune import prune
 from bot.cli.replay import replay
 from bot.cli.snapshot import snapshot_app
+from bot.cli.status import status
 from bot.cli.weights import weights_app
 
 app = typer.Typer(
@@ -19,6 +20,7 @@ app = typer.Typer(
 )
 app.command()(replay)
 app.command()(grade)
+app.command()(status)
 app.command()(audit)
 app.command()(prune)
 app.command()(doctor)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from bot.budgets.settings import BudgetSettings
 from bot.cli.output import number, print_json, print_table
 from bot.coder.explorer import SessionSettings
 from bot.coder.machine import usable_cpus
@@ -110,6 +111,7 @@ def replay(
         "config": config,
         "engine": EngineSettings(session=SessionSettings() if session else None),
         "watch": read_section(file, "watch", WatchSettings),
+        "budget": read_section(file, "budget", BudgetSettings),
         "weights": weights.folder if weights.offer else None,
     }
     combinations = product(loaded, _agents(agent), range(seed, seed + seeds))

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bot.models import Model
+from bot.models.bounds import Estimate, free
 from bot.models.builtin import BuiltinModel
-from bot.models.cap import Estimate, free
 from bot.models.endpoint import Endpoint, OpenAIModel
 from bot.models.pricing import Pricing
 from bot.models.recorded import RecordedModel
