@@ -17,7 +17,10 @@ __all__ = ["Spent", "add_up", "charge", "log_model_call", "spent"]
 
 @dataclass(frozen=True)
 class Spent:
-    """What the ledger adds up to; `unpriced` counts entries whose tokens have no known price."""
+    """What the ledger adds up to; `unpriced` counts entries whose tokens have no known price.
+
+    `amount` adds up what the kind is counted in besides: see `LedgerEntry`.
+    """
 
     entries: int = 0
     prompt_tokens: int = 0
@@ -25,6 +28,7 @@ class Spent:
     cost_usd: float = 0.0
     seconds: float = 0.0
     unpriced: int = 0
+    amount: float = 0.0
 
 
 def charge(
@@ -39,13 +43,18 @@ def charge(
     completion_tokens: int = 0,
     cost_usd: float | None = None,
     seconds: float | None = None,
+    amount: float | None = None,
 ) -> LedgerEntry:
-    """Add one item of spending (`tokens`, `money`, `execution`, ...); `cost_usd` None means unknown or no price."""
+    """Add one item of spending, with its event; `cost_usd` None means unknown or no price.
+
+    `LedgerEntry` tells the kinds and what the `amount` of each is.
+    """
     amounts: dict[str, Any] = {
         "prompt_tokens": prompt_tokens,
         "completion_tokens": completion_tokens,
         "cost_usd": cost_usd,
         "seconds": seconds,
+        "amount": amount,
     }
     row = LedgerEntry(run_id=run_id, at=tx.now(), kind=kind, node=node, role=role, model=model, **amounts)
     tx.add(row)
@@ -111,6 +120,8 @@ def add_up(total: Spent, entry: Mapping[str, Any]) -> Spent:
         cost_usd=total.cost_usd + (entry["cost_usd"] or 0.0),
         seconds=total.seconds + (entry["seconds"] or 0.0),
         unpriced=total.unpriced + (tokens > 0 and entry["cost_usd"] is None),
+        # An event of before there were amounts has none.
+        amount=total.amount + (entry.get("amount") or 0.0),
     )
 
 

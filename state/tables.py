@@ -289,13 +289,17 @@ class Notification(SQLModel, table=True):
 
 
 class LedgerEntry(SQLModel, table=True):
-    """One item of spending; `cost_usd` None means unknown price, `seconds` are wall seconds."""
+    """One item of spending; `cost_usd` None means unknown price, `seconds` are wall seconds.
+
+    `amount` is what no other column holds: GPU seconds of `gpu`, bytes of `disk`, and how many of `execution` and
+    `submission`; None where the others say all.
+    """
 
     pk: int | None = Field(default=None, primary_key=True)
     run_id: str = Field(index=True)
     at: datetime
     kind: str
-    """`tokens`, `money`, `execution`, ..."""
+    """`tokens` (a model call), `execution`, `gpu`, `disk`, `submission` or `session`."""
     node: int | None = None
     role: str | None = None
     model: str | None = None
@@ -303,6 +307,7 @@ class LedgerEntry(SQLModel, table=True):
     completion_tokens: int = 0
     cost_usd: float | None = None
     seconds: float | None = None
+    amount: float | None = None
 
 
 class ModelCall(SQLModel, table=True):

@@ -10,6 +10,7 @@ from bot.cli.replay import replay
 from bot.cli.restore import restore
 from bot.cli.resume import resume
 from bot.cli.snapshot import snapshot_app
+from bot.cli.status import status
 from bot.cli.weights import weights_app
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(replay)
 app.command()(resume)
 app.command()(grade)
+app.command()(status)
 app.command()(audit)
 app.command()(prune)
 app.command()(restore)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from bot.budgets.settings import BudgetSettings
 from bot.cli.running import Job, run_all, tell
 from bot.coder.explorer import SessionSettings
 from bot.coder.machine import usable_cpus
@@ -110,6 +111,7 @@ def replay(
         "config": file,
         "engine": _engine(parallel, session=session),
         "watch": read_section(file, "watch", WatchSettings),
+        "budget": read_section(file, "budget", BudgetSettings),
         "weights": weights.folder if weights.offer else None,
     }
     combinations = product(loaded, _agents(agent), range(seed, seed + seeds))

@@ -11,10 +11,10 @@ from bot.cli.running import Job, failed, run_all, tell
 from bot.configuration import read_section
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.models.settings import load_settings
-from bot.replay.prepare import PreparedRun, finished_result, read_config, run_folders
+from bot.replay.prepare import PreparedRun, finished_result, read_config
 from bot.replay.settings import ReplaySettings
 from bot.runs.disk import DiskSettings, check_free
-from bot.runs.folder import RunFolder, is_of
+from bot.runs.folder import RunFolder, is_of, run_folders
 from bot.runs.opening import open_leases
 from sandbox.choose import choose
 from sandbox.docker import DockerSettings
@@ -22,7 +22,7 @@ from sandbox.instance import instance_of
 from sandbox.leases import LeaseSettings
 from sandbox.leftovers import left_by_killed
 from scrapers.snapshot import Snapshot
-from state.errors import BotError
+from state.errors import BotError, UsageError
 
 
 def resume(
@@ -36,7 +36,9 @@ def resume(
 
     Example: bot resume runs
     """
-    folders = [folder for path in paths for folder in run_folders(path)]
+    folders = run_folders(paths)
+    if not folders:
+        raise UsageError(f"there is no run in {', '.join(map(str, paths))}")
     moved = {found.card.slug: found for found in (Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshot or [])}
     for out in dict.fromkeys(folder.path.resolve().parent for folder in folders):
         for left in left_by_killed(out):

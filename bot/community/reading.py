@@ -31,20 +31,15 @@ def _by_votes(posts: Sequence[Post]) -> list[Post]:
 
 
 async def analyze_posts(context: RunContext, posts: Sequence[Post]) -> None:
-    """Analyse posts that this run has not analysed yet, a few at a time; a post that a model refuses is passed over."""
+    """Analyse posts that this run has not analysed yet, side by side; a post that a model refuses is passed over."""
     done = {f"{a.post_kind}/{a.post_id}" for a in _analyses(context)}
-    gate = asyncio.Semaphore(context.settings.calls_in_flight)
     task = TaskText.from_card(context.card)
-
-    async def one(post: Post) -> None:
-        async with gate:
-            await _analyze(context, task, post)
 
     try:
         async with asyncio.TaskGroup() as group:
             for post in posts:
                 if post.item not in done:
-                    group.create_task(one(post))
+                    group.create_task(_analyze(context, task, post))
     except ExceptionGroup as failures:
         # What stopped the first call stops the run, or the node; the others were cancelled.
         raise failures.exceptions[0] from failures

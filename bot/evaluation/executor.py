@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bot.budgets.charging import Meter, metered
+from bot.budgets.levels import Level, unbounded
 from bot.coder.monitor import Monitor
 from bot.coder.output import clean_output
 from bot.evaluation.sessions import timed_session
@@ -90,6 +92,7 @@ class Executor:
         stopwatch: Stopwatch,
         leasing: Leasing,
         monitor: Monitor | None = None,
+        spending: Level | None = None,
     ) -> None:
         self._run_id = run_id
         self._card = card
@@ -103,6 +106,7 @@ class Executor:
         self.leasing = leasing
         """How executions and sessions come to cores and GPUs of their own."""
         self._monitor = monitor
+        self._spending = spending or unbounded()
         self._views: dict[str, Path] = {}
         self._building = asyncio.Lock()
 
@@ -144,6 +148,7 @@ class Executor:
         """Run a node's script on a view and score it; a step, so that it is done once.
 
         Raises:
+            BudgetExceeded: it does not fit into a budget; nothing was started.
             InfrastructureFailure: our own machinery failed; says nothing of the script.
         """
         data = await self.view(view)
@@ -159,16 +164,20 @@ class Executor:
         """Open a live session on a view for a node's coder; it is no execution, and has no score.
 
         Raises:
+            BudgetExceeded: its GPUs do not fit into a budget.
             InfrastructureFailure: our own machinery failed.
         """
         data, name = await self.view(view), f"n{node}-session"
         limits = replace(self._settings.limits, seconds=seconds, cpus=self._settings.cpus)
         request = ExecutionRequest(name, "", data, self._folder.executions / name, limits, mounts=self._settings.mounts)
-        async with (
-            self.leasing.hold() as lease,
-            timed_session(self._sandbox, self.leasing.leased(request, lease), self._stopwatch) as session,
-        ):
-            yield session
+        async with self.leasing.hold() as lease:
+            request = self.leasing.leased(request, lease)
+            reserved = metered(self._spending, self._run_id, request, node, executions=0)
+            async with (
+                reserved as meter,
+                timed_session(self._sandbox, request, self._stopwatch, self._store, meter) as one,
+            ):
+                yield one
 
     async def _run_and_score(
         self, node: int, script: str, view: str, data: Path, seconds: float, attempt: int
@@ -180,7 +189,8 @@ class Executor:
             request = ExecutionRequest(execution_id, script, data, out, limits, mounts=self._settings.mounts)
             async with self.leasing.hold() as lease:
                 request = self.leasing.leased(request, lease)
-                outcome = await self._run(request, node, view, attempt)
+                async with metered(self._spending, self._run_id, request, node) as meter:
+                    outcome = await self._run(request, node, view, attempt, meter)
             if outcome.reason is not ExitReason.INFRASTRUCTURE:
                 break
         else:
@@ -201,7 +211,7 @@ class Executor:
             "output": "\n".join((clean_output(outcome.output), *(f"[sandbox] {note}" for note in outcome.notes))),
         }
 
-    async def _run(self, request: ExecutionRequest, node: int, view: str, attempt: int) -> Outcome:
+    async def _run(self, request: ExecutionRequest, node: int, view: str, attempt: int, meter: Meter) -> Outcome:
         """Run a script once, looked on, and record its start and end."""
         request.out.mkdir(parents=True, exist_ok=True)
         (request.out / "solution.py").write_text(request.script, encoding="utf-8")
@@ -215,8 +225,9 @@ class Executor:
         except asyncio.CancelledError:
             with self._store.write() as tx:
                 end_execution(tx, self._run_id, execution_id, reason=ExitReason.STOPPED, exit_code=None, seconds=0.0)
+                meter.charge(tx)
             raise
-        self._ended(execution_id, node, outcome)
+        self._ended(execution_id, outcome, meter)
         return outcome
 
     @asynccontextmanager
@@ -229,7 +240,7 @@ class Executor:
         async with self._monitor.attending(request, node, view) as onlooker:
             yield Watches((rules, onlooker))
 
-    def _ended(self, execution_id: str, node: int, outcome: Outcome) -> None:
+    def _ended(self, execution_id: str, outcome: Outcome, meter: Meter) -> None:
         with self._store.write() as tx:
             end_execution(
                 tx,
@@ -244,6 +255,7 @@ class Executor:
                 notes=outcome.notes,
                 peak_gpu_memory_bytes=outcome.peak_gpu_memory_bytes,
             )
+            meter.charge(tx, outcome.seconds)
 
     async def _score(self, view: str, data: Path, outcome: Outcome, out: Path) -> tuple[float | None, bool, str | None]:
         # A score comes from a clean run only: files of a script that then failed are not trusted to be whole.

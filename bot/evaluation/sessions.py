@@ -3,13 +3,19 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from bot.budgets.charging import Meter
 from bot.runs.stopwatch import Stopwatch
 from sandbox import CellResult, ExecutionRequest, Sandbox, Session
+from state.store import Store
 
 
 @asynccontextmanager
-async def timed_session(sandbox: Sandbox, request: ExecutionRequest, stopwatch: Stopwatch) -> AsyncIterator[Session]:
+async def timed_session(
+    sandbox: Sandbox, request: ExecutionRequest, stopwatch: Stopwatch, store: Store, meter: Meter
+) -> AsyncIterator[Session]:
     """Open a session whose start, cells and end are measured; while it waits for the next cell, others' time runs.
+
+    Its GPUs are charged when it has ended.
 
     Raises:
         UsageError: A Python package is missing.
@@ -21,8 +27,12 @@ async def timed_session(sandbox: Sandbox, request: ExecutionRequest, stopwatch: 
         try:
             yield _Timed(session, stopwatch)
         finally:
-            with stopwatch.measure("sessions"):
-                await stack.aclose()
+            try:
+                with stopwatch.measure("sessions"):
+                    await stack.aclose()
+            finally:
+                with store.write() as tx:
+                    meter.charge_gpus(tx)
 
 
 class _Timed:

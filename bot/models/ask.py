@@ -1,21 +1,24 @@
 """Asking: each call is a step that is paid once, logged, charged, and repaired where its reply cannot be read."""
 
+import asyncio
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlmodel import col, select
 
+from bot.budgets.levels import Level, unbounded
+from bot.budgets.reservation import Held
 from bot.models import CallLimits, Completion, Message, Model, Prompt, Usage
-from bot.models.cap import Estimate, MoneyCap, free
+from bot.models.bounds import Estimate, bounds, free
 from bot.models.fingerprint import prompt_hash
 from bot.models.recorded import Bindable, Recorded, RecordedMessage, RecordingWriter, step_key
 from bot.models.repair import Repair
 from state.clock import Clock
-from state.errors import BotError, ModelError, ModelRefused, Unparsable
+from state.errors import BotError, BudgetExceeded, ModelError, ModelRefused, Unparsable
 from state.spending import Spent, add_up, charge, log_model_call, spent
 from state.steps import Steps
 from state.store import Store
@@ -24,6 +27,7 @@ from state.tables import ModelCall
 AnswerT = TypeVar("AnswerT")
 
 MOST_REPAIRS = 2
+CALLS_IN_FLIGHT = 8
 _LEDGER = "tokens"
 
 
@@ -74,9 +78,10 @@ class Asker:
         clock: Clock,
         steps: Steps,
         *,
-        max_cost: float | None = None,
+        budget: Level | None = None,
         estimate: Estimate = free,
         limits: CallLimits | None = None,
+        in_flight: int = CALLS_IN_FLIGHT,
         recorder: RecordingWriter | None = None,
         timed: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
@@ -88,9 +93,10 @@ class Asker:
             run_id: the run, which must be in the store.
             clock: what nothing in a prompt may be newer than.
             steps: the run's steps.
-            max_cost: cap in USD over all calls of the run.
+            budget: of the run; none: calls are not bounded.
             estimate: what tokens cost for a role, such as `OpenAIModel.estimate`; by default nothing.
             limits: bounds of each call.
+            in_flight: calls at once, over the whole run; more wait their turn.
             recorder: where calls are recorded.
             timed: opened around each call, for a stopwatch.
         """
@@ -103,7 +109,9 @@ class Asker:
         self._recorder = recorder
         self._timed = timed
         self._spent = spent(store, run_id).get(_LEDGER, Spent())
-        self._cap = MoneyCap(max_cost, estimate, spent=self._spent.cost_usd)
+        self._budget = budget or unbounded()
+        self._estimate = estimate
+        self._gate = asyncio.Semaphore(in_flight)
 
     @property
     def totals(self) -> Totals:
@@ -126,7 +134,7 @@ class Asker:
 
         Raises:
             BotError: the prompt holds something newer than the clock; nothing was sent.
-            BudgetExceeded: the call does not fit into the money cap; nothing was sent.
+            BudgetExceeded: the call does not fit into a budget, also when all that is held back comes back; nothing was sent.
             ModelRefused: no answer to this prompt, or none that can be read.
             ModelUnavailable: no answer now.
             ModelMisconfigured: no answer to any prompt.
@@ -181,18 +189,36 @@ class Asker:
     async def _call(self, asked: _Attempt) -> _Outcome:
         """Make one call and write down what came of it, whatever it was."""
         model = self._model.bind(asked.step) if isinstance(self._model, Bindable) else self._model
-        with self._cap.reserve(asked.role, asked.messages, self._limits), self._timed():
-            start = time.monotonic()
-            outcome = await _outcome(model, asked, self._limits)
-            seconds = time.monotonic() - start
-            self._write_down(asked, outcome, seconds)
+        async with self._gate, self._reserved(asked) as (held, limits):
+            with self._timed():
+                start = time.monotonic()
+                outcome = await _outcome(model, asked, limits)
+                seconds = time.monotonic() - start
+            self._write_down(asked, outcome, seconds, held)
         if self._recorder is not None and outcome.error is None:
             self._recorder.write(_recorded(asked, outcome))
         return outcome
 
-    def _write_down(self, asked: _Attempt, outcome: _Outcome, seconds: float) -> None:
-        """Log and charge in one transaction."""
+    @asynccontextmanager
+    async def _reserved(self, asked: _Attempt) -> AsyncIterator[tuple[Held, CallLimits]]:
+        """Reserve the most that a call may take, for a shorter answer where there is no room for a long one."""
+        async with AsyncExitStack() as stack:
+            refused: BudgetExceeded | None = None
+            for bound in bounds(self._budget, self._estimate, asked.role, asked.messages, self._limits):
+                try:
+                    held = await stack.enter_async_context(self._budget.reserve(**bound.amounts))
+                except BudgetExceeded as error:
+                    refused = error
+                    continue
+                yield held, bound.limits
+                return
+            raise refused or BudgetExceeded("no call fits into the budget")
+
+    def _write_down(self, asked: _Attempt, outcome: _Outcome, seconds: float, held: Held) -> None:
+        """Count it, then log and charge it in one transaction; a database that fails makes no money come back."""
         reply = outcome.reply
+        tokens = reply.usage.prompt_tokens + reply.usage.completion_tokens
+        held.spend(money=reply.cost_usd or 0.0, calls=1, tokens=tokens)
         took: dict[str, Any] = {
             "prompt_tokens": reply.usage.prompt_tokens,
             "completion_tokens": reply.usage.completion_tokens,
@@ -214,7 +240,6 @@ class Asker:
             )
             charge(tx, self._run_id, _LEDGER, seconds=seconds, **same)
         self._spent = add_up(self._spent, {**took, "seconds": seconds})
-        self._cap.spend(reply.cost_usd or 0.0)
 
 
 def ensure_known(prompt: Prompt[Any], as_of: datetime) -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from bot.models import Model
+from bot.models.bounds import Estimate, free
 from bot.models.builtin import NAME, BuiltinModel
-from bot.models.cap import Estimate, free
 from bot.models.endpoint import Endpoint, OpenAIModel
 from bot.models.fallback import Answerer, AnswererChanged, FallbackModel, LastResort, Told
 from bot.models.pricing import Pricing

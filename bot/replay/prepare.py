@@ -64,20 +64,6 @@ def read_config(folder: RunFolder) -> tuple[str, ReplaySettings]:
         raise UsageError(f"{folder.path} is not a run's folder: config.json cannot be read ({error})") from error
 
 
-def run_folders(path: Path) -> Sequence[RunFolder]:
-    """Return the run in this folder, or all runs that lie below it, in the order in which they were prepared.
-
-    Raises:
-        UsageError: there is none.
-    """
-    found = [RunFolder(path)] if (path / "config.json").is_file() else []
-    if not found and path.is_dir():
-        found = [RunFolder(config.parent) for config in path.glob("*/config.json")]
-    if not found:
-        raise UsageError(f"{path} is not a run's folder, and holds none")
-    return sorted(found, key=lambda folder: (folder.config.stat().st_mtime_ns, folder.path))
-
-
 def finished_result(folder: RunFolder) -> dict[str, Any] | None:
     """Return result.json of a run of which nothing is left to do, else None."""
     try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmodel import select
 
+from bot.budgets.figures import figures, share
 from bot.runs.context import RunContext
 from bot.strategies.tree import Tree
 from bot.submission.handing_in import is_baseline
@@ -78,6 +79,7 @@ def _machinery(done: "Finished", graded: Graded) -> dict[str, Any]:
         "waiting_seconds": round(watch.of("waiting"), 3),
         "session_seconds": round(watch.of("sessions"), 3),
         "training_share": _ratio(watch.of("executions"), wall),
+        "budget": figures(context.spending, share(len(nodes), context.budget.steps, wall, context.budget.seconds)),
         "llm": {k: v for k, v in asdict(totals).items() if k != "model_seconds"},
         "best_over_time": _best_over_time(context, nodes, graded.hidden, run),
         "seconds_to_first_valid": _first_valid(nodes, run),

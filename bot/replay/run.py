@@ -11,11 +11,13 @@ from typing import Any
 
 from sqlmodel import col, select
 
+from bot.budgets.opening import RunAccount, open_budget, wall_limit
 from bot.coder import TaskText
 from bot.coder.machine import this_machine
 from bot.coder.monitor import Monitor
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.worker import Worker
+from bot.models import CallLimits
 from bot.models.ask import Asker
 from bot.models.open import open_model, written_down
 from bot.models.recorded import RecordingWriter
@@ -26,6 +28,7 @@ from bot.runs.beat import beating, last_beat
 from bot.runs.budget import RunBudget
 from bot.runs.context import RunContext
 from bot.runs.leasing import Leasing
+from bot.runs.running import running
 from bot.runs.stopwatch import Stopwatch
 from bot.strategies import Strategy
 from bot.strategies.aide import aide
@@ -74,7 +77,7 @@ async def replay(
         InfrastructureFailure: the evaluator cannot work at all.
     """
     clock = ReplayClock(run.settings.cutoff)
-    with run.folder.held(), Store.open(run.folder.database, clock) as store:
+    with running(run.folder), Store.open(run.folder.database, clock) as store:
         stopwatch = Stopwatch(last_beat(store, run.id))
         ended = await _begin(run, store)
         async with (
@@ -188,13 +191,11 @@ async def _context(
     """Build a run's services around its folder."""
     settings, card = run.settings, run.snapshot.card
     steps = Steps(store, run.id)
-    budget = RunBudget(stopwatch, settings.seconds, settings.steps)
     limits = Limits(seconds=settings.seconds)
     weights = WeightsFolder(settings.weights) if settings.weights else None
     offered = weights.offered(clock.as_of()) if weights else []
     mounts = weights.mounts(offered) if weights else {}
     shared = ExecutorSettings(run.snapshot.data, settings.seed, settings.cpus, limits, settings.watch, mounts)
-    leasing = Leasing(leases, settings.cpus, settings.gpus, budget.left, stopwatch, show.say)
     choice = models.resolve(settings.model)
     async with (
         open_model(
@@ -202,18 +203,24 @@ async def _context(
             models,
             clock,
             seed=settings.seed,
-            max_cost=settings.max_cost,
+            max_cost=settings.caps.money,
             told=written_down(store, run.id, show.say),
         ) as opened,
         AsyncExitStack() as stack,
     ):
+        account = RunAccount(run.id, card.slug, run.folder.database)
+        spending = stack.enter_context(open_budget(settings.caps, account, clock, stopwatch.wall, show.say))
+        budget = RunBudget(stopwatch, wall_limit(spending, settings.seconds), settings.steps)
+        leasing = Leasing(leases, settings.cpus, settings.gpus, budget.left, stopwatch, show.say)
         asker = Asker(
             opened.model,
             store,
             run.id,
             clock,
             steps,
-            max_cost=settings.max_cost,
+            budget=spending,
+            in_flight=settings.engine.calls_in_flight,
+            limits=CallLimits(max_tokens=models.section.max_tokens),
             estimate=opened.estimate,
             recorder=RecordingWriter(settings.record) if settings.record else None,
             timed=lambda: stopwatch.measure("model"),
@@ -224,7 +231,7 @@ async def _context(
             aclosing(Monitor(asker, store, run.id, clock, TaskText.from_card(card), interval))
         )
         executor = Executor(
-            run.id, card, run.folder, shared, store, steps, sandbox, worker, stopwatch, leasing, monitor
+            run.id, card, run.folder, shared, store, steps, sandbox, worker, stopwatch, leasing, monitor, spending
         )
         holdout = await executor.view("holdout")
         with stopwatch.measure("views"):
@@ -250,6 +257,7 @@ async def _context(
                 preview=preview,
                 community=community,
                 say=show.say,
+                spending=spending,
             ),
             steps,
         )

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bot.budgets.settings import BudgetSettings
 from bot.coder.monitor import WatchSettings
 from bot.runs.context import EngineSettings
 from state.errors import UsageError
@@ -47,7 +48,13 @@ class ReplaySettings(BaseModel):
     config: Path | None = Field(default=None, description="bot.toml")
     engine: EngineSettings = EngineSettings()
     watch: WatchSettings = WatchSettings()
+    budget: BudgetSettings = BudgetSettings()
     weights: Path | None = Field(default=None, description="folder of pretrained weights; none: go without")
+
+    @property
+    def caps(self) -> BudgetSettings:
+        """The budget, in which `--max-cost` goes before what is configured for a run."""
+        return self.budget.with_run_money(self.max_cost)
 
 
 def parse_cutoff(text: str, deadline: datetime) -> datetime:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bot.budgets.levels import Level, unbounded
 from bot.coder import Machine
 from bot.coder.explorer import SessionSettings
 from bot.evaluation.executor import Executor
@@ -44,7 +45,7 @@ class EngineSettings(BaseModel):
     rounds: RoundsSettings = RoundsSettings()
     tree_search: TreeSearchSettings = TreeSearchSettings()
     session: SessionSettings | None = Field(default=None, description="what a coder may try out; none: scripts alone")
-    calls_in_flight: int = Field(default=8, ge=1, description="model calls at once while reading posts")
+    calls_in_flight: int = Field(default=8, ge=1, description="model calls at once, over the whole run")
 
 
 @dataclass(frozen=True)
@@ -68,5 +69,7 @@ class RunContext:
     """None where the run goes without a community."""
     say: Callable[[str], None]
     """Shows one line of progress."""
+    spending: Level = field(default_factory=unbounded)
+    """What the run has spent and may spend, within its competition and its day."""
     tree_cache: TreeCache = field(default_factory=TreeCache, repr=False, compare=False)
     """What `load_tree` has read."""

@@ -1,14 +1,10 @@
 """A run's folder: where everything of a run lies."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-
-from sandbox.locks import take
-from state.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -72,21 +68,6 @@ class RunFolder:
         """Every model call, exported from the database."""
         return self.path / "prompts.jsonl"
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep every other bot from working on this run while this lasts.
-
-        Raises:
-            UsageError: another bot works on it.
-        """
-        lock = take(self.config)
-        if lock is None:
-            raise UsageError(f"another bot works on the run in {self.path}")
-        try:
-            yield
-        finally:
-            lock.release()
-
     def make(self) -> None:
         """Make the folder and its fixed subfolders.
 
@@ -112,3 +93,13 @@ def is_of(run: str, slug: str) -> bool:
 
 def _plain(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]", "_", text)
+
+
+def run_folders(paths: Sequence[Path]) -> list[RunFolder]:
+    """Return the runs at these paths (each a run's folder, or one that holds such), in the order they were prepared."""
+    configs = [
+        config
+        for path in paths
+        for config in ([path / "config.json"] if (path / "config.json").is_file() else path.glob("*/config.json"))
+    ]
+    return [RunFolder(config.parent) for config in sorted(configs, key=lambda file: (file.stat().st_mtime_ns, file))]

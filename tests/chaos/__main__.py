@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from bot.replay.prepare import run_folders
+from bot.runs.folder import run_folders
 from sandbox.bubblewrap import BubblewrapSandbox
 from tests.chaos.doomed import label
 from tests.chaos.invariants import Memory, check, events, tree
@@ -44,7 +44,7 @@ def undisturbed(place: Path, options: Sequence[str]) -> list[tuple[Any, ...]]:
         world = World(place, endpoint, options=options)
         assert world.live(), world.log()
         check(world, slots=1)
-        return tree(run_folders(world.out)[0].path)
+        return tree(run_folders([world.out])[0].path)
 
 
 def random_kills(place: Path) -> dict[str, int]:
@@ -65,7 +65,7 @@ def random_kills(place: Path) -> dict[str, int]:
             memory.look(world.out)
             figures = check(world, slots=slots)
             if slots == 1:
-                found = tree(run_folders(world.out)[0].path)
+                found = tree(run_folders([world.out])[0].path)
                 assert found == trees[agent], f"another tree than undisturbed:\n{found}\n{trees[agent]}"
             print(f"  run {number}: {agent}, {kind}, {slots} slot(s): {world.kills} kills, {figures}", flush=True)
             return Counter(figures) + Counter(runs=1, kills=world.kills)
@@ -88,7 +88,7 @@ def every_boundary(place: Path) -> dict[str, int]:
     """Kill at every named boundary, before its commit and after; the tree must be the same."""
     options = ("--steps", "6")
     expected = undisturbed(place / "calm", options)
-    found = [label(e["type"], e) for e in events(run_folders(place / "calm" / "runs")[0].path)]
+    found = [label(e["type"], e) for e in events(run_folders([place / "calm" / "runs"])[0].path)]
     names = [name for name in dict.fromkeys(found) if name not in _UNSTEADY]
     dooms = [(moment, name, "1") for name in names for moment in ("before", "after")]
     dooms += [("before", "run.resumed", "1"), ("after", "run.resumed", "1")]
@@ -104,7 +104,7 @@ def every_boundary(place: Path) -> dict[str, int]:
             assert world.live(), world.log()
             memory.look(world.out)
             check(world, slots=1)
-            assert tree(run_folders(world.out)[0].path) == expected, f"group {group}: another tree than undisturbed"
+            assert tree(run_folders([world.out])[0].path) == expected, f"group {group}: another tree than undisturbed"
             return world.kills
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -119,7 +119,7 @@ def dollar_cap(place: Path) -> Mapping[str, float]:
         options = ("--parallel", "8", "--max-cost", "1", "--steps", "400", "--agent", "aide", "--time", "20m")
         world = World(place / "cap", endpoint, options=options, price=1.0 / (30 * CALL_COST / 2.0))
         assert world.live(), world.log()
-        result = json.loads(run_folders(world.out)[0].result.read_text())
+        result = json.loads(run_folders([world.out])[0].result.read_text())
     cost = result["llm"]["cost_usd"]
     assert cost <= 1.0, cost
     assert "cap" in result["stopped_by"], result["stopped_by"]

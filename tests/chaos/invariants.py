@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from bot.replay.prepare import run_folders
+from bot.runs.folder import run_folders
 from sandbox.leftovers import left_by_killed
 from state.clock import SystemClock
 from state.derive import from_events, from_rows
@@ -61,7 +61,7 @@ class Memory:
 def check(world: World, *, slots: int, calls_at_once: int = 8) -> dict[str, int]:
     """Check all that must hold of a world whose runs have ended, and return figures."""
     figures = Counter[str]()
-    for folder in run_folders(world.out):
+    for folder in run_folders([world.out]):
         result = json.loads(folder.result.read_text())
         assert result["status"] == "finished", result["stopped_by"]
         assert result["valid_submission"], result["handed_in_note"]

@@ -9,15 +9,19 @@ from pathlib import Path
 
 from pydantic import BaseModel, SecretStr
 
+from bot.budgets.kinds import Kind
+from bot.budgets.levels import Level
+from bot.budgets.settings import Caps
 from bot.models import Item, Message
 from bot.models.ask import Asker
-from bot.models.cap import free
+from bot.models.bounds import free
 from bot.models.endpoint import Endpoint, OpenAIModel
 from bot.models.parsing import json_answer
 from bot.models.pricing import Price, Pricing
 from bot.models.recorded import RecordedModel, RecordingWriter
 from state.clock import ReplayClock
 from state.progress import create_run
+from state.spending import spent
 from state.steps import Steps
 from state.store import Store
 
@@ -90,6 +94,12 @@ def open_run(folder: Path) -> AbstractContextManager[Store]:
     return store
 
 
+def spent_before(store: Store) -> float:
+    """Return the USD that the run has spent."""
+    tokens = spent(store, RUN).get("tokens")
+    return tokens.cost_usd if tokens else 0.0
+
+
 def asker_of(
     model: OpenAIModel | RecordedModel,
     store: Store,
@@ -107,7 +117,7 @@ def asker_of(
         RUN,
         HurriedClock(),
         steps,
-        max_cost=max_cost,
+        budget=Level("run", Caps(money=max_cost), spent={Kind.MONEY: spent_before(store)}),
         estimate=estimate,
         recorder=recorder,
         timed=timed,

@@ -175,16 +175,16 @@ async def test_failed_call_is_logged_and_made_again_after_a_resume(
 
 
 async def test_call_that_may_not_fit_into_the_money_cap_is_not_made(tmp_path: Path) -> None:
-    # A call may cost 8 / 1e6 + 4000 * 10 / 1e6 = 0.040008 USD and costs 0.0003: the cap leaves room for two.
+    # A call may take two answers of 60 / 1e6 + 4000 * 10 / 1e6 USD, 0.08012 together, and costs 0.0003: two fit.
     with ScriptedEndpoint([GOOD]) as endpoint, open_run(tmp_path) as store:
         async with model_at(endpoint.url) as model:
-            asker = asker_of(model, store, max_cost=0.0404)
+            asker = asker_of(model, store, max_cost=0.0805)
             for name in ("a", "b"):
                 await asker.ask(Question(), role="coder", name=name)
-            with pytest.raises(BudgetExceeded, match=r"money cap of 0\.0404 USD"):
+            with pytest.raises(BudgetExceeded, match=r"the run's cap on money is reached: of 0\.0805 USD"):
                 await asker.ask(Question(), role="coder", name="c")
             with pytest.raises(BudgetExceeded):
-                await asker_of(model, store, max_cost=0.0404).ask(Question(), role="coder", name="c")
+                await asker_of(model, store, max_cost=0.0805).ask(Question(), role="coder", name="c")
             assert (await asker.ask(Question(), role="coder", name="a")).value == 7
         assert len(endpoint.requests) == 2
 
@@ -193,7 +193,7 @@ async def test_repairs_count_towards_the_money_cap(tmp_path: Path) -> None:
     with ScriptedEndpoint(["no JSON"]) as endpoint, open_run(tmp_path) as store:
         async with model_at(endpoint.url) as model:
             with pytest.raises(BudgetExceeded):
-                await asker_of(model, store, max_cost=0.0401).ask(Question(), role="coder", name="a")
+                await asker_of(model, store, max_cost=0.0802).ask(Question(), role="coder", name="a")
         assert len(endpoint.requests) == 1
 
 

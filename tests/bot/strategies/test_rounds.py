@@ -73,7 +73,9 @@ def test_a_slot_that_no_draft_of_the_round_needs_opens_the_next_round():
 
 def test_a_slow_draft_goes_on_after_later_rounds_were_opened():
     later = [node(n, d, 0.5, "draft" if n < 7 else "improve") for n, d in ((3, 2), (4, 3), (5, 4), (7, 2), (8, 2))]
-    tree = Tree((node(2, 1, 0.4), *later, *(node(n, d, 0.5, "improve") for n, d in ((9, 3), (10, 3), (11, 4), (12, 4)))))
+    tree = Tree(
+        (node(2, 1, 0.4), *later, *(node(n, d, 0.5, "improve") for n, d in ((9, 3), (10, 3), (11, 4), (12, 4))))
+    )
     assert choose(tree) == [Action("improve", (2,), 1)]
 
 

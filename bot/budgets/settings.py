@@ -1,0 +1,55 @@
+"""The section `[budget]` of bot.toml: caps of a run, of all runs on a competition, and of a day."""
+
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.budgets.kinds import Kind
+
+
+class Caps(BaseModel):
+    """Caps of one level; a kind without one is counted and not bounded."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    money: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="USD")
+    tokens: int | None = Field(default=None, ge=0, description="tokens, sent and received")
+    calls: int | None = Field(default=None, ge=0, description="calls of a model, failed ones too")
+    gpu_seconds: float | None = Field(
+        default=None, ge=0, allow_inf_nan=False, description="seconds times the GPUs that an execution holds"
+    )
+    wall_seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="seconds of running")
+    executions: int | None = Field(default=None, ge=0, description="scripts that are started")
+    disk_bytes: int | None = Field(default=None, ge=0, description="bytes that executions leave in run folders")
+    submissions: int | None = Field(default=None, ge=0, description="files that are handed in")
+
+    def of(self, kind: Kind) -> float | None:
+        """Return the cap of a kind, None where there is none."""
+        cap: float | None = getattr(self, kind.value)
+        return cap
+
+
+class BudgetSettings(BaseModel):
+    """Caps at three levels; the tightest one holds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    run: Caps = Field(default=Caps(), description="of one run, what it spent before a resume included")
+    competition: Caps = Field(default=Caps(), description="of all runs on one competition in one `--out` folder")
+    day: Caps = Field(default=Caps(), description="of all runs in one `--out` folder on one day (UTC)")
+
+    def with_run_money(self, max_cost: float | None) -> Self:
+        """Return the same with another cap on a run's money (USD); None changes nothing."""
+        if max_cost is None:
+            return self
+        return self.model_copy(update={"run": self.run.model_copy(update={"money": max_cost})})
+
+    @property
+    def money(self) -> float | None:
+        """The tightest cap on money (USD) of any level, None where there is none."""
+        return self.least(Kind.MONEY)
+
+    def least(self, kind: Kind) -> float | None:
+        """Return the tightest cap on a kind of any level, None where there is none."""
+        caps = (level.of(kind) for level in (self.run, self.competition, self.day))
+        return min((cap for cap in caps if cap is not None), default=None)

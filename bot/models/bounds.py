@@ -1,0 +1,67 @@
+"""The most that one call may take, so that what is reserved for it covers whatever comes back."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from bot.budgets.kinds import Amounts, Kind
+from bot.budgets.levels import Level
+from bot.models import CallLimits, Message, Usage
+from state.errors import UsageError
+
+Estimate = Callable[[str, Usage], float | None]
+"""What so many tokens cost (USD) for a role; None where the price is unknown."""
+
+MOST_ANSWER_TOKENS = 8_000
+"""Longest answer under a cap, unless the settings say otherwise; an answer without a bound would have no highest price."""
+LEAST_ANSWER_TOKENS = 4_000
+"""Where a long answer does not fit any more, a call is made that may answer this much, which most scripts need."""
+ANSWERS_A_CALL = 2
+"""An empty answer is asked for once more, and both are paid."""
+_TOKENS_A_MESSAGE = 16
+"""What roles and separators take."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The most that a call may take, and the limits that hold it to that."""
+
+    amounts: Amounts
+    limits: CallLimits
+
+
+def free(role: str, usage: Usage) -> float | None:
+    """Return the estimate of a model that costs nothing."""
+    return 0.0
+
+
+def bounds(
+    level: Level, estimate: Estimate, role: str, messages: Sequence[Message], limits: CallLimits
+) -> Iterator[Bound]:
+    """Yield the bounds to try, the widest first; without a cap on money or tokens a call is not bounded.
+
+    Raises:
+        UsageError: there is a cap on money, and the role's model has no known price.
+    """
+    if not (level.capped(Kind.MONEY) or level.capped(Kind.TOKENS)):
+        yield Bound({"calls": 1}, limits)
+        return
+    sent = most_tokens(messages)
+    answer = limits.max_tokens or MOST_ANSWER_TOKENS
+    while True:
+        usage = Usage(sent, answer)
+        amounts: Amounts = {"calls": 1, "tokens": ANSWERS_A_CALL * (sent + answer)}
+        if level.capped(Kind.MONEY):
+            cost = estimate(role, usage)
+            if cost is None:
+                raise UsageError(f"the price of the model for {role} is unknown, so a money cap cannot be kept")
+            amounts["money"] = ANSWERS_A_CALL * cost
+        yield Bound(amounts, replace(limits, max_tokens=answer))
+        if answer <= LEAST_ANSWER_TOKENS:
+            return
+        answer = max(LEAST_ANSWER_TOKENS, answer // 2)
+
+
+def most_tokens(messages: Sequence[Message]) -> int:
+    """Return a number of tokens that messages never exceed: each token of a byte-level vocabulary is at least one byte."""
+    texts = (message.content.encode("utf-8", "surrogatepass") for message in messages)
+    return sum(len(text) + _TOKENS_A_MESSAGE for text in texts)

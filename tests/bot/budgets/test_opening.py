@@ -1,0 +1,116 @@
+"""A run's budget is told by the ledgers what was spent before: by it, on its competition, and on this day."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.budgets.figures import figures, project, share
+from bot.budgets.kinds import Kind
+from bot.budgets.levels import Level
+from bot.budgets.opening import RunAccount, open_budget, wall_limit
+from bot.budgets.settings import BudgetSettings, Caps
+from bot.configuration import read_section
+from state.errors import BudgetExceeded, UsageError
+from state.progress import create_run, end_run
+from state.spending import charge
+from state.store import Store
+from tests.state.conftest import START, StandingClock
+
+NOW = START + timedelta(days=10, hours=12)
+
+
+def a_run(out: Path, run: str, competition: str, at: object = NOW, money: float = 1.0) -> Path:
+    """Write a run that spent money, one execution and a minute, and return its database."""
+    clock = StandingClock(at)  # type: ignore[arg-type]
+    with Store.open(out / run / "state.db", clock) as store:
+        with store.write() as tx:
+            create_run(tx, run, competition=competition, agent="a", model="m", seed=1, cutoff=None)
+        clock.pass_by(60)
+        with store.write() as tx:
+            charge(tx, run, "tokens", prompt_tokens=10, cost_usd=money)
+            charge(tx, run, "execution", seconds=1.0, amount=1)
+            end_run(tx, run, "stopped")
+    return out / run / "state.db"
+
+
+@contextmanager
+def opened(out: Path, settings: BudgetSettings, said: list[str], clock: StandingClock | None = None) -> Iterator[Level]:
+    """Open the budget of the run `own` on wine, which has now gone on for 100 s in all."""
+    account = RunAccount("own", "wine", out / "own" / "state.db")
+    with open_budget(settings, account, clock or StandingClock(NOW), lambda: 100.0, said.append) as level:
+        yield level
+
+
+def test_each_level_starts_with_what_was_spent_there_before(tmp_path: Path) -> None:
+    a_run(tmp_path, "own", "wine", money=1.0)
+    a_run(tmp_path, "same-day", "wine", money=2.0)
+    a_run(tmp_path, "yesterday", "wine", NOW - timedelta(days=1), money=4.0)
+    a_run(tmp_path, "other", "beer", money=8.0)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "state.db").write_bytes(b"garbage, garbage, garbage, garbage, garbage, garbage" * 4)
+    said: list[str] = []
+    with opened(tmp_path, BudgetSettings(), said) as run:
+        _, competition, day = run.levels
+        money = [level.usage[Kind.MONEY] for level in run.levels]
+        wall = [level.usage[Kind.WALL_SECONDS] for level in run.levels]
+        assert money == [1, 7, 11]
+        assert wall == [100, 220, 220]
+        assert (competition.usage[Kind.EXECUTIONS], day.usage[Kind.CALLS]) == (3, 3)
+    (sentence,) = said
+    assert "left out" in sentence
+    assert "broken" in sentence
+
+
+def test_a_cap_of_the_day_holds_for_what_other_runs_spent_and_ends_with_the_day(tmp_path: Path) -> None:
+    a_run(tmp_path, "own", "wine", money=0.0)
+    a_run(tmp_path, "other", "beer", money=4.5)
+    clock = StandingClock(NOW)
+    with opened(tmp_path, BudgetSettings(day=Caps(money=5)), [], clock) as run:
+        with pytest.raises(BudgetExceeded, match="the day's cap on money"), run.reserve(money=1):
+            pass
+        clock.pass_by(86_400 / 2 + 20)
+        with run.reserve(money=1):
+            pass
+        assert run.levels[-1].usage[Kind.WALL_SECONDS] == 20
+
+
+def test_a_run_ends_in_order_before_a_cap_on_wall_time(tmp_path: Path) -> None:
+    a_run(tmp_path, "own", "wine")
+    with opened(tmp_path, BudgetSettings(run=Caps(wall_seconds=300), day=Caps(wall_seconds=150)), []) as run:
+        assert wall_limit(run, 3600) == 150
+        assert wall_limit(run, 120) == 120
+    with opened(tmp_path, BudgetSettings(), []) as run:
+        assert wall_limit(run, 3600) == 3600
+
+
+def test_figures_tell_what_is_left_and_what_it_comes_to(tmp_path: Path) -> None:
+    a_run(tmp_path, "own", "wine", money=1.0)
+    a_run(tmp_path, "other", "wine", money=2.0)
+    with opened(tmp_path, BudgetSettings(competition=Caps(money=10)), []) as run:
+        found = figures(run, share(nodes=5, steps=20, wall=100.0, seconds=3600.0))
+    assert list(found) == ["run", "competition", "day"]
+    assert found["run"]["money"] == {"cap": None, "spent": 1, "left": None, "projected": 4}
+    assert found["competition"]["money"] == {"cap": 10, "spent": 3, "left": 7, "projected": 6}
+    assert found["run"]["submissions"]["projected"] is None
+
+
+def test_nothing_is_projected_before_anything_is_done_or_after_the_end() -> None:
+    assert project(Kind.MONEY, 1.0, share(0, 20, 10.0, 100.0)) is None
+    assert project(Kind.MONEY, 1.0, None) is None
+    assert share(3, None, 50.0, 100.0) == 0.5
+    assert share(30, 20, 0.0, 100.0) == 1.0
+
+
+def test_caps_are_read_from_the_configuration_and_max_cost_goes_before(tmp_path: Path) -> None:
+    file = tmp_path / "bot.toml"
+    file.write_text("[budget.run]\nmoney = 5\n[budget.day]\nmoney = 2.5\nexecutions = 100\n")
+    settings = read_section(file, "budget", BudgetSettings)
+    assert settings.money == 2.5
+    assert settings.with_run_money(1.0).money == 1.0
+    assert settings.with_run_money(None) == settings
+    file.write_text("[budget.week]\nmoney = 5\n")
+    with pytest.raises(UsageError, match=r"unknown key budget\.week"):
+        read_section(file, "budget", BudgetSettings)

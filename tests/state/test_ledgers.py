@@ -1,0 +1,83 @@
+"""Ledgers are read from a file that a run goes on writing, from one of an older version, and never from garbage."""
+
+import sqlite3
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from state.derive import from_events, from_rows
+from state.errors import InfrastructureFailure
+from state.ledgers import read_ledger, read_only
+from state.progress import create_run, end_run, resume_run
+from state.spending import charge
+from state.store import Store
+from tests.state.conftest import START, StandingClock
+
+
+def fill(store: Store, run_id: str, clock: StandingClock) -> None:
+    """Let a run spend on two days, the process being away in between."""
+    clock.pass_by(10)
+    with store.write() as tx:
+        charge(tx, run_id, "tokens", prompt_tokens=100, completion_tokens=20, cost_usd=0.5)
+        charge(tx, run_id, "tokens", prompt_tokens=5)
+        charge(tx, run_id, "execution", seconds=4.0, amount=1)
+        charge(tx, run_id, "gpu", seconds=4.0, amount=8.0)
+    clock.pass_by(86_400)
+    with store.write() as tx:
+        resume_run(tx, run_id)
+    clock.pass_by(30)
+    with store.write() as tx:
+        charge(tx, run_id, "disk", amount=1000)
+        charge(tx, run_id, "tokens", prompt_tokens=1, cost_usd=0.25)
+        charge(tx, run_id, "submission", amount=1)
+        end_run(tx, run_id, "finished")
+
+
+def test_a_ledger_adds_up_what_events_and_rows_tell_as_well(
+    store: Store, run_id: str, clock: StandingClock, tmp_path: Path
+) -> None:
+    fill(store, run_id, clock)
+    with read_only(tmp_path / "state.db") as connection:
+        (whole,) = read_ledger(connection)
+        (second_day,) = read_ledger(connection, START + timedelta(days=1))
+    assert (whole.run_id, whole.competition) == (run_id, "wine")
+    assert (whole.calls, whole.tokens, whole.cost_usd, whole.unpriced) == (3, 126, 0.75, 1)
+    assert whole.wall_seconds == 40, "the day in which it was down is not counted"
+    assert whole.amounts | {"tokens": 0.0} == {"tokens": 0, "execution": 1, "gpu": 8, "disk": 1000, "submission": 1}
+    assert (second_day.calls, second_day.cost_usd, second_day.wall_seconds) == (1, 0.25, 30)
+    told = from_events(store.export_events(run_id))
+    assert told == from_rows(store, run_id)
+    assert (told.ledger["gpu"].amount, told.ledger["gpu"].seconds) == (8, 4)
+
+
+def test_a_ledger_from_before_there_were_amounts_is_read_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with Store.open(path, StandingClock()) as store, store.write() as tx:
+        create_run(tx, "old", competition="wine", agent="a", model="m", seed=1, cutoff=None)
+        charge(tx, "old", "tokens", prompt_tokens=7, cost_usd=0.125)
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE ledgerentry DROP COLUMN amount")
+        connection.execute("UPDATE alembic_version SET version_num = '0001'")
+    connection.close()
+    with read_only(path) as reading:
+        (ledger,) = read_ledger(reading)
+    assert (ledger.tokens, ledger.cost_usd, ledger.amounts) == (7, 0.125, {"tokens": 0.0})
+    with Store.open(path, StandingClock()) as store, store.write() as tx:
+        assert charge(tx, "old", "disk", amount=3).amount == 3
+
+
+def test_what_holds_no_ledger_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    garbage, empty = tmp_path / "garbage.db", tmp_path / "empty.db"
+    garbage.write_bytes(b"no database at all, and long enough to be sure of it" * 10)
+    empty.touch()
+    for path in (garbage, empty, tmp_path / "absent.db"):
+        with pytest.raises(InfrastructureFailure, match=path.name), read_only(path) as connection:
+            read_ledger(connection)
+    assert empty.stat().st_size == 0
+    assert not (tmp_path / "absent.db").exists()
+
+
+def test_a_reader_cannot_write(store: Store, run_id: str, tmp_path: Path) -> None:
+    with pytest.raises(InfrastructureFailure, match="readonly"), read_only(tmp_path / "state.db") as connection:
+        connection.execute("DELETE FROM run")
