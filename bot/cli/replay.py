@@ -97,6 +97,7 @@ def replay(
     loaded = [Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshots]
     common: dict[str, Any] = {
         "model": choice.spec,
+        "roles": dict(choice.roles or {}),
         "record": record.resolve() if record else None,
         "signals": signals,
         "community": not no_community,

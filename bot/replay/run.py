@@ -196,7 +196,7 @@ async def _context(
     offered = weights.offered(clock.as_of()) if weights else []
     mounts = weights.mounts(offered) if weights else {}
     shared = ExecutorSettings(run.snapshot.data, settings.seed, settings.cpus, limits, settings.watch, mounts)
-    choice = models.resolve(settings.model)
+    choice = replace(models.resolve(settings.model), roles=settings.roles)
     async with (
         open_model(
             choice,

@@ -30,6 +30,7 @@ class ReplaySettings(BaseModel):
     snapshot: Path
     agent: Literal["comind", "aide"] = "comind"
     model: str = Field(default="builtin", description="`builtin`, `openai:NAME` or `recorded:DIR`")
+    roles: dict[str, str] = Field(default={}, description="the model of a role, where it is not that of `model`")
     record: Path | None = Field(default=None, description="folder that receives a recording of every model call")
     cutoff: datetime
     signals: Literal["asof", "collected"] = "asof"

@@ -22,7 +22,7 @@ from state.steps import Steps
 
 MOST_FAILURES = 3
 """Failures of our own machinery in a row that end a run."""
-MOST_RESTARTS = 8
+MOST_RESTARTS = 20
 """Starts of the bot that may die over the same step of a node before the node is given up."""
 TRACE_CHARACTERS = 8_000
 PATIENCE_SHARE = 0.1

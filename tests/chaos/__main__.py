@@ -25,7 +25,7 @@ from tests.scripted_endpoint import ScriptedEndpoint
 KILLS = 200
 FEWEST_RUNS = 6
 STEPS = "16"
-SHORTEST_LIFE, LONGEST_LIFE = 1.5, 9.0
+SHORTEST_LIFE, LONGEST_LIFE = 2.5, 12.0
 """Seconds; the bot needs two or three of them to start."""
 AT_ONCE = 2
 GROUPS = 8

@@ -59,6 +59,20 @@ def test_aide_runs_over_http_and_sees_no_community(bot: Bot, tiny: Path, monkeyp
     assert not any("standardised columns" in request.last for request in endpoint.requests)
 
 
+def test_each_role_is_answered_by_the_model_that_is_configured_for_it(
+    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
+):
+    Path("bot.toml").write_text('[models]\nmodel = "plain"\nroles = {reviewer = "critic"}\n')
+    with ScriptedEndpoint(Answers()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        options = ("--agent", "aide", "--steps", 3, "--sandbox", "process", "--json")
+        (result,) = results(bot("replay", tiny, *options))
+    asked = {str(r.body["model"]) for r in endpoint.requests if "You review runs" in str(r.body["messages"][0])}
+    assert asked == {"critic"}
+    assert {str(r.body["model"]) for r in endpoint.requests} == {"critic", "plain"}
+    assert result["model"] == "openai:plain"
+
+
 def test_a_broken_script_is_repaired_by_the_next_one(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
     answers = Answers()
 
