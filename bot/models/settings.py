@@ -90,7 +90,9 @@ class Environment(_Variables):
         if name == "OPENAI_API_KEY":
             return self.openai_api_key
         field: Any = (Key | None, Field(default=None, validation_alias=name))
-        found: SecretStr | None = _read(create_model("Variable", __base__=_Variables, value=field)).model_dump()["value"]
+        found: SecretStr | None = _read(create_model("Variable", __base__=_Variables, value=field)).model_dump()[
+            "value"
+        ]
         return found
 
 
