@@ -1,6 +1,7 @@
 """Models behind any OpenAI-compatible endpoint: chat completions only, with retries, time-outs and errors by class."""
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from state.errors import EmptyAnswer, ModelError, ModelRefused, ModelUnavailable
 AnswerT = TypeVar("AnswerT")
 
 CUT_OFF = "your answer was cut off before its end because it was too long: answer again, complete but shorter"
-_EMPTY = "its answer was empty, twice"
+_EMPTY = "its answer was empty"
 _FIRST_WAIT = 1.0
 _LIMIT_NAMES = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
@@ -113,7 +114,8 @@ class OpenAIModel:
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
         """Answer one prompt; the errors are those of `Model`.
 
-        All tries together take at most `limits.seconds`. An empty answer is asked for once more, and both are charged.
+        All tries together take at most `limits.seconds`. An empty answer is asked for once more, and both are charged;
+        if nothing comes then, it is an EmptyAnswer all the same, as it has been paid.
         An answer that ended at the token limit is Unparsable whatever it holds, so that it is repaired and charged.
         """
         model = self._endpoint.model_for(role)
@@ -123,10 +125,12 @@ class OpenAIModel:
         try:
             async with asyncio.timeout_at(deadline):
                 reply = await self._reply(payload, messages, deadline)
-                if _is_empty(reply):
-                    reply = _both(reply, await self._reply(payload, messages, deadline))
         except TimeoutError:
             raise ModelUnavailable(f"{model} gave no answer within {limits.seconds:g} s") from None
+        if _is_empty(reply):
+            with contextlib.suppress(ModelError, TimeoutError):
+                async with asyncio.timeout_at(deadline):
+                    reply = _both(reply, await self._reply(payload, messages, deadline))
         cost = self._pricing.cost(model, reply.usage)
         _ensure_complete(reply, Completion(None, reply.text, reply.usage, model, cost))
         return completed(prompt, reply.text, usage=reply.usage, model=model, cost_usd=cost)

@@ -13,7 +13,7 @@ LONGEST_WAIT = 60.0
 """Seconds: a longer Retry-After is cut to this; the call's own time limit ends the waiting."""
 
 _MOST_WORDS = 300
-_MOST_READ = 20_000
+_MOST_READ = 4_000
 """Characters of an error that are looked at."""
 _RETRIED = frozenset({408, 409, 425, 429})
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})

@@ -1,0 +1,54 @@
+"""Whole runs whose first endpoint is of no use: the next one on the list answers, at last the built-in model."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.bot.replay.conftest import Bot, results
+from tests.bot.replay.scripted_answers import Answers
+from tests.scripted_endpoint import ScriptedEndpoint, failure
+
+NOBODY = "http://127.0.0.1:9/v1"
+OPTIONS = ("--model", "openai:scripted", "--steps", 2, "--sandbox", "process", "--json")
+
+
+def changes(folder: str) -> list[dict[str, str]]:
+    events = [json.loads(line) for line in (Path(folder) / "events.jsonl").read_text().splitlines()]
+    return [event for event in events if event["type"] == "model.changed"]
+
+
+def models(folder: str) -> set[str]:
+    return {json.loads(line)["model"] for line in (Path(folder) / "prompts.jsonl").read_text().splitlines()}
+
+
+def test_a_run_whose_first_endpoint_has_no_credit_goes_on_with_the_next(
+    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
+):
+    empty = failure(429, "You exceeded your current quota", "insufficient_quota")
+    with ScriptedEndpoint([empty]) as first, ScriptedEndpoint(Answers()) as second:
+        monkeypatch.setenv("OPENAI_BASE_URL", first.url)
+        Path("bot.toml").write_text(f'[[models.fallback]]\nbase_url = "{second.url}"\nmodel = "other"\n')
+        done = bot("replay", tiny, "--agent", "aide", *OPTIONS)
+    assert done.exit_code == 0, done.output
+    (result,) = results(done)
+    assert (result["nodes"], result["model"]) == (2, "openai:scripted")
+    assert result["llm"]["calls"] == len(second.requests)
+    assert len(first.requests) == 1, "it is left in peace"
+    assert models(result["run"]) == {"other"}
+    (change,) = changes(result["run"])
+    assert change["before"].startswith("scripted at") and change["after"].startswith("fallback 1 (other at")
+    assert "no credit left" in change["why"]
+
+
+def test_a_run_without_any_endpoint_ends_with_the_built_in_model_where_it_is_allowed(
+    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OPENAI_BASE_URL", NOBODY)
+    Path("bot.toml").write_text("[models]\nretries = 0\nbuiltin_last = true\n")
+    done = bot("replay", tiny, *OPTIONS)
+    assert done.exit_code == 0, done.output
+    (result,) = results(done)
+    assert (result["nodes"], result["llm"]["cost_usd"]) == (2, 0.0)
+    assert models(result["run"]) == {"builtin"}
+    assert [change["after"] for change in changes(result["run"])] == ["builtin"]
