@@ -56,7 +56,9 @@ def restore(path: Path, now: datetime, *, force: bool = False) -> Restored:
     events, newest = _look(backup)
     _ensure_unused(path)
     if not force and _sound(path):
-        raise UsageError(f"{path} is sound, and newer than its backup: nothing was changed (--force restores all the same)")
+        raise UsageError(
+            f"{path} is sound, and newer than its backup: nothing was changed (--force restores all the same)"
+        )
     made_at = datetime.fromtimestamp(backup.stat().st_mtime, UTC)
     partial = path.with_name(path.name + ".restored")
     shutil.copyfile(backup, partial)

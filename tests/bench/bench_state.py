@@ -1,7 +1,6 @@
 """How fast the store writes events, and how a long run opens: `python -m tests.bench.bench_state`."""
 
 import asyncio
-import os
 import sqlite3
 import statistics
 import tempfile
@@ -174,13 +173,17 @@ def long_run(folder: Path) -> None:
         with store.read() as session:
             events = session.connection().exec_driver_sql("SELECT count(*) FROM event").scalar_one()
         backup = seconds(store.backup)
-    size = os.path.getsize(path)
-    print(f"{NODES} nodes, {events} events: {size / 1e6:.0f} MB, written in {grown:.0f} s ({events / grown:.0f} events/s)")
+    size = path.stat().st_size
+    print(
+        f"{NODES} nodes, {events} events: {size / 1e6:.0f} MB, written in {grown:.0f} s ({events / grown:.0f} events/s)"
+    )
     print(
         f"resumed in {whole:.2f} s: opened {opened - began:.2f} (its check {check:.2f}), tree {tree:.2f}, "
         f"decisions {decisions:.2f}, totals {totals:.2f}; {whole / reading:.0f} times as long as reading the file"
     )
-    print(f"the tree after one change: {again * 1000:.1f} ms, 1/{tree / again:.0f} of the whole; a backup {backup:.2f} s")
+    print(
+        f"the tree after one change: {again * 1000:.1f} ms, 1/{tree / again:.0f} of the whole; a backup {backup:.2f} s"
+    )
 
 
 def main() -> None:

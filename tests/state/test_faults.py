@@ -62,10 +62,9 @@ def test_a_full_file_takes_nothing_by_halves_and_goes_on_when_there_is_room(stor
         pages = tx.connection.exec_driver_sql("PRAGMA page_count").scalar_one()
     with store.write() as tx:
         tx.connection.exec_driver_sql(f"PRAGMA max_page_count={pages + 2}")
-    with pytest.raises(StateUnavailable, match=r"is full .* Nothing was written"):
-        with store.write() as tx:
-            for n in range(10_000):
-                tx.record("never", run_id="a", n=n, text="x" * 200)
+    with pytest.raises(StateUnavailable, match=r"is full .* Nothing was written"), store.write() as tx:
+        for n in range(10_000):
+            tx.record("never", run_id="a", n=n, text="x" * 200)
     assert types(store) == ["before"]
     with store.write() as tx:
         tx.connection.exec_driver_sql(f"PRAGMA max_page_count={pages + 2000}")
