@@ -187,8 +187,8 @@ def long_run(folder: Path) -> None:
 
 
 def main() -> None:
-    """Measure in a folder of the checkout's disk: a disk in memory would tell nothing of durable commits."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+    """Measure on a disk: one in memory, as `/tmp` often is, would tell nothing of durable commits."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         rates(Path(folder))
         long_run(Path(folder))
 
