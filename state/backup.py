@@ -121,10 +121,20 @@ def _sync(path: Path) -> None:
 class Backups:
     """When backups of an open database are made: after a commit that finds one due, in a thread of its own."""
 
-    def __init__(self, path: Path, *, new: bool, every: float = EVERY, first: float = FIRST) -> None:
-        """Take up a database; `new` is one without a past worth keeping yet, `every` and `first` are seconds."""
+    def __init__(
+        self, path: Path, *, new: bool, every: float = EVERY, first: float = FIRST, share: float = MOST_SHARE
+    ) -> None:
+        """Take up a database.
+
+        Args:
+            path: its file.
+            new: whether it is one without a past worth keeping yet.
+            every: seconds between backups.
+            first: seconds until the first one of a new database.
+            share: of the time, that copying may take.
+        """
         self._path = path
-        self._every = every
+        self._every, self._share = every, share
         self._due = time.monotonic() + (first if new else self._wait())
         self._busy = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -165,7 +175,7 @@ class Backups:
 
     def _make(self) -> Backup:
         made = back_up(self._path)
-        self._due = time.monotonic() + max(self._every, made.seconds / MOST_SHARE)
+        self._due = time.monotonic() + max(self._every, made.seconds / self._share)
         self.last, self.problem = made, None
         return made
 

@@ -69,12 +69,11 @@ def _engine(path: Path, busy_seconds: float, *, connections: int, query_only: bo
             cursor.execute("PRAGMA query_only=ON")
         cursor.close()
 
-    def on_error(context: ExceptionContext) -> None:
+    def on_error(context: ExceptionContext) -> BaseException | None:
         ours = translated(context.original_exception, path)
         # A reader that writes is a mistake of ours, which no permission would mend.
         mistaken = query_only and "readonly" in str(context.original_exception)
-        if ours is not None and not (mistaken and isinstance(ours, StateUnavailable)):
-            context.chained_exception = ours
+        return None if mistaken and isinstance(ours, StateUnavailable) else ours
 
     event.listen(engine, "connect", on_connect)
     event.listen(engine, "handle_error", on_error)

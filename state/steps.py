@@ -2,12 +2,13 @@
 
 import json
 import random
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from sqlalchemy import ColumnElement, insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 from sqlmodel import SQLModel
 
+from state.patience import patiently
 from state.store import Store, Transaction
 from state.tables import Run, Step
 
@@ -18,6 +19,13 @@ _STEP = SQLModel.metadata.tables[str(Step.__tablename__)]
 _KEY = ("run_id", "node", "name", "attempt")
 _Key = tuple[str, int, str, int]
 _DECISION = "decision"
+_IS = [_STEP.c[name] == bindparam(f"its_{name}") for name in _KEY]
+_LOOK = select(_STEP.c.status, _STEP.c.result, _STEP.c.prompt_hash).where(*_IS)
+_INSERT = insert(_STEP)
+_BEGIN_AGAIN = (
+    update(_STEP).where(*_IS).values(started_at=bindparam("started_at"), prompt_hash=bindparam("prompt_hash"))
+)
+_FINISH = update(_STEP).where(*_IS).values({name: bindparam(name) for name in ("status", "result", "ended_at")})
 
 
 def rng(seed: int, n: int) -> random.Random:
@@ -51,6 +59,7 @@ class Steps:
         Raises:
             RuntimeError: the same step is running in this process.
             TypeError: the result is not JSON.
+            StateUnavailable: the database could not be written to, at the end not for ten minutes.
             Whatever `make` raises; the step then stays unfinished.
         """
         key = (node or 0, name, attempt)
@@ -62,7 +71,7 @@ class Steps:
             if finished is not None:
                 return finished
             result: dict[str, Any] = json.loads(json.dumps(await make()))
-            self._finish(key, result)
+            await self._finish(key, result)
             return result
         finally:
             self._in_flight.discard(key)
@@ -96,11 +105,10 @@ class Steps:
         with self._store.write(durable=False) as tx:
             return start_step(tx, self._run_id, name, node=node, attempt=attempt, prompt_hash=prompt_hash)
 
-    def _finish(self, key: tuple[int, str, int], result: dict[str, Any]) -> None:
-        """Keep the result, which was paid for."""
+    async def _finish(self, key: tuple[int, str, int], result: dict[str, Any]) -> None:
+        """Keep the result, which was paid for: a database that is unavailable for some minutes must not lose it."""
         node, name, attempt = key
-        with self._store.write() as tx:
-            finish_step(tx, self._run_id, name, result, node=node, attempt=attempt)
+        await patiently(self._store, lambda tx: finish_step(tx, self._run_id, name, result, node=node, attempt=attempt))
 
 
 def start_step(
@@ -108,17 +116,16 @@ def start_step(
 ) -> dict[str, Any] | None:
     """Return the result of a finished step, or mark this one as started; `node` 0 means none."""
     key = (run_id, node, name, attempt)
-    there = select(_STEP.c.status, _STEP.c.result, _STEP.c.prompt_hash).where(*_is(key))
-    known = tx.connection.execute(there).one_or_none()
+    known = tx.connection.execute(_LOOK, _bound(key)).one_or_none()
     if known is not None and known.status == "finished":
         if known.prompt_hash != prompt_hash:
             _record(tx, "step.prompt_changed", key, stored=known.prompt_hash, now=prompt_hash)
         return known.result or {}
     begun = {"started_at": tx.now(), "prompt_hash": prompt_hash}
     if known is None:
-        tx.connection.execute(insert(_STEP), {**dict(zip(_KEY, key, strict=True)), **begun, "status": "started"})
+        tx.connection.execute(_INSERT, {**dict(zip(_KEY, key, strict=True)), **begun, "status": "started"})
     else:
-        tx.connection.execute(update(_STEP).where(*_is(key)), begun)
+        tx.connection.execute(_BEGIN_AGAIN, {**_bound(key), **begun})
     _record(tx, "step.started", key)
     return None
 
@@ -129,14 +136,13 @@ def finish_step(
     """Keep the result of a step that was started."""
     key = (run_id, node, name, attempt)
     done = {"status": "finished", "result": result, "ended_at": tx.now()}
-    tx.connection.execute(update(_STEP).where(*_is(key)), done)
+    tx.connection.execute(_FINISH, {**_bound(key), **done})
     _record(tx, "step.ended", key)
 
 
-def _is(key: _Key) -> Iterator[ColumnElement[bool]]:
-    """Yield what a step's row is known by."""
-    for name, value in zip(_KEY, key, strict=True):
-        yield _STEP.c[name] == value
+def _bound(key: _Key) -> dict[str, Any]:
+    """Return what the statements above know a step by."""
+    return {f"its_{name}": value for name, value in zip(_KEY, key, strict=True)}
 
 
 def _record(tx: Transaction, type: str, key: _Key, **fields: Any) -> None:

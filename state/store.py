@@ -1,6 +1,7 @@
 """The store: one SQLite file, one writer at a time, events written with the rows they tell of."""
 
 import hashlib
+import json
 import threading
 import zlib
 from collections.abc import Iterator
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy import insert as plain_insert
 from sqlalchemy.dialects.sqlite import insert
 from sqlmodel import Session, SQLModel, col, select
 
@@ -26,7 +26,8 @@ __all__ = ["Store", "Transaction", "iso"]
 
 _PAGE = 500
 _RESERVED = frozenset({"id", "at"})
-_INSERT_EVENT = plain_insert(Event)
+# Written as SQLAlchemy writes it, at a quarter of the cost: events are most of what is written.
+_INSERT_EVENT = "INSERT INTO event (run_id, seq, at, type, node, data) VALUES (?, ?, ?, ?, ?, ?)"
 _LAST_SEQ = "SELECT max(seq) FROM event WHERE run_id = ?"
 
 
@@ -39,6 +40,13 @@ def iso(time: datetime) -> str:
     if time.tzinfo is None:
         raise ValueError(f"{time} has no time zone")
     return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _as_stored(time: datetime) -> str:
+    """Return an aware time as its column holds it."""
+    if time.tzinfo is None:
+        raise ValueError(f"{time} has no time zone")
+    return time.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
 
 
 class Transaction:
@@ -82,8 +90,9 @@ class Transaction:
             if isinstance(value, float) and not -float("inf") < value < float("inf"):
                 raise ValueError(f"the event's field {name} is {value}, which JSON cannot hold")
         seq = self._next_seq(run_id)
-        row = {"run_id": run_id, "seq": seq, "at": self.now(), "type": type, "node": node, "data": data}
-        self.connection.execute(_INSERT_EVENT, row)
+        self.connection.exec_driver_sql(
+            _INSERT_EVENT, (run_id, seq, _as_stored(self.now()), type, node, json.dumps(data))
+        )
         return seq
 
     def _next_seq(self, run_id: str) -> int:

@@ -1,0 +1,41 @@
+"""Patience: what was paid for is written down as soon as the database can be written to again."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from state.errors import StateUnavailable
+from state.store import Store, Transaction
+
+__all__ = ["PATIENCE", "patiently"]
+
+PATIENCE = 600.0
+"""Seconds for which a full disk, a lock or missing descriptors are waited out."""
+_FIRST_PAUSE = 0.25
+_LONGEST_PAUSE = 15.0
+
+ResultT = TypeVar("ResultT")
+
+
+async def patiently(store: Store, work: Callable[[Transaction], ResultT], *, seconds: float = PATIENCE) -> ResultT:
+    """Do work in one transaction; while the database is unavailable, wait and try again.
+
+    Args:
+        store: where to write.
+        work: writes, and may be called several times; nothing of a try that failed stays.
+        seconds: for how long to try, besides the tries themselves, by the store's clock.
+
+    Raises:
+        StateUnavailable: the trouble lasted longer.
+        StateCorrupted: waiting would not help.
+        Whatever `work` raises.
+    """
+    waited, pause = 0.0, _FIRST_PAUSE
+    while True:
+        try:
+            with store.write() as tx:
+                return work(tx)
+        except StateUnavailable:
+            if waited >= seconds:
+                raise
+        await store.clock.sleep(pause)
+        waited, pause = waited + pause, min(2 * pause, _LONGEST_PAUSE)
