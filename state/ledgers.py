@@ -39,8 +39,10 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
     Raises:
         InfrastructureFailure: it cannot be read, or holds other tables than ours.
     """
+    # Without a log beside it nobody has it open, and SQLite would leave an empty log behind that it may not remove.
+    mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_SECONDS)) as opened:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=_BUSY_SECONDS)) as opened:
             opened.row_factory = sqlite3.Row
             opened.execute("BEGIN")
             yield opened

@@ -1,5 +1,6 @@
 """Tests of executions as the engine sees them: retried where the sandbox failed, and ended early with a word for the coder."""
 
+import asyncio
 import itertools
 import re
 from collections.abc import AsyncIterator
@@ -9,6 +10,9 @@ from dataclasses import dataclass, field
 import pytest
 import pytest_asyncio
 
+from bot.budgets.kinds import Kind
+from bot.budgets.levels import Level
+from bot.budgets.settings import Caps
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.executor import Executed, Executor, ExecutorSettings, why
 from bot.evaluation.worker import Worker
@@ -20,8 +24,10 @@ from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.snapshot import Snapshot
 from state.clock import ReplayClock
-from state.errors import InfrastructureFailure
+from state.derive import from_events, from_rows
+from state.errors import BudgetExceeded, InfrastructureFailure
 from state.progress import create_node, create_run
+from state.spending import spent
 from state.steps import Steps
 from state.store import Store
 from tests.tiny_snapshot import write_tiny
@@ -58,6 +64,7 @@ class Trial:
     executor: Executor
     sandbox: FailingSandbox
     store: Store
+    level: Level
     nodes: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
     def new_node(self) -> int:
@@ -68,6 +75,15 @@ class Trial:
 
     async def execute(self, node: int, script: str, seconds: float = 30.0) -> Executed:
         return await self.executor.execute(node, script, "holdout", seconds)
+
+    async def one_goes_on(self) -> None:
+        """Return when an execution has started that has not ended."""
+        async with asyncio.timeout(60):
+            while self._count("execution.started") == self._count("execution.ended"):
+                await asyncio.sleep(0.02)
+
+    def _count(self, kind: str) -> int:
+        return sum(event["type"] == kind for event in self.store.export_events(RUN))
 
     def ended(self, node: int) -> list[dict[str, object]]:
         """Return the events of a node's executions that have ended."""
@@ -90,7 +106,9 @@ async def trial(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Trial
             create_run(tx, RUN, competition="tiny", agent="comind", model="x", seed=1, cutoff=cutoff)
         async with aclosing(Worker()) as worker:
             parts = (store, Steps(store, RUN), sandbox, worker, stopwatch, leasing)
-            yield Trial(Executor(RUN, snapshot.card, folder, settings, *parts), sandbox, store)
+            level = Level("run", Caps(executions=100))
+            executor = Executor(RUN, snapshot.card, folder, settings, *parts, spending=level)
+            yield Trial(executor, sandbox, store, level)
 
 
 async def test_a_failure_of_the_sandbox_is_tried_again_under_a_fresh_name(trial: Trial) -> None:
@@ -142,3 +160,32 @@ async def test_every_end_without_a_score_has_a_sentence_for_the_coder(reason: Ex
     assert "{" not in sentence.replace("It {held} 3 GiB.", "")
     if reason in {ExitReason.GPU_OUT_OF_MEMORY, ExitReason.KILLED_BY_RULE, ExitReason.KILLED_BY_MONITOR}:
         assert "It {held} 3 GiB." in sentence
+
+
+async def test_an_execution_is_charged_with_its_seconds_and_what_it_left_also_where_it_was_stopped(
+    trial: Trial,
+) -> None:
+    before, counted = spent(trial.store, RUN), trial.level.usage
+    done = await trial.execute(trial.new_node(), PREDICTS)
+    left = sum(file.stat().st_size for file in done.folder.iterdir())
+    stopped = asyncio.create_task(trial.execute(trial.new_node(), "import time\ntime.sleep(60)\n"))
+    await trial.one_goes_on()
+    stopped.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopped
+    after = spent(trial.store, RUN)
+    assert after["execution"].amount - before["execution"].amount == 2
+    assert after["execution"].seconds - before["execution"].seconds >= done.seconds
+    assert after["disk"].amount - before["disk"].amount >= left > 0
+    assert trial.level.usage[Kind.EXECUTIONS] == counted[Kind.EXECUTIONS] + 2
+    assert trial.level.usage[Kind.DISK_BYTES] == after["disk"].amount
+    assert trial.level.held(Kind.EXECUTIONS) == 0
+    assert from_events(trial.store.export_events(RUN)).ledger == from_rows(trial.store, RUN).ledger
+
+
+async def test_an_execution_that_does_not_fit_is_never_started(trial: Trial) -> None:
+    node, room = trial.new_node(), trial.level.remaining[Kind.EXECUTIONS]
+    trial.level.spend(executions=room or 0)
+    with pytest.raises(BudgetExceeded, match="cap on executions is reached: of 100 executions"):
+        await trial.execute(node, PREDICTS)
+    assert trial.ended(node) == []

@@ -178,6 +178,36 @@ def test_an_unknown_price_refuses_to_start_under_a_cap(bot: Bot, tiny: Path, mon
     assert "price" in result["error"]
 
 
+def test_a_cap_that_is_reached_keeps_the_best_and_says_so(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
+    Path("bot.toml").write_text(
+        "[models]\nmax_tokens = 4000\n[models.prices]\nscripted = {input = 0, output = 10}\n"
+        "[budget.day]\nmoney = 0.0849\n"
+    )
+    with ScriptedEndpoint(Answers()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        options = ("--agent", "aide", "--model", "openai:scripted", "--steps", 9, "--sandbox", "process", "--json")
+        done = bot("replay", tiny, *options)
+        (result,) = results(done)
+        again = bot("replay", tiny, *options, "--max-cost", 5)
+    assert done.exit_code == 0, "the best so far is handed in"
+    assert result["valid_submission"]
+    assert 1 < result["nodes"] < 9
+    assert "the day's cap on money is reached: of 0.0849 USD" in result["stopped_by"]
+    money = {level: kinds["money"] for level, kinds in result["budget"].items()}
+    assert money["day"]["spent"] == money["run"]["spent"] == pytest.approx(result["llm"]["cost_usd"])
+    assert (money["run"]["cap"], money["day"]["cap"]) == (None, 0.0849)
+    assert money["day"]["left"] == pytest.approx(0.0849 - result["llm"]["cost_usd"])
+    assert money["run"]["projected"] > money["run"]["spent"]
+    executions = result["budget"]["run"]["executions"]
+    assert executions["spent"] == result["executions"]
+    (second,) = results(again)
+    assert second["budget"]["day"]["money"]["spent"] > second["budget"]["run"]["money"]["spent"]
+    shown = [json.loads(line) for line in bot("status", "--json").stdout.splitlines()]
+    assert [one["status"] for one in shown] == ["finished", "finished"]
+    assert shown[0]["best_score"] == result["validation_score"]
+    assert shown[0]["budget"]["money"]["spent"] == money["run"]["spent"]
+
+
 def test_an_untrusted_model_is_not_put_into_a_process_unasked(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("PATH", "")
