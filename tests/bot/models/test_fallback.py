@@ -10,9 +10,9 @@ import pytest
 
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from bot.models.ask import Asker
+from bot.models.bounds import free
 from bot.models.breaker import FIRST_REST, LONGEST_REST
 from bot.models.builtin import BuiltinModel
-from bot.models.bounds import free
 from bot.models.fallback import Answerer, AnswererChanged, FallbackModel, LastResort
 from bot.models.pricing import Price, Pricing
 from bot.models.repair import Repair
