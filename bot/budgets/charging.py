@@ -1,9 +1,8 @@
-"""Charging: what executions and submissions take is reserved, then written into the ledger and counted."""
+"""Charging: what executions take is reserved, then written into the ledger and counted."""
 
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from bot.budgets.levels import Level
 from bot.budgets.reservation import Held
@@ -65,16 +64,3 @@ async def metered(
     gpu_seconds = request.limits.seconds * len(request.lease.gpus)
     async with level.reserve(executions=executions, gpu_seconds=gpu_seconds) as held:
         yield Meter(held, run_id, request, node)
-
-
-def charge_submission(tx: Transaction, held: Held, run_id: str, node: int) -> None:
-    """Charge one submission, reserved by `level.reserve(submissions=1)`, in the transaction that confirms it."""
-    held.spend(submissions=1)
-    charge(tx, run_id, "submission", node=node, amount=1)
-
-
-def folder_bytes(folder: Path) -> int:
-    """Return the bytes of the files that lie in a folder; none where there is no folder."""
-    if not folder.is_dir():
-        return 0
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())

@@ -19,9 +19,10 @@ from bot.models.recorded import Bindable, Recorded, RecordedMessage, RecordingWr
 from bot.models.repair import Repair
 from state.clock import Clock
 from state.errors import BotError, BudgetExceeded, ModelError, ModelRefused, Unparsable
+from state.patience import patiently
 from state.spending import Spent, add_up, charge, log_model_call, spent
 from state.steps import Steps
-from state.store import Store
+from state.store import Store, Transaction
 from state.tables import ModelCall
 
 AnswerT = TypeVar("AnswerT")
@@ -194,7 +195,7 @@ class Asker:
                 start = time.monotonic()
                 outcome = await _outcome(model, asked, limits)
                 seconds = time.monotonic() - start
-            self._write_down(asked, outcome, seconds, held)
+            await self._write_down(asked, outcome, seconds, held)
         if self._recorder is not None and outcome.error is None:
             self._recorder.write(_recorded(asked, outcome))
         return outcome
@@ -214,8 +215,8 @@ class Asker:
                 return
             raise refused or BudgetExceeded("no call fits into the budget")
 
-    def _write_down(self, asked: _Attempt, outcome: _Outcome, seconds: float, held: Held) -> None:
-        """Count it, then log and charge it in one transaction; a database that fails makes no money come back."""
+    async def _write_down(self, asked: _Attempt, outcome: _Outcome, seconds: float, held: Held) -> None:
+        """Count it, then log and charge it in one transaction; a database in trouble is waited for, as this was paid."""
         reply = outcome.reply
         tokens = reply.usage.prompt_tokens + reply.usage.completion_tokens
         held.spend(money=reply.cost_usd or 0.0, calls=1, tokens=tokens)
@@ -225,7 +226,8 @@ class Asker:
             "cost_usd": reply.cost_usd,
         }
         same: dict[str, Any] = {"role": asked.role, "model": reply.model, "node": asked.node, **took}
-        with self._store.write() as tx:
+
+        def write(tx: Transaction) -> None:
             log_model_call(
                 tx,
                 self._run_id,
@@ -239,6 +241,8 @@ class Asker:
                 **same,
             )
             charge(tx, self._run_id, _LEDGER, seconds=seconds, **same)
+
+        await patiently(self._store, write)
         self._spent = add_up(self._spent, {**took, "seconds": seconds})
 
 

@@ -5,13 +5,9 @@ from dataclasses import asdict
 from random import Random
 from typing import Any
 
-from sqlmodel import col, select
-
-from bot.runs.context import RunContext
 from bot.strategies import Action, Policy, Remaining, Tree
 from bot.strategies.attempts import BASELINE
 from state.steps import Steps
-from state.tables import Step
 
 __all__ = ["Decisions"]
 
@@ -23,13 +19,11 @@ class Decisions:
     never made, as the bot was killed in between, still has its number.
     """
 
-    def __init__(self, context: RunContext, steps: Steps) -> None:
+    def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        with context.store.read() as session:
-            query = select(Step.attempt, Step.result).where(Step.run_id == context.run_id, Step.name == "decision")
-            found = session.exec(query.where(Step.status == "finished").order_by(col(Step.attempt))).all()
+        found = steps.decisions()
         self._count = len(found)
-        self._actions = [_action(one) for _, result in found for one in (result or {})["actions"]]
+        self._actions = [_action(one) for number in sorted(found) for one in found[number]["actions"]]
 
     def __iter__(self) -> Iterator[tuple[int, Action]]:
         """Yield each action with the number of its node."""

@@ -40,7 +40,7 @@ class Search:
     def __init__(self, context: RunContext, strategy: Strategy, steps: Steps, slots: int = 1) -> None:
         self._context = context
         self._strategy = strategy
-        self._decisions = Decisions(context, steps)
+        self._decisions = Decisions(steps)
         self._slots = slots
         self._stop = asyncio.Event()
         self._running: dict[asyncio.Task[None], int] = {}

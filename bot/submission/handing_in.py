@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from sqlmodel import col, select
+
 from bot.evaluation.executor import Executed
 from bot.evaluation.worker import Worker
 from bot.runs.context import RunContext
@@ -12,7 +14,8 @@ from bot.strategies.tree import Tree
 from bot.submission.exactly_once import ExactlyOnce, Patience
 from bot.submission.replay import LOCK, ReplaySubmitter
 from sandbox import ExitReason
-from state.errors import BotError, InfrastructureFailure, InvalidSubmission
+from state.errors import BotError, BudgetExceeded, InfrastructureFailure, InvalidSubmission
+from state.tables import Submission
 
 HandedInAs = Literal["refit", "holdout"]
 
@@ -59,8 +62,24 @@ async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Wo
         chosen = await _refit(context, best.id, scored, worker)
         final, final_note = await _final(context, best.id)
     file, how, note = chosen
-    await _place(context, file, destination, node=best.id, how=how)
+    try:
+        async with context.spending.reserve(submissions=1) as held:
+            await _place(context, file, destination, node=best.id, how=how)
+            held.spend(submissions=1)
+    except BudgetExceeded as error:
+        return _earlier(context, error)
     return HandedIn(best.id, how, note, final.score if final else None, final_note)
+
+
+def _earlier(context: RunContext, error: BudgetExceeded) -> HandedIn:
+    """Return what was handed in before the run was resumed, as nothing more may be."""
+    with context.store.read() as session:
+        query = select(Submission).where(Submission.run_id == context.run_id, Submission.status == "confirmed")
+        last = session.exec(query.order_by(col(Submission.at).desc())).first()
+    if last is None:
+        return HandedIn(None, None, f"nothing was handed in: {error}")
+    how: HandedInAs = "refit" if last.handed_in == "refit" else "holdout"
+    return HandedIn(last.node, how, f"what was handed in before the run was resumed, since {error}")
 
 
 async def _place(context: RunContext, file: Path, destination: Path, *, node: int, how: HandedInAs) -> None:
