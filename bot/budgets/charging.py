@@ -3,6 +3,7 @@
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from bot.budgets.levels import Level
 from bot.budgets.reservation import Held
@@ -64,3 +65,10 @@ async def metered(
     gpu_seconds = request.limits.seconds * len(request.lease.gpus)
     async with level.reserve(executions=executions, gpu_seconds=gpu_seconds) as held:
         yield Meter(held, run_id, request, node)
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return the bytes of the files that lie in a folder; none where there is no folder."""
+    if not folder.is_dir():
+        return 0
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
