@@ -1,0 +1,94 @@
+"""`bot resume` from the outside: what it finishes, what it leaves alone, and what it refuses."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bot.runs.folder import run_folders
+from state.errors import UsageError
+from tests.bot.replay.conftest import Bot, bot, results, tiny
+from tests.chaos.invariants import events
+from tests.chaos.world import wait_until
+
+__all__ = ["bot", "tiny"]
+
+OPTIONS = ("--model", "builtin", "--steps", "2", "--no-community", "--sandbox", "process", "--json")
+
+
+def killed_replay(tiny: Path, place: Path, *more: str) -> None:
+    """Start a replay in `runs` and kill it when its first execution has begun."""
+    command = [sys.executable, "-m", "bot", "replay", str(tiny), *OPTIONS, "--out", str(place / "runs"), *more]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def begun() -> bool:
+        return any(e["type"] == "execution.started" for run in place.glob("runs/*") for e in events(run))
+
+    assert wait_until(begun, 60)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def test_a_killed_run_goes_on_and_one_that_never_began_is_run(bot: Bot, tiny: Path, tmp_path: Path):
+    killed_replay(tiny, tmp_path, "--seeds", "2")
+    done = bot("resume", tmp_path / "runs", "--json")
+    assert done.exit_code == 0, done.output
+    found = results(done)
+    assert [(r["seed"], r["status"], r["nodes"]) for r in found] == [(0, "finished", 2), (1, "finished", 2)]
+    again = results(bot("resume", tmp_path / "runs", "--json"))
+    assert [r["wall_seconds"] for r in again] == [r["wall_seconds"] for r in found], "a finished run is left alone"
+
+
+def test_a_run_goes_on_after_its_folder_and_its_snapshot_were_moved(bot: Bot, tiny: Path, tmp_path: Path):
+    shutil.copytree(tiny, tmp_path / "old" / "tiny-table")
+    killed_replay(tmp_path / "old" / "tiny-table", tmp_path)
+    (tmp_path / "runs").rename(tmp_path / "elsewhere")
+    (tmp_path / "old").rename(tmp_path / "new")
+    lost = bot("resume", tmp_path / "elsewhere", "--json")
+    assert lost.exit_code == 1
+    assert "snapshot" in results(lost)[0]["error"]
+    (result,) = results(bot("resume", tmp_path / "elsewhere", "--snapshot", tmp_path / "new" / "tiny-table", "--json"))
+    assert result["status"] == "finished"
+    assert result["valid_submission"]
+    assert bot("audit", result["run"], "--snapshot", tmp_path / "new" / "tiny-table").exit_code == 0
+
+
+def test_the_time_in_which_nobody_worked_is_no_part_of_a_run(bot: Bot, tiny: Path, tmp_path: Path):
+    began = time.monotonic()
+    killed_replay(tiny, tmp_path)
+    time.sleep(4)
+    (result,) = results(bot("resume", tmp_path / "runs", "--json"))
+    assert result["wall_seconds"] < time.monotonic() - began - 4
+    (run,) = run_folders([tmp_path / "runs"])
+    (resumed,) = [e for e in events(run.path) if e["type"] == "run.resumed"]
+    assert resumed["gap_seconds"] >= 4
+    ended = next(e for e in events(run.path) if e["type"] == "node.ended" and e["node"] == 1)
+    assert ended["seconds"] < result["wall_seconds"]
+
+
+def test_a_run_that_another_bot_works_on_is_refused(bot: Bot, tiny: Path, tmp_path: Path):
+    killed_replay(tiny, tmp_path)
+    command = [sys.executable, "-m", "bot", "resume", str(tmp_path / "runs")]
+    with (tmp_path / "log").open("wb") as log:
+        other = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ})
+    try:
+        assert wait_until(
+            lambda: b"again" in (tmp_path / "log").read_bytes() or b"node" in (tmp_path / "log").read_bytes(), 60
+        )
+        refused = bot("resume", tmp_path / "runs", "--json")
+        assert refused.exit_code == 2
+        assert "another process" in results(refused)[0]["error"]
+    finally:
+        other.wait(120)
+    assert json.loads(next((tmp_path / "runs").glob("*/result.json")).read_text())["status"] == "finished"
+
+
+def test_a_folder_without_runs_is_one_clear_sentence(bot: Bot, tmp_path: Path):
+    with pytest.raises(UsageError, match="there is no run in"):
+        bot("resume", tmp_path)
