@@ -230,7 +230,7 @@ class ExactlyOnce:
 
     def _confirm(self, row: Submission, ref: str) -> Submission:
         with self._store.write() as tx:
-            charge(tx, self._run_id, LEDGER, node=row.node)
+            charge(tx, self._run_id, LEDGER, node=row.node, amount=1)
             return advance_submission(tx, self._run_id, row.id, "confirmed", ref=ref)
 
     def _advance(self, row: Submission, status: SubmissionStatus, *, message: str | None = None) -> Submission:
