@@ -4,16 +4,16 @@ import json
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.chaos.invariants import Memory, check, tree
-from tests.chaos.world import SteadyAnswers, World
+from tests.chaos.world import SteadyAnswers, World, wait_until
 from tests.scripted_endpoint import ScriptedEndpoint
 
-OPTIONS = ("--steps", "5", "--no-community")
+OPTIONS = ("--steps", "4", "--no-community")
 DOOMS = (
     ("before", "node.ended", "2"),
     ("after", "step.ended write", "1"),
-    ("before", "step.ended execute:holdout", "1"),
-    ("after", "step.ended decision", "1"),
     ("after", "run.ended", "1"),
 )
 
@@ -38,6 +38,7 @@ def test_a_run_killed_at_boundaries_ends_with_the_tree_of_one_that_was_not(tmp_p
     assert scores[0] == scores[1]
 
 
+@pytest.mark.integration
 def test_sigterm_hands_in_within_20_seconds_and_resume_goes_on_with_the_same_tree(tmp_path: Path) -> None:
     with ScriptedEndpoint(SteadyAnswers(seconds=1.5)) as endpoint:
         world = World(tmp_path / "stopped", endpoint, options=(*OPTIONS, "--parallel", "2"))
@@ -52,12 +53,10 @@ def test_sigterm_hands_in_within_20_seconds_and_resume_goes_on_with_the_same_tre
         assert stopped["handed_in"] == "holdout"
         assert world.live(), world.log()
         check(world, slots=2)
-        assert json.loads((run / "result.json").read_text())["nodes"] == 5
+        assert json.loads((run / "result.json").read_text())["nodes"] == 4
 
 
 def _until_scripts(endpoint: ScriptedEndpoint, count: int) -> None:
-    from tests.chaos.world import wait_until
-
     def asked() -> bool:
         return sum("Write the first script" in request.last for request in endpoint.requests) >= count
 

@@ -1,6 +1,5 @@
 """Ledgers are read from a file that a run goes on writing, from one of an older version, and never from garbage."""
 
-import sqlite3
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from state.progress import create_run, end_run, resume_run
 from state.spending import charge
 from state.store import Store
 from tests.state.conftest import START, StandingClock
+from tests.state.old_version import take_back
 
 
 def fill(store: Store, run_id: str, clock: StandingClock) -> None:
@@ -56,10 +56,7 @@ def test_a_ledger_from_before_there_were_amounts_is_read_and_left_as_it_is(tmp_p
     with Store.open(path, StandingClock()) as store, store.write() as tx:
         create_run(tx, "old", competition="wine", agent="a", model="m", seed=1, cutoff=None)
         charge(tx, "old", "tokens", prompt_tokens=7, cost_usd=0.125)
-    with sqlite3.connect(path) as connection:
-        connection.execute("ALTER TABLE ledgerentry DROP COLUMN amount")
-        connection.execute("UPDATE alembic_version SET version_num = '0001'")
-    connection.close()
+    take_back(path)
     with read_only(path) as reading:
         (ledger,) = read_ledger(reading)
     assert (ledger.tokens, ledger.cost_usd, ledger.amounts) == (7, 0.125, {"tokens": 0.0})

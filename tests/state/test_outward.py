@@ -6,12 +6,9 @@ from typing import get_args
 
 import pytest
 from alembic import command
-from alembic.config import Config
-from sqlalchemy import URL, text
+from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
-from sqlmodel import create_engine
 
-import state
 from state.clock import SystemClock
 from state.outward import (
     OPEN,
@@ -83,16 +80,11 @@ def test_a_reason_is_forgotten_when_it_no_longer_holds_and_the_sites_name_is_not
 
 
 def test_a_database_of_the_first_version_keeps_its_submission_and_counts_on(tmp_path: Path) -> None:
-    engine = create_engine(URL.create("sqlite", database=str(tmp_path / "old.db")))
-    config = Config()
-    config.set_main_option("script_location", str(Path(state.__file__).parent / "migrations"))
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
+    with migrating(tmp_path / "old.db") as (config, connection):
+        command.upgrade(config, FIRST)
         values = "'r', '1', 3, 'r-1', 'handed in', 'refit', NULL, '2020-01-01 00:00:00.000000'"
         columns = "run_id, id, node, tag, status, handed_in, score, at"
         connection.execute(text(f"INSERT INTO submission ({columns}) VALUES ({values})"))  # noqa: S608 - of constants
-    engine.dispose()
     with Store.open(tmp_path / "old.db", SystemClock()) as store:
         with store.write() as tx:
             assert intend_submission(tx, "r", node=3, handed_in="refit", file_sha=SHA).id == "2"

@@ -72,6 +72,7 @@ def test_the_time_in_which_nobody_worked_is_no_part_of_a_run(bot: Bot, tiny: Pat
     assert ended["seconds"] < result["wall_seconds"]
 
 
+@pytest.mark.integration
 def test_a_run_that_another_bot_works_on_is_refused(bot: Bot, tiny: Path, tmp_path: Path):
     killed_replay(tiny, tmp_path)
     command = [sys.executable, "-m", "bot", "resume", str(tmp_path / "runs")]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.budgets.levels import Level
+from bot.budgets.settings import Caps
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from bot.models.ask import Asker
 from bot.models.bounds import free
@@ -275,7 +277,7 @@ async def test_the_asker_logs_and_charges_the_one_that_answered(tmp_path: Path) 
                 RUN,
                 HurriedClock(),
                 Steps(store, RUN),
-                max_cost=1.0,
+                budget=Level("run", Caps(money=1.0)),
                 estimate=models.model.estimate,
             )
             assert (await asker.ask(Question(), role="coder", name="q")).value == 7

@@ -41,6 +41,7 @@ def test_a_run_whose_first_endpoint_has_no_credit_goes_on_with_the_next(
     assert "no credit left" in change["why"]
 
 
+@pytest.mark.integration
 def test_a_run_without_any_endpoint_ends_with_the_built_in_model_where_it_is_allowed(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ):
