@@ -40,7 +40,7 @@ def last_beat(store: Store, run_id: str) -> Measured:
 
 @asynccontextmanager
 async def beating(store: Store, run_id: str, stopwatch: Stopwatch) -> AsyncIterator[None]:
-    """Write the stopwatch down at intervals while this lasts, and at its end."""
+    """Write the stopwatch down now, at intervals while this lasts, and at its end."""
 
     async def beat() -> None:
         while True:
@@ -49,6 +49,8 @@ async def beating(store: Store, run_id: str, stopwatch: Stopwatch) -> AsyncItera
             with contextlib.suppress(InfrastructureFailure):
                 _write_down(store, run_id, stopwatch)
 
+    # At once: else what earlier starts had measured would be lost with a start that is killed before its first beat.
+    _write_down(store, run_id, stopwatch)
     task = asyncio.create_task(beat())
     try:
         yield

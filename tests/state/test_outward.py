@@ -19,6 +19,7 @@ from state.outward import (
     submissions_of,
 )
 from state.store import Store
+from tests.state.old_version import FIRST, migrating
 
 SHA = "0123456789abcdef" * 4
 
