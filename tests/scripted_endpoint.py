@@ -113,7 +113,10 @@ class ScriptedEndpoint:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                content = self.rfile.read(int(self.headers["Content-Length"]))
+                length = int(self.headers["Content-Length"])
+                content = self.rfile.read(length)
+                if len(content) < length:
+                    return  # whoever asked was killed meanwhile
                 request = Request(self.path, {k.lower(): v for k, v in self.headers.items()}, json.loads(content))
                 endpoint._answer(self, endpoint._next(request), str(request.body.get("model")))
 

@@ -110,7 +110,7 @@ def replay(
         "parallel": parallel,
         "cpus": cpus or max(1, usable_cpus() // parallel),
         "config": file,
-        "engine": _engine(parallel, session=session),
+        "engine": _engine(parallel, settings.section.in_flight, session=session),
         "watch": read_section(file, "watch", WatchSettings),
         "budget": read_section(file, "budget", BudgetSettings),
         "weights": weights.folder if weights.offer else None,
@@ -143,10 +143,10 @@ def default_config() -> Path | None:
     return path.resolve() if path.is_file() else None
 
 
-def _engine(parallel: int, *, session: bool) -> EngineSettings:
+def _engine(parallel: int, in_flight: int, *, session: bool) -> EngineSettings:
     """Return the engine's settings; every slot finds a draft of its own in a round."""
     rounds = RoundsSettings(drafts_per_round=max(RoundsSettings().drafts_per_round, parallel))
-    return EngineSettings(rounds=rounds, session=SessionSettings() if session else None)
+    return EngineSettings(rounds=rounds, session=SessionSettings() if session else None, calls_in_flight=in_flight)
 
 
 def _agents(text: str) -> Sequence[str]:

@@ -150,6 +150,8 @@ class ModelsSection(BaseModel):
     """Most tokens of one answer; not sent unless set."""
     retries: int = Field(default=5, ge=0, le=20)
     """How often a failed request is sent again."""
+    in_flight: int = Field(default=8, ge=1)
+    """Calls at once, over a whole run."""
     fallback: tuple[FallbackSection, ...] = ()
     """Endpoints that are asked in this order when the first does not answer."""
     builtin_last: bool = False
