@@ -1,5 +1,8 @@
 """AIDE: no community; draft, debug and improve by what earlier scripts showed."""
 
+import asyncio
+from collections import defaultdict
+
 from bot.coder import Attempt, Brief, TaskText
 from bot.coder.prompts import ReviewRun
 from bot.runs.context import RunContext
@@ -27,6 +30,8 @@ class AideBriefing:
         self._context = context
         self._lines: dict[int, str] = {}
         """What is remembered of each node, which does not change any more."""
+        self._reviewing: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """With several slots the first that needs a node's review asks for it, and the others wait."""
 
     async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
         """Return the brief with the memory in it, and the parent as the only feedback."""
@@ -46,13 +51,15 @@ class AideBriefing:
         best_first = sorted(tree.valid(), key=lambda n: (-(n.score or 0.0), n.id))[:MEMORY_NODES]
         lines = []
         for node in best_first:
-            if node.id not in self._lines:
-                done = attempt(self._context, node.id)
-                self._lines[node.id] = (
-                    f"- node {node.id}, score {done.score:.6g}: {done.plan}\n  {await self._review(done)}"
-                )
+            async with self._reviewing[node.id]:
+                if node.id not in self._lines:
+                    self._lines[node.id] = await self._line(node.id)
             lines.append(self._lines[node.id])
         return "\n".join(lines)
+
+    async def _line(self, node: int) -> str:
+        done = attempt(self._context, node)
+        return f"- node {node}, score {done.score:.6g}: {done.plan}\n  {await self._review(done)}"
 
     async def _review(self, done: Attempt) -> str:
         """Ask once a node; a finished step is not asked again."""

@@ -21,7 +21,7 @@ from state.progress import create_node, end_node, restart_node
 from state.steps import Steps
 
 MOST_FAILURES = 3
-"""Failures of our own machinery in a row that end a run."""
+"""Failures of our own machinery in a row, for each slot, that end a run."""
 MOST_RESTARTS = 20
 """Starts of the bot that may die over the same step of a node before the node is given up."""
 TRACE_CHARACTERS = 8_000
@@ -244,9 +244,9 @@ class Search:
         text = str(error) if known else f"{type(error).__name__}: {error}"
         await self._fail(node, text, None if known else traceback.format_exc())
         self._failures += 1
-        if self._failures >= MOST_FAILURES:
+        if self._failures >= MOST_FAILURES * self._slots:
             self._broken = True
-            self.stop(f"{MOST_FAILURES} failures in a row, the last: {text}")
+            self.stop(f"{self._failures} failures in a row, the last: {text}")
 
     def _patience(self) -> Patience:
         context = self._context

@@ -68,6 +68,9 @@ def check(world: World, *, slots: int, calls_at_once: int = 8) -> dict[str, int]
         told = events(folder.path)
         with Store.open(folder.database, SystemClock()) as store:
             assert from_events(store.export_events(result["run_id"])) == from_rows(store, result["run_id"])
+        crashed = [e for e in told if e["type"] == "worker.crashed"]
+        assert not crashed, crashed
+        assert not [e for e in told if e["type"] == "node.ended" and e["status"] == "failed"]
         figures += _charges(told, result)
         _outward_acts(told)
         figures.update(nodes=result["nodes"], events=len(told), executions=result["executions"])

@@ -73,6 +73,18 @@ def test_each_role_is_answered_by_the_model_that_is_configured_for_it(
     assert result["model"] == "openai:plain"
 
 
+def test_slots_that_need_the_same_review_ask_for_it_once(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
+    with ScriptedEndpoint(Answers()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        options = ("--agent", "aide", "--model", "openai:x", "--parallel", 3, "--steps", 5, "--sandbox", "process")
+        (result,) = results(bot("replay", tiny, *options, "--json"))
+    assert result["valid_nodes"] == 5
+    assert not _events(result["run"], "worker.crashed")
+    reviews = [r.last for r in endpoint.requests if "You review runs" in str(r.body["messages"][0])]
+    assert len(reviews) == len(set(reviews)) >= 1
+    assert result["budget"]["run"]["calls"]["spent"] == len(endpoint.requests)
+
+
 def test_a_broken_script_is_repaired_by_the_next_one(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
     answers = Answers()
 
