@@ -1,6 +1,7 @@
 """How fast the store writes events, and how a long run opens: `python -m tests.bench.bench_state`."""
 
 import asyncio
+import json
 import sqlite3
 import statistics
 import tempfile
@@ -10,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from bot.runs.folder import run_folders
 from bot.strategies.attempts import read_tree
 from bot.strategies.tree import TreeCache
 from state.checking import ensure_sound
@@ -22,18 +24,23 @@ from state.progress import (
     end_execution,
     end_node,
     log_model_call,
+    resume_run,
     start_execution,
     update_node,
 )
 from state.spending import spent
 from state.steps import Steps, finish_step, start_step
 from state.store import Store, Transaction
+from tests.chaos.world import SteadyAnswers, World, wait_until
+from tests.scripted_endpoint import ScriptedEndpoint
 
 RUN = "spooky_author_identification-comind-openai_some_model-0-20261120T101500000000Z"
 COMMITS = 300
 ROUNDS = 5
 NODES = 5_000
 NODES_A_BATCH = 250
+RESUME_GOAL = 5.0
+"""Seconds."""
 STEPS = ("plan", "write", "execute:sample", "execute:holdout", "report")
 
 
@@ -117,28 +124,29 @@ def rates(folder: Path) -> None:
         print(f"{kind:36} {COMMITS / median:8.0f} events/s {base / median:8.2f} of SQLite alone, durable")
 
 
-def one_node(tx: Transaction, node: int) -> None:
-    """Write what one node of a run leaves, some 21 events, without bodies."""
-    start_step(tx, RUN, "decision", attempt=node)
-    finish_step(tx, RUN, "decision", {"actions": [{"kind": "improve", "parents": [max(1, node - 1)]}]}, attempt=node)
-    create_node(tx, RUN, action="improve", parents=[max(1, node - 1)], draft_id=str(node // 20), id=node, model="m")
+def one_node(tx: Transaction, node: int, run: str = RUN) -> None:
+    """Write what one node of an AIDE run leaves, some 21 events, without bodies."""
+    action = {"kind": "improve", "parents": [max(1, node - 1)], "draft_id": None, "slot": 0}
+    start_step(tx, run, "decision", attempt=node - 2)
+    finish_step(tx, run, "decision", {"actions": [action]}, attempt=node - 2)
+    create_node(tx, run, action="improve", parents=[max(1, node - 1)], id=node, model="m")
     for name in STEPS:
-        start_step(tx, RUN, name, node=node, prompt_hash="0" * 64)
-    update_node(tx, RUN, node, plan="what is tried, in a sentence or two of usual length " * 4)
+        start_step(tx, run, name, node=node, prompt_hash="0" * 64)
+    update_node(tx, run, node, plan="what is tried, in a sentence or two of usual length " * 4)
     at = tx.now()
     log_model_call(
-        tx, RUN, step=f"{node}/write", role="coder", prompt_name="write_script", model="m", as_of=at,
+        tx, run, step=f"{node}/write", role="coder", prompt_name="write_script", model="m", as_of=at,
         items=[(f"message/{n}", at) for n in range(10)], messages=[{"role": "user", "content": "?"}], answer="!",
         prompt_hash="0" * 64, prompt_tokens=9000, completion_tokens=2000, cost_usd=0.01, node=node,
     )  # fmt: skip
-    charge(tx, RUN, "tokens", node=node, role="coder", model="m", prompt_tokens=9000, cost_usd=0.01, seconds=20.0)
-    start_execution(tx, RUN, f"n{node}-holdout-0", node=node, view="holdout")
-    end_execution(tx, RUN, f"n{node}-holdout-0", reason="finished", exit_code=0, seconds=31.5)
-    charge(tx, RUN, "execution", node=node, seconds=31.5)
-    add_evaluation(tx, RUN, f"n{node}-holdout-0", score=1 / node, valid=True)
+    charge(tx, run, "tokens", node=node, role="coder", model="m", prompt_tokens=9000, cost_usd=0.01, seconds=20.0)
+    start_execution(tx, run, f"n{node}-holdout-0", node=node, view="holdout")
+    end_execution(tx, run, f"n{node}-holdout-0", reason="finished", exit_code=0, seconds=31.5)
+    charge(tx, run, "execution", node=node, seconds=31.5)
+    add_evaluation(tx, run, f"n{node}-holdout-0", score=1 / node, valid=True)
     for name in STEPS:
-        finish_step(tx, RUN, name, {"output": "fold 1: 0.31\n" * 40, "seconds": 31.5}, node=node)
-    end_node(tx, RUN, node, "valid", score=1 / node, seconds=52.0)
+        finish_step(tx, run, name, {"output": "fold 1: 0.31\n" * 40, "seconds": 31.5}, node=node)
+    end_node(tx, run, node, "valid", score=1 / node, seconds=52.0)
 
 
 def grow(path: Path) -> None:
@@ -186,11 +194,40 @@ def long_run(folder: Path) -> None:
     )
 
 
+def whole_resume(place: Path) -> None:
+    """Print how long `bot resume` takes from its start to the first new node of a run that has thousands."""
+    with ScriptedEndpoint(SteadyAnswers()) as endpoint:
+        world = World(place, endpoint, options=("--agent", "aide", "--steps", "2"))
+        assert not world.live(doom=("before", "run.ended", "1")), world.log()
+        (folder,) = run_folders([world.out])
+        with Store.open(folder.database, SystemClock()) as store:
+            with store.write() as tx:
+                resume_run(tx, folder.path.name)
+            for first in range(3, NODES + 1, NODES_A_BATCH):
+                with store.write() as tx:
+                    for node in range(first, min(first + NODES_A_BATCH, NODES + 1)):
+                        one_node(tx, node, folder.path.name)
+        config = json.loads(folder.config.read_text())
+        config["settings"]["steps"] = NODES + 1
+        folder.config.write_text(json.dumps(config))
+        began = time.perf_counter()
+        process = world.start()
+        with closing(sqlite3.connect(folder.database)) as database:
+            query = "SELECT count(*) FROM event WHERE type = 'node.created'"
+            assert wait_until(lambda: database.execute(query).fetchone()[0] > NODES, 60), world.log()
+        taken = time.perf_counter() - began
+        process.kill()
+        process.wait()
+    verdict = "met" if taken < RESUME_GOAL else "MISSED"
+    print(f"bot resume, from its start to the next node: {taken:.2f} s   goal {RESUME_GOAL:g} s: {verdict}")
+
+
 def main() -> None:
     """Measure on a disk: one in memory, as `/tmp` often is, would tell nothing of durable commits."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         rates(Path(folder))
         long_run(Path(folder))
+        whole_resume(Path(folder) / "whole")
 
 
 if __name__ == "__main__":
