@@ -25,7 +25,7 @@ from tests.scripted_endpoint import ScriptedEndpoint
 KILLS = 200
 FEWEST_RUNS = 6
 STEPS = "16"
-SHORTEST_LIFE, LONGEST_LIFE = 2.5, 12.0
+SHORTEST_LIFE, LONGEST_LIFE = 2.5, 8.0
 """Seconds; the bot needs two or three of them to start."""
 AT_ONCE = 2
 GROUPS = 8
@@ -60,7 +60,7 @@ def random_kills(place: Path) -> dict[str, int]:
             options, kind = options_of(agent, slots), kinds[number // 4 % len(kinds)]
             world = World(place / f"run-{number}", endpoint, sandbox=kind, options=options)
             memory = Memory()
-            while not world.live(rng.uniform(SHORTEST_LIFE, LONGEST_LIFE)):
+            while not world.live(rng.uniform(SHORTEST_LIFE, LONGEST_LIFE)) or has_failed(world):
                 memory.look(world.out)
             memory.look(world.out)
             figures = check(world, slots=slots)
@@ -77,6 +77,12 @@ def random_kills(place: Path) -> dict[str, int]:
                 total += figures
             number += AT_ONCE
     return dict(total)
+
+
+def has_failed(world: World) -> bool:
+    """Return whether a run ended for reasons outside it, as when the first that an endpoint says is an HTML page."""
+    results = [json.loads(folder.result.read_text()) for folder in run_folders([world.out])]
+    return any(result["status"] == "failed" for result in results)
 
 
 def options_of(agent: str, slots: int) -> tuple[str, ...]:

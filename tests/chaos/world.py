@@ -48,7 +48,7 @@ shutil.copy("data/sample_validation.csv", "validation_predictions.csv")
 
 
 class SteadyAnswers(Answers):
-    """Answers a prompt by its words alone: figures, such as the time that is left, change from start to start."""
+    """Answers a prompt by its words alone: figures, and how a table is aligned by them, change from start to start."""
 
     def __init__(
         self, *, seconds: float = 0.0, copies: bool = False, faulty: Callable[[int], Reply | None] = lambda number: None
@@ -71,8 +71,8 @@ class SteadyAnswers(Answers):
             return fault
         if not isinstance(answer, Reply):
             return Reply(answer, **TOKENS)
-        words = re.sub(r"\d+", "", str(request.body["messages"][1]["content"]))
-        number = int(hashlib.sha256(words.encode()).hexdigest(), 16)
+        words = re.findall("[A-Za-z]{2,}", str(request.body["messages"][1]["content"]))
+        number = int(hashlib.sha256(" ".join(words).encode()).hexdigest(), 16)
         script = self._template.format(c=0.2 + number % 97 / 50, broken=number % 5 == 0, seconds=self._seconds)
         return Reply(f"A plan with {number % 97}.\n\n```python\n{script}\n```\n", **TOKENS)
 
