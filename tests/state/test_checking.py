@@ -106,8 +106,11 @@ def test_a_log_without_its_database_is_not_dropped(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_alone_is_a_new_database(tmp_path: Path) -> None:
-    (tmp_path / "state.db").touch()
-    fill(tmp_path / "state.db", 2)
+    path = tmp_path / "state.db"
+    path.touch()
+    fill(path, 2)
+    with Store.open(path, SystemClock()) as store:
+        assert len(list(store.export_events("a"))) == 2
 
 
 def test_a_file_that_never_was_ours_with_a_backup_is_damaged(tmp_path: Path) -> None:
