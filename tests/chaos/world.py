@@ -47,8 +47,11 @@ shutil.copy("data/sample_validation.csv", "validation_predictions.csv")
 """
 
 
+_TOLD = r"^(?:# Your draft|## Node|Plan:|- node|Write |The last script).*"
+
+
 class SteadyAnswers(Answers):
-    """Answers a prompt by its words alone: figures, and how a table is aligned by them, change from start to start."""
+    """Answers a prompt by what is to be done and what was planned before: figures, and what scripts print, change with time."""
 
     def __init__(
         self, *, seconds: float = 0.0, copies: bool = False, faulty: Callable[[int], Reply | None] = lambda number: None
@@ -71,7 +74,8 @@ class SteadyAnswers(Answers):
             return fault
         if not isinstance(answer, Reply):
             return Reply(answer, **TOKENS)
-        words = re.findall("[A-Za-z]{2,}", str(request.body["messages"][1]["content"]))
+        lines = re.findall(_TOLD, str(request.body["messages"][1]["content"]), flags=re.MULTILINE)
+        words = re.findall("[A-Za-z]{2,}", " ".join(lines))
         number = int(hashlib.sha256(" ".join(words).encode()).hexdigest(), 16)
         script = self._template.format(c=0.2 + number % 97 / 50, broken=number % 5 == 0, seconds=self._seconds)
         return Reply(f"A plan with {number % 97}.\n\n```python\n{script}\n```\n", **TOKENS)
