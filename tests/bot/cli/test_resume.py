@@ -35,6 +35,7 @@ def killed_replay(tiny: Path, place: Path, *more: str) -> None:
     process.wait()
 
 
+@pytest.mark.integration
 def test_a_killed_run_goes_on_and_one_that_never_began_is_run(bot: Bot, tiny: Path, tmp_path: Path):
     killed_replay(tiny, tmp_path, "--seeds", "2")
     done = bot("resume", tmp_path / "runs", "--json")
@@ -45,6 +46,7 @@ def test_a_killed_run_goes_on_and_one_that_never_began_is_run(bot: Bot, tiny: Pa
     assert [r["wall_seconds"] for r in again] == [r["wall_seconds"] for r in found], "a finished run is left alone"
 
 
+@pytest.mark.integration
 def test_a_run_goes_on_after_its_folder_and_its_snapshot_were_moved(bot: Bot, tiny: Path, tmp_path: Path):
     shutil.copytree(tiny, tmp_path / "old" / "tiny-table")
     killed_replay(tmp_path / "old" / "tiny-table", tmp_path)
@@ -59,6 +61,7 @@ def test_a_run_goes_on_after_its_folder_and_its_snapshot_were_moved(bot: Bot, ti
     assert bot("audit", result["run"], "--snapshot", tmp_path / "new" / "tiny-table").exit_code == 0
 
 
+@pytest.mark.integration
 def test_the_time_in_which_nobody_worked_is_no_part_of_a_run(bot: Bot, tiny: Path, tmp_path: Path):
     began = time.monotonic()
     killed_replay(tiny, tmp_path)

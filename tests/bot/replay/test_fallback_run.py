@@ -22,6 +22,7 @@ def models(folder: str) -> set[str]:
     return {json.loads(line)["model"] for line in (Path(folder) / "prompts.jsonl").read_text().splitlines()}
 
 
+@pytest.mark.integration
 def test_a_run_whose_first_endpoint_has_no_credit_goes_on_with_the_next(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -105,7 +105,8 @@ def test_a_broken_script_is_repaired_by_the_next_one(bot: Bot, tiny: Path, monke
     assert any("KeyError: 'no such column'" in text for text in asked)
 
 
-@pytest.mark.parametrize("agent", ["comind", pytest.param("aide", marks=pytest.mark.integration)])
+@pytest.mark.integration
+@pytest.mark.parametrize("agent", ["comind", "aide"])
 def test_the_same_seed_gives_the_same_tree_with_the_builtin_model(bot: Bot, tiny: Path, agent: str):
     options = ("--agent", agent, "--model", "builtin", "--steps", 3, "--seed", 3, "--sandbox", "process", "--json")
     (one,) = results(bot("replay", tiny, *options))
@@ -115,6 +116,7 @@ def test_the_same_seed_gives_the_same_tree_with_the_builtin_model(bot: Bot, tiny
     assert one["score"] == two["score"]
 
 
+@pytest.mark.integration
 def test_a_recording_gives_the_same_tree_without_the_endpoint(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
     common = ("--steps", 3, "--sandbox", "process", "--json")
     with ScriptedEndpoint(Answers()) as endpoint:

@@ -11,7 +11,8 @@ from state.store import Store
 from tests.bot.replay.conftest import Bot, results
 
 
-@pytest.mark.parametrize("agent", ["comind", pytest.param("aide", marks=pytest.mark.integration)])
+@pytest.mark.integration
+@pytest.mark.parametrize("agent", ["comind", "aide"])
 def test_a_finished_replay_can_be_told_from_its_events_alone(bot: Bot, tiny: Path, agent: str) -> None:
     options = ("--agent", agent, "--model", "builtin", "--steps", 2, "--sandbox", "process", "--json")
     (result,) = results(bot("replay", tiny, *options))
