@@ -142,9 +142,23 @@ class World:
                 [*program, *self.command()], env=environment, cwd=self.place, stdout=results, stderr=log
             )
 
-    def live(self, seconds: float | None = None, *, doom: Sequence[str] = (), sign: int = signal.SIGKILL) -> bool:
-        """Let the bot live so long, or to its end; return whether it came to its end by itself."""
+    def live(
+        self,
+        seconds: float | None = None,
+        *,
+        doom: Sequence[str] = (),
+        sign: int = signal.SIGKILL,
+        at_work: bool = False,
+    ) -> bool:
+        """Let the bot live so long, or to its end; return whether it came to its end by itself.
+
+        With `at_work` the seconds count from its first line on stderr: how long it takes to start depends on the machine.
+        """
+        log = self.place / "log"
+        before = log.stat().st_size if log.exists() else 0
         process = self.start(doom=doom)
+        if at_work:
+            wait_until(lambda: log.stat().st_size > before or process.poll() is not None, 120)
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:
