@@ -26,7 +26,7 @@ KILLS = 200
 FEWEST_RUNS = 6
 STEPS = "16"
 LONGEST_LIFE = 14.0
-"""Seconds of work before a kill, more than any step takes, or a node would be given up; one kill in five comes while the bot starts."""
+"""Seconds of work before a kill, more than any step takes; one kill in five comes while the bot starts."""
 AT_ONCE = 2
 GROUPS = 8
 """Runs among which the boundaries are shared out, so that none dies over one step too often."""
