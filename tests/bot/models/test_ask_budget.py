@@ -13,7 +13,7 @@ from bot.models import CallLimits, Message, Usage
 from bot.models.ask import Asker
 from bot.models.bounds import LEAST_ANSWER_TOKENS, MOST_ANSWER_TOKENS, bounds, most_tokens
 from bot.models.endpoint import OpenAIModel
-from state.errors import BudgetExceeded, UsageError
+from state.errors import BudgetExceeded, ModelRefused, UsageError
 from state.spending import spent
 from state.steps import Steps
 from state.store import Store
@@ -52,6 +52,8 @@ async def code(asker: Asker, coder: int) -> str:
             await asker.ask(Question(TEXT), role="coder", name=f"call:{call}", node=coder)
         except BudgetExceeded as error:
             return str(error)
+        except ModelRefused:
+            continue  # three empty answers in a row fell to this coder, and were charged
     raise AssertionError("nothing ever refused")
 
 
