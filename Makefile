@@ -66,6 +66,10 @@ UV_IMAGE := ../../$(BIN)/uv pip compile --python-version 3.11 --python-platform 
 # The image takes torch from elsewhere, without what it needs for GPUs.
 NO_CUDA = $$(grep -oE '^(torch|torchvision|torchaudio|triton|nvidia-[a-z0-9-]+|cuda-[a-z]+)==' cuda.txt | sed 's/==//; s/^/--no-emit-package /')
 
+# pip compiles on one core, this on all; a sandbox cannot compile what it reads. Templates among the files are no Python.
+INSTALL := $(BIN)/python -m pip install -q --no-compile
+COMPILE := @$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+
 $(VENV)/.made:
 	@command -v $(PYTHON) >/dev/null || { echo "No $(PYTHON) here. Install Python 3.11 or later, or name one: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11. Name a newer one: make PYTHON=python3.12 ..." >&2; exit 1; }
@@ -75,7 +79,8 @@ $(VENV)/.made:
 
 $(VENV)/.runtime: requirements.lock $(VENV)/.made
 	@echo "Installing what the bot needs to run into $(VENV): a minute or two the first time."
-	$(BIN)/python -m pip install -q -r requirements.lock
+	$(INSTALL) -r requirements.lock
+	$(COMPILE)
 	@touch $@
 
 $(VENV)/.project: pyproject.toml $(VENV)/.runtime
@@ -84,7 +89,8 @@ $(VENV)/.project: pyproject.toml $(VENV)/.runtime
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.project
 	@echo "Installing the development tools into $(VENV)."
-	$(BIN)/python -m pip install -q -r requirements-dev.lock
+	$(INSTALL) -r requirements-dev.lock
+	$(COMPILE)
 	@touch $@
 
 $(DEMO)/.snapshot: $(VENV)/.project $(wildcard scrapers/demo*.py scrapers/demo_data/*)

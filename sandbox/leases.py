@@ -1,11 +1,12 @@
 """Leases: cores and GPUs that belong to one execution at a time, among all bots of this machine."""
 
 import asyncio
+import contextlib
 import os
 import stat
 import time
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -88,6 +89,7 @@ class Leases:
         self._shares = gpu_shares
         self._lines = {kind: WaitingLine(folder, kind) for kind in ("gpu", "cpu")}
         self._withheld: dict[str, tuple[Sequence[Lock], int | None]] = {}
+        self._waiting: set[asyncio.Event] = set()
 
     @property
     def gpus(self) -> int:
@@ -122,7 +124,7 @@ class Leases:
                 used = {uuid: self._gpus.used_bytes(uuid) for uuid in uuids}
                 stack.push_async_callback(self._give_back_gpus, found, used, say)
             cores = await self._first_come("cpu", lambda: self._try_cores(count), deadline, say, f"{count} core(s)")
-            stack.callback(_release, cores)
+            stack.callback(self._release, cores)
             yield Lease(tuple(cores), uuids)
 
     async def _first_come(
@@ -133,10 +135,13 @@ class Leases:
         say: Callable[[str], None] | None,
         what: str,
     ) -> Held[Name]:
-        """Stand in line, and take all that is wanted at once as soon as it is free."""
+        """Stand in line, and take all that is wanted at once as soon as it is free.
+
+        What this process gives back is taken up at once, what another does after a pause.
+        """
         began, pause, told = time.monotonic(), _FIRST_PAUSE, False
         try:
-            with self._lines[kind].place() as place:
+            with self._lines[kind].place() as place, self._told_of_releases() as released:
                 while not place.is_first() or (found := attempt()) is None:
                     now = time.monotonic()
                     if now >= deadline:
@@ -146,11 +151,31 @@ class Leases:
                     if say and not told and now - began >= _TELL_AFTER:
                         say(f"waiting for {what}{self._why(kind)}")
                         told = True
-                    await asyncio.sleep(min(pause, max(0.0, deadline - now)))
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(released.wait(), min(pause, max(0.0, deadline - now)))
+                    released.clear()
                     pause = min(2 * pause, _LONGEST_PAUSE)
                 return found
         except OSError as error:
             raise InfrastructureFailure(f"Leases cannot be had in {self._folder}: {error}") from error
+
+    @contextmanager
+    def _told_of_releases(self) -> Iterator[asyncio.Event]:
+        released = asyncio.Event()
+        self._waiting.add(released)
+        try:
+            yield released
+        finally:
+            self._waiting.remove(released)
+            self._tell_of_a_release()  # of a place in the line
+
+    def _release(self, held: Held[Name]) -> None:
+        _release(held)
+        self._tell_of_a_release()
+
+    def _tell_of_a_release(self) -> None:
+        for released in self._waiting:
+            released.set()
 
     def _try_cores(self, count: int) -> Held[int] | None:
         return _all_or_none(self._cores, self._try_core, count)
@@ -196,7 +221,7 @@ class Leases:
             # Where several share a GPU, its memory tells nothing of one of them.
             if self._shares > 1 or now is None or before is None or now <= before + _SLACK:
                 del self._withheld[uuid]
-                _release({uuid: locks})
+                self._release({uuid: locks})
         return set(self._withheld)
 
     def _why(self, kind: str) -> str:

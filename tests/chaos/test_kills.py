@@ -11,11 +11,7 @@ from tests.chaos.world import SteadyAnswers, World, wait_until
 from tests.scripted_endpoint import ScriptedEndpoint
 
 OPTIONS = ("--steps", "4", "--no-community")
-DOOMS = (
-    ("before", "node.ended", "2"),
-    ("after", "step.ended write", "1"),
-    ("after", "run.ended", "1"),
-)
+DOOMS = (("before", "node.ended", "2"), ("after", "run.ended", "1"))
 
 
 def test_a_run_killed_at_boundaries_ends_with_the_tree_of_one_that_was_not(tmp_path: Path) -> None:

@@ -5,14 +5,25 @@ import json
 from tests.scripted_endpoint import Reply, Request
 
 SCRIPT = """
-import pandas as pd
-train, test = pd.read_csv("data/train.csv"), pd.read_csv("data/test.csv")
-rows, sample = pd.read_csv("data/validation.csv"), pd.read_csv("data/sample_submission.csv")
-from sklearn.linear_model import LogisticRegression
-features = ["a", "b"]
-model = LogisticRegression(C={c}).fit(train[features], train["label"])
-for table, name in ((test, "submission.csv"), (rows, "validation_predictions.csv")):
-    pd.DataFrame({{"id": table["id"], "label": model.predict_proba(table[features])[:, 1]}}).to_csv(name, index=False)
+import csv
+import numpy as np  # alone: pandas and scikit-learn take seconds to import
+
+def read(name):
+    with open(f"data/{{name}}.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return rows, np.array([[1.0, float(row["a"]), float(row["b"])] for row in rows])
+
+rows, features = read("train")
+labels = np.array([float(row["label"]) for row in rows])
+penalty, weights = np.diag([0.0, 1.0, 1.0]) / {c}, np.zeros(3)
+for _ in range(20):  # Newton's steps of a logistic regression
+    p = 1 / (1 + np.exp(-features @ weights))
+    slope = features.T @ (labels - p) - penalty @ weights
+    weights += np.linalg.solve(features.T @ (features * (p * (1 - p))[:, None]) + penalty, slope)
+for name, out in (("test", "submission.csv"), ("validation", "validation_predictions.csv")):
+    rows, features = read(name)
+    with open(out, "w", newline="") as file:
+        csv.writer(file).writerows([("id", "label"), *zip((row["id"] for row in rows), 1 / (1 + np.exp(-features @ weights)))])
 print("C={c}")
 """
 
