@@ -29,10 +29,11 @@ def busy_share(spans: Sequence[tuple[float, float]]) -> float:
 
 
 def spans_of(database: Path) -> list[tuple[float, float]]:
-    """Return when each hold-out execution of the search began and ended, the baseline's aside."""
+    """Return when each execution of the search began and ended, trials on the sample among them, the baseline's aside."""
     with sqlite3.connect(database) as connection:
         query = (
-            "SELECT started_at, ended_at FROM execution WHERE view = 'holdout' AND node > 1 AND ended_at IS NOT NULL"
+            "SELECT started_at, ended_at FROM execution "
+            "WHERE view IN ('sample', 'holdout') AND node > 1 AND ended_at IS NOT NULL"
         )
         rows = connection.execute(query).fetchall()
     return [tuple(datetime.fromisoformat(at).timestamp() for at in row) for row in rows]  # type: ignore[misc]
