@@ -151,8 +151,10 @@ class Leases:
                     if say and not told and now - began >= _TELL_AFTER:
                         say(f"waiting for {what}{self._why(kind)}")
                         told = True
+                    # Not asyncio.wait_for, which on Python 3.11 loses a cancellation that comes with a release.
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(released.wait(), min(pause, max(0.0, deadline - now)))
+                        async with asyncio.timeout(min(pause, max(0.0, deadline - now))):
+                            await released.wait()
                     released.clear()
                     pause = min(2 * pause, _LONGEST_PAUSE)
                 return found

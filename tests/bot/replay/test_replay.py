@@ -192,6 +192,7 @@ def test_an_unknown_price_refuses_to_start_under_a_cap(bot: Bot, tiny: Path, mon
     assert "price" in result["error"]
 
 
+@pytest.mark.integration
 def test_a_cap_that_is_reached_keeps_the_best_and_says_so(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
     Path("bot.toml").write_text(
         "[models]\nmax_tokens = 4000\n[models.prices]\nscripted = {input = 0, output = 10}\n"
@@ -239,6 +240,7 @@ def test_a_wrong_option_is_one_clear_sentence(bot: Bot, tiny: Path, option: str,
         bot("replay", tiny, "--model", "builtin", option, value, "--sandbox", "process")
 
 
+@pytest.mark.integration
 def test_several_runs_share_one_call_and_the_folders_are_made_first(bot: Bot, tiny: Path):
     # Too little time for any execution: what is looked at is the order, the seeds and the folders.
     options = ("--agent", "comind,aide", "--seeds", 2, "--model", "builtin", "--time", "11s", "--sandbox", "process")

@@ -199,6 +199,7 @@ def test_a_folder_that_is_no_finished_run_is_refused(tmp_path: Path, missing: st
         write_report(folder)
 
 
+@pytest.mark.integration
 def test_a_whole_replay_writes_its_page(bot: Bot, tiny: Path):
     (result,) = results(bot("replay", tiny, "--model", "builtin", "--steps", 1, "--sandbox", "process", "--json"))
     assert result["report_error"] is None

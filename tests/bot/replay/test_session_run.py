@@ -30,6 +30,7 @@ class Explorers(Answers):
 OPTIONS = ("--steps", 2, "--time", "4m", "--sandbox", "process", "--session", "--json")
 
 
+@pytest.mark.integration
 def test_a_run_with_sessions_tells_its_scripts_what_was_seen_and_what_it_took(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
