@@ -15,7 +15,7 @@ from sandbox.execution import Start, execute, local, run_in_thread
 from sandbox.gpu import leased_devices
 from sandbox.identity import Identity, choose_identity
 from sandbox.instance import owner
-from sandbox.launch import Launch, as_first_process, choose_cpus, merged_output, on_cores, with_limits
+from sandbox.launch import Launch, as_first_process, choose_cpus, merged_output, under_limits
 from sandbox.mounts import CODE, TMPFS, file_arguments, visible_paths
 from sandbox.seccomp import seccomp_program
 from sandbox.session import open_session
@@ -60,7 +60,7 @@ class BubblewrapSandbox:
 
     def problem(self) -> str | None:
         """Say in one sentence why it cannot be used here, found out by running it; none if it works."""
-        needed = {"bwrap": "bubblewrap", "prlimit": "util-linux"}
+        needed = {"bwrap": "bubblewrap"}
         if choose_identity().changes_user:
             needed["setpriv"] = "util-linux"
         for tool, package in needed.items():
@@ -136,11 +136,10 @@ class BubblewrapSandbox:
             # By descriptor: in its environment and command line nothing can be read that was not meant for the script.
             descriptors.append(_passed(stack, b"".join(os.fsencode(option) + b"\0" for option in options)))
             script = [sys.executable, "-P", "-s", CODE]
-            script = merged_output(script) if identity.changes_user else as_first_process(script)
-            limited = with_limits(script, request.limits, count_tasks=identity.counted, on_gpu=bool(request.lease.gpus))
+            limits = under_limits(request.limits, count_tasks=identity.counted, on_gpu=bool(request.lease.gpus))
+            limited = merged_output(script, limits) if identity.changes_user else as_first_process(script, limits)
             argv = [_tool("bwrap"), "--args", str(descriptors[-1]), "--", *identity.become, *limited]
-            # Before bwrap, since the filter inside lets nobody choose cores.
-            launch = Launch(on_cores(argv, cpus), {}, workspace.code, descriptors)
+            launch = Launch(argv, {}, workspace.code, cpus, descriptors)
             yield local(request, launch, lambda pid: NamespaceTree(pid, TMPFS), (workspace.work,))
 
     def _check_places(self, request: ExecutionRequest, identity: Identity) -> None:

@@ -16,9 +16,8 @@ __all__ = [
     "choose_cpus",
     "ended_with_us",
     "merged_output",
-    "on_cores",
     "start",
-    "with_limits",
+    "under_limits",
 ]
 
 _OPEN_FILES = 4096
@@ -38,6 +37,8 @@ class Launch:
     argv: Sequence[str]
     environment: Mapping[str, str]
     folder: Path
+    cpus: Sequence[int]
+    """Numbers of cores; it cannot be moved to others where the filter of system calls forbids that."""
     descriptors: Sequence[int] = ()
 
 
@@ -52,30 +53,40 @@ def start(launch: Launch, output: int, engine: int) -> subprocess.Popen[bytes]:
     Raises:
         OSError: It could not be started.
     """
-    return subprocess.Popen(
-        launch.argv,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=engine,
-        env=dict(launch.environment),
-        cwd=launch.folder,
-        pass_fds=launch.descriptors,
-        start_new_session=True,
-        umask=0o022,
-    )
+    ours = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, launch.cpus)  # of this thread alone, and so of what it starts
+    try:
+        return subprocess.Popen(
+            launch.argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=engine,
+            env=dict(launch.environment),
+            cwd=launch.folder,
+            pass_fds=launch.descriptors,
+            start_new_session=True,
+            umask=0o022,
+        )
+    finally:
+        os.sched_setaffinity(0, ours)
 
 
-def merged_output(argv: Sequence[str]) -> list[str]:
-    """Return the command with its stderr in its stdout; what the engine says before that stays apart on stderr."""
-    return ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", *argv]
+def merged_output(argv: Sequence[str], limits: str = "") -> list[str]:
+    """Return the command with its stderr in its stdout; what the engine says before that stays apart on stderr.
+
+    Args:
+        argv: The command.
+        limits: What the shell does before (see `under_limits`).
+    """
+    return ["/bin/sh", "-c", f'{limits}exec "$@" 2>&1', "sh", *argv]
 
 
-def as_first_process(argv: Sequence[str]) -> list[str]:
+def as_first_process(argv: Sequence[str], limits: str = "") -> list[str]:
     """Return the command below a shell that is the first process of its namespace: it reaps orphans, and output merges.
 
     The script itself would be a poor first process, to which most signals mean nothing.
     """
-    return ["/bin/sh", "-c", 'exec 2>&1; "$@"; exit $?', "sh", *argv]
+    return ["/bin/sh", "-c", f'{limits}exec 2>&1; "$@"; exit $?', "sh", *argv]
 
 
 def ended_with_us(argv: Sequence[str]) -> list[str]:
@@ -91,43 +102,31 @@ def choose_cpus(count: int, turn: int) -> tuple[int, ...]:
     return tuple(sorted(ours[(turn * count + i) % len(ours)] for i in range(count)))
 
 
-def on_cores(argv: Sequence[str], cpus: Sequence[int]) -> list[str]:
-    """Return the command on these cores, as far as util-linux is there."""
-    taskset = shutil.which("taskset")
-    if taskset is None or len(cpus) >= len(os.sched_getaffinity(0)):
-        return list(argv)
-    return [taskset, "--cpu-list", ",".join(map(str, cpus)), *argv]
-
-
-def with_limits(argv: Sequence[str], limits: Limits, *, count_tasks: bool = False, on_gpu: bool = False) -> list[str]:
-    """Return the command under rlimits, as far as util-linux is there.
+def under_limits(limits: Limits, *, count_tasks: bool = False, on_gpu: bool = False) -> str:
+    """Return what a POSIX shell does to set the kernel's own limits, or else to end.
 
     There is no limit on address space: threaded libraries reserve much that they never use. Private writable memory
     (RLIMIT_DATA) is what counts, and gives the script a MemoryError where the watcher could only kill it.
 
     Args:
-        argv: The command.
         limits: What is allowed.
         count_tasks: Whether the kernel shall hold the limit on processes; of no use where the bot's own count too.
         on_gpu: Whether it may use a GPU: CUDA reserves far more memory than it uses, so that only the watcher can tell.
     """
-    command = list(argv)
-    if prlimit := shutil.which("prlimit"):
-        values = {
-            "core": 0,
-            "nofile": _OPEN_FILES,
-            "fsize": limits.written_bytes + _FILE_SLACK,
-        }
-        if not on_gpu:
-            values["data"] = limits.memory_bytes + _STACKS
-        if count_tasks:
-            values["nproc"] = limits.processes + _TASK_SLACK
-        command = [prlimit, *(_option(name, value) for name, value in values.items()), *command]
-    return command
+    steps = [
+        f"ulimit -c {_lowered(resource.RLIMIT_CORE, 0)}",
+        f"ulimit -n {_lowered(resource.RLIMIT_NOFILE, _OPEN_FILES)}",
+        f"ulimit -f {-(-_lowered(resource.RLIMIT_FSIZE, limits.written_bytes + _FILE_SLACK) // 512)}",
+    ]
+    if not on_gpu:
+        steps.append(f"ulimit -d {_lowered(resource.RLIMIT_DATA, limits.memory_bytes + _STACKS) // 1024}")
+    if count_tasks:
+        count = _lowered(resource.RLIMIT_NPROC, limits.processes + _TASK_SLACK)
+        steps.append(f"{{ ulimit -u {count} || ulimit -p {count}; }} 2>/dev/null")  # bash and others, dash
+    return "".join(f"{step} || exit 125; " for step in steps)
 
 
-def _option(name: str, value: int) -> str:
-    """Return prlimit's option for a limit, which may lower ours but not raise it."""
-    _, ours = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))
-    value = value if ours == resource.RLIM_INFINITY else min(value, ours)
-    return f"--{name}={value}:{value}"
+def _lowered(kind: int, value: int) -> int:
+    """Return a limit, which may lower ours but not raise it."""
+    _, ours = resource.getrlimit(kind)
+    return value if ours == resource.RLIM_INFINITY else min(value, ours)

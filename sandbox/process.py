@@ -10,7 +10,7 @@ from sandbox import ExecutionRequest, Outcome, SandboxDescription, Session, Watc
 from sandbox.environment import clean_environment
 from sandbox.execution import Start, local, run_in_thread
 from sandbox.instance import label_of
-from sandbox.launch import Launch, choose_cpus, ended_with_us, merged_output, on_cores, with_limits
+from sandbox.launch import Launch, choose_cpus, ended_with_us, merged_output, under_limits
 from sandbox.session import open_session
 from sandbox.tree import MARKER, MarkedTree
 from sandbox.workspace import Workspace
@@ -61,7 +61,7 @@ class ProcessSandbox:
         mark = f"{label_of(request.out)}.{secrets.token_hex(8)}"
         environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus))
         script = [sys.executable, "-P", "-s", str(workspace.script)]
-        limited = with_limits(ended_with_us(merged_output(script)), request.limits, on_gpu=bool(request.lease.gpus))
-        argv = on_cores(limited, cpus)
-        launch = Launch(argv, {**environment, MARKER: mark}, workspace.work)
+        limits = under_limits(request.limits, on_gpu=bool(request.lease.gpus))
+        argv = ended_with_us(merged_output(script, limits))
+        launch = Launch(argv, {**environment, MARKER: mark}, workspace.work, cpus)
         yield local(request, launch, lambda pid: MarkedTree(pid, mark), (workspace.work, workspace.tmp))

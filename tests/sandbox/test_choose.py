@@ -19,7 +19,7 @@ from tests import needs
 @pytest.fixture
 def no_bwrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A PATH with util-linux and without bwrap."""
-    for name in ("prlimit", "setpriv", "taskset", "sh"):
+    for name in ("setpriv", "sh"):
         if path := shutil.which(name):
             (tmp_path / name).symlink_to(path)
     monkeypatch.setenv("PATH", str(tmp_path))
