@@ -5,23 +5,26 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
 
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Session, Watch
 from sandbox.environment import clean_environment
-from sandbox.execution import Start, execute, local, run_in_thread
+from sandbox.execution import execute, run_in_thread
 from sandbox.gpu import leased_devices
 from sandbox.identity import Identity, choose_identity
 from sandbox.instance import owner
-from sandbox.launch import Launch, as_first_process, choose_cpus, merged_output, under_limits
+from sandbox.launch import Launch, choose_cpus, start_file, under_limits, waiting
 from sandbox.mounts import CODE, TMPFS, file_arguments, visible_paths
+from sandbox.running import LocalProgram
 from sandbox.seccomp import seccomp_program
 from sandbox.session import open_session
+from sandbox.spares import Spares, Waiting
 from sandbox.supervise import stop_signal
 from sandbox.tree import NamespaceTree
-from sandbox.workspace import Workspace
+from sandbox.watcher import Watcher
+from sandbox.workspace import Workspace, write_start
 
 __all__ = ["BubblewrapSandbox"]
 
@@ -34,6 +37,8 @@ _NAMESPACES = (
     "--hostname",
     "sandbox",
 )
+_SETTLED = 30.0
+"""Seconds that bwrap may take for its mounts."""
 _HOW_TO_ALLOW = (
     "allow unprivileged user namespaces (Ubuntu 24.04 and later: sysctl kernel.apparmor_restrict_unprivileged_userns=0, "
     "or an AppArmor profile for bwrap; elsewhere: sysctl kernel.unprivileged_userns_clone=1 and "
@@ -45,6 +50,7 @@ class BubblewrapSandbox:
     """Runs scripts that see the Python environment, their view and their working folder, and nothing else."""
 
     def __init__(self) -> None:
+        self.spares = Spares(self.begin)
         self._turns = itertools.count()
         self._filter = seccomp_program()
         self._gpu_filter = seccomp_program(shared_memory=True)
@@ -71,11 +77,15 @@ class BubblewrapSandbox:
             view.mkdir()
             view.parent.chmod(0o755)
             request = ExecutionRequest("probe", "", view, Path(folder) / "out", Limits(seconds=30))
-            outcome = execute(self, request, stop)
+            outcome = execute(self, request, stop, ahead=False)
         if outcome.reason is ExitReason.FINISHED:
             return None
         said = (outcome.detail or outcome.output or "it gave no reason").strip()
         return f"bubblewrap is installed but does not work here ({said}); {_HOW_TO_ALLOW}."
+
+    def release(self) -> None:
+        """Remove what was made ahead; see `sandbox.Sandbox.release`."""
+        self.spares.release()
 
     def describe(self) -> SandboxDescription:
         """Say what it contains here, and its gaps."""
@@ -95,9 +105,8 @@ class BubblewrapSandbox:
         contains = ("network", "files", "environment", "processes", "capabilities", "memory", "time", "disk", "keys")
         return SandboxDescription("bubblewrap", "bubblewrap", contains, tuple(gaps))
 
-    @contextmanager
-    def prepare(self, request: ExecutionRequest, workspace: Workspace) -> Iterator[Start]:
-        """Make the mounts' files and the command."""
+    def begin(self, request: ExecutionRequest, workspace: Workspace) -> Waiting:
+        """Start bwrap, and in it a shell that waits."""
         turn = next(self._turns)
         identity = choose_identity(turn)
         self._check_places(request, identity)
@@ -106,7 +115,8 @@ class BubblewrapSandbox:
             (workspace.work / mount_point).mkdir(parents=True, exist_ok=True)
         identity.give(workspace.work)
         contents = {str(path): path.read_bytes() for path in self._visible.files}
-        contents |= identity.accounts() | {CODE: workspace.script.read_bytes()}
+        contents |= identity.accounts()
+        workspace.code.chmod(0o755)  # whatever our umask is: another user must be able to read it
         with ExitStack() as stack:
             files = {path: _passed(stack, content) for path, content in contents.items()}
             options = [*_NAMESPACES, *identity.namespace, "--die-with-parent", "--new-session"]
@@ -117,14 +127,13 @@ class BubblewrapSandbox:
             options += file_arguments(
                 self._visible,
                 files=files,
+                code=workspace.code,
                 work=workspace.work,
                 view=None if request.writable_data else request.view,
                 tmpfs_bytes=request.limits.memory_bytes,
                 mounts=request.mounts,
                 devices=leased_devices(request.lease.gpus),
             )
-            for name, value in clean_environment(request, tmp=TMPFS[0], cpus=len(cpus)).items():
-                options += ["--setenv", name, value]
             descriptors = list(files.values())
             if not request.lease.gpus:
                 # Mapped, it is memory that nobody can count, as the filter refuses it elsewhere.
@@ -135,12 +144,16 @@ class BubblewrapSandbox:
                 options += ["--seccomp", str(descriptors[-1])]
             # By descriptor: in its environment and command line nothing can be read that was not meant for the script.
             descriptors.append(_passed(stack, b"".join(os.fsencode(option) + b"\0" for option in options)))
-            script = [sys.executable, "-P", "-s", CODE]
-            limits = under_limits(request.limits, count_tasks=identity.counted, on_gpu=bool(request.lease.gpus))
-            limited = merged_output(script, limits) if identity.changes_user else as_first_process(script, limits)
-            argv = [_tool("bwrap"), "--args", str(descriptors[-1]), "--", *identity.become, *limited]
-            launch = Launch(argv, {}, workspace.code, cpus, descriptors)
-            yield local(request, launch, lambda pid: NamespaceTree(pid, TMPFS), (workspace.work,))
+            argv = [
+                _tool("bwrap"),
+                "--args",
+                str(descriptors[-1]),
+                "--",
+                *identity.become,
+                *waiting(f"{CODE}/start"),
+            ]
+            launch = Launch(argv, {}, Path("/"), cpus, descriptors)
+            return _Waiting(LocalProgram(launch, lambda pid: NamespaceTree(pid, TMPFS)), identity, cpus)
 
     def _check_places(self, request: ExecutionRequest, identity: Identity) -> None:
         """Raise OSError where a script could see the run's folder, or could not see its view."""
@@ -149,6 +162,45 @@ class BubblewrapSandbox:
         for folder in (request.view, *request.mounts.values()):
             if identity.changes_user and not folder.stat().st_mode & 0o005 == 0o005:
                 raise PermissionError(f"{folder} is not readable by others, as a script is (chmod -R o+rX)")
+
+
+class _Waiting:
+    """A `Waiting` shell inside bwrap."""
+
+    def __init__(self, program: LocalProgram, identity: Identity, cpus: Sequence[int]) -> None:
+        self._program: LocalProgram | None = program
+        self._identity = identity
+        self._cpus = cpus
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still waits."""
+        return self._program is not None and not self._program.has_ended
+
+    def settle(self) -> None:
+        """Wait for the shell inside; raises OSError with bwrap's words where there is none."""
+        if self._program is not None and (said := self._program.answer(_SETTLED).strip()):
+            raise OSError(said)
+
+    def go(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:
+        """Start the script."""
+        assert self._program is not None  # noqa: S101 - for the type checker; it goes once
+        cpus = request.lease.cpus or self._cpus
+        environment = clean_environment(request, tmp=TMPFS[0], cpus=len(cpus))
+        limits = under_limits(request.limits, count_tasks=self._identity.counted, on_gpu=bool(request.lease.gpus))
+        script = [sys.executable, "-P", "-s", f"{CODE}/{workspace.script.name}"]
+        write_start(workspace, start_file(script, environment, limits, first_process=not self._identity.changes_user))
+        if set(cpus) != set(self._cpus):
+            self._program.keep_to(cpus)
+        self._program.watched(Watcher(request.limits, (workspace.work,)))
+        program, self._program = self._program, None
+        return program
+
+    def discard(self) -> None:
+        """End it, unless it was told to go."""
+        if self._program is not None:
+            self._program.discard()
+            self._program = None
 
 
 def _passed(stack: ExitStack, content: bytes) -> int:

@@ -2,66 +2,167 @@
 
 import contextlib
 import os
+import select
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import psutil
 from docker import DockerClient
 from docker.errors import APIError, ImageNotFound
-from docker.utils.socket import frames_iter
+from docker.utils.socket import STDOUT, frames_iter
 
-from sandbox import Breach, ExitReason, Limits, Usage
+from sandbox import Breach, ExecutionRequest, ExitReason, Limits, Usage
 from sandbox.engine import ENGINE_FAILURES, EngineError, attach, say
-from sandbox.profile import INSTANCE, TASK_SLACK
+from sandbox.launch import GO, HELLO
+from sandbox.profile import INSTANCE, TASK_SLACK, container_start, name_of
 from sandbox.running import Reaped
 from sandbox.watcher import Watcher
+from sandbox.workspace import Workspace, write_start
 
-__all__ = ["Container"]
+__all__ = ["Container", "WaitingContainer"]
 
 _KILLED = 137
 _CONFLICT = 409
+_SETTLED = 30.0
+"""Seconds for the shell inside to answer."""
+_PATIENCE = 0.2
+"""Seconds after which it is asked again."""
 _LAST = 5.0
 """Seconds for our threads to end once the container is gone."""
 
 
-class Container:
-    """A container that this process has started; a `Running`."""
+class WaitingContainer:
+    """A container of ours in which a shell waits for the word; a `Waiting`."""
 
-    def __init__(self, engine: DockerClient, options: Mapping[str, Any], limits: Limits, watcher: Watcher) -> None:
+    def __init__(self, engine: DockerClient, options: Mapping[str, Any], cpus: Sequence[int]) -> None:
         """Create it, attach to it, and only then start it, so that no output is missed.
 
         Args:
-            engine: Connection that lasts longer than the container.
+            engine: Connection of its own, closed after it is gone.
             options: All that the engine is told (see `sandbox.profile`).
-            limits: What it may use.
-            watcher: Measures what it writes; made before, as it takes what there is as given.
+            cpus: Numbers of its cores.
 
         Raises:
             EngineError: It could not be started; nothing is left of it.
         """
+        self._engine = engine
+        self._options = options
+        self._cpus = cpus
+        self._went = self._settled = False
+        self._resources = ExitStack()
+        name = options["name"]
+        _under_its_name(engine, options, lambda: engine.containers.create(**options))
+        try:
+            self._stream = attach(engine, name)
+            try:
+                engine.api.start(name)
+            except ENGINE_FAILURES:
+                self._stream.close()
+                raise
+        except ENGINE_FAILURES as error:
+            _remove(engine, name)
+            raise EngineError(f"The container could not be started: {say(error)}") from error
+
+    def close_after(self, resources: ExitStack) -> None:
+        """Close these when it is gone."""
+        self._resources = resources
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still waits, as far as the engine knows."""
+        try:
+            return bool(self._engine.api.inspect_container(self._options["name"])["State"]["Running"])
+        except ENGINE_FAILURES:
+            return False
+
+    def settle(self) -> None:
+        """Greet the shell until it answers: only then is the engine sure to pass on all that is printed.
+
+        It says that we are attached before we are, and drops what is printed meanwhile.
+        """
+        if self._settled:
+            return
+        poll = select.poll()
+        poll.register(self._stream, select.POLLIN)
+        deadline = time.monotonic() + _SETTLED
+        try:
+            self._stream.sendall(HELLO)
+            while not poll.poll(1_000 * _PATIENCE):
+                if time.monotonic() > deadline:
+                    raise EngineError("The container could not be started: its shell does not answer.")
+                self._stream.sendall(HELLO)
+        except OSError as error:
+            raise EngineError(f"The container could not be started: {say(error)}") from error
+        self._settled = True
+
+    def go(self, request: ExecutionRequest, workspace: Workspace) -> "Container":
+        """Start the script; one made ahead becomes this execution's, by its name and its cores."""
+        self.settle()
+        cpus = request.lease.cpus or self._cpus
+        options = {**self._options, "name": name_of(request)}
+        if options["name"] != self._options["name"]:
+            _under_its_name(
+                self._engine, options, lambda: self._engine.api.rename(self._options["name"], options["name"])
+            )
+            self._options = options
+        try:
+            if set(cpus) != set(self._cpus):
+                self._engine.api.update_container(options["name"], cpuset_cpus=",".join(map(str, cpus)))
+            write_start(workspace, container_start(request, workspace.script.name, len(cpus)))
+            watcher = Watcher(request.limits, (workspace.work,))
+            self._stream.sendall(GO)
+        except ENGINE_FAILURES as error:
+            raise EngineError(f"The container could not be started: {say(error)}") from error
+        self._went = True
+        return Container(self._engine, options, self._stream, request.limits, watcher, self._resources)
+
+    def discard(self) -> None:
+        """Remove it, unless it was told to go."""
+        if not self._went:
+            self._went = True
+            _remove(self._engine, self._options["name"])
+            self._stream.close()
+            self._resources.close()
+
+
+class Container:
+    """A container in which a script runs; a `Running`."""
+
+    def __init__(
+        self,
+        engine: DockerClient,
+        options: Mapping[str, Any],
+        stream: socket.socket,
+        limits: Limits,
+        watcher: Watcher,
+        resources: ExitStack,
+    ) -> None:
+        """Follow it from its start on.
+
+        Args:
+            engine: Connection to the engine.
+            options: All that the engine was told (see `sandbox.profile`).
+            stream: Its framed output.
+            limits: What it may use.
+            watcher: Measures what it writes.
+            resources: Closed when it is gone.
+        """
         self._api = engine.api
+        self._engine = engine
+        self._stream = stream
         self._limits = limits
         self._watcher = watcher
+        self._resources = resources
         self._lost: Exception | None = None
         self._last = Usage(0.0)
         self._peak = 0
         self._inside: psutil.Process | None = None
         self._name = str(options["name"])
         self._tasks = int(options["pids_limit"]) - TASK_SLACK
-        _create(engine, options)
-        try:
-            self._stream = attach(engine, self._name)
-            try:
-                self._api.start(self._name)
-            except ENGINE_FAILURES:
-                self._stream.close()
-                raise
-        except ENGINE_FAILURES as error:
-            self._remove()
-            raise EngineError(f"The container could not be started: {say(error)}") from error
         self._began = time.monotonic()
         self.output, output_end = os.pipe()
         self.engine, engine_end = os.pipe()
@@ -130,7 +231,7 @@ class Container:
     def close(self) -> None:
         """Remove the container, and give the descriptors back."""
         os.close(self.output)  # the pump then throws away what still comes
-        self._remove()
+        _remove(self._engine, self._name)
         with contextlib.suppress(OSError):
             self._stream.shutdown(socket.SHUT_RDWR)  # should the engine not have
         for thread in self._threads:
@@ -139,13 +240,14 @@ class Container:
         os.close(self.engine)
         if not self._threads[-1].is_alive():
             os.close(self.ended)
+        self._resources.close()
 
     def _pump(self, pipe: int) -> None:
         """Pass its output on, and go on reading when nobody wants it any more: unread, the container would stand still."""
         wanted = True
         with contextlib.suppress(*ENGINE_FAILURES, ValueError):
-            for _, chunk in frames_iter(self._stream, tty=False):
-                if wanted:
+            for kind, chunk in frames_iter(self._stream, tty=False):
+                if wanted and kind == STDOUT:  # all of a script's output; on stderr the shell greets us
                     wanted = _write(pipe, chunk)
         os.close(pipe)
 
@@ -166,16 +268,17 @@ class Container:
         except (*ENGINE_FAILURES, psutil.Error):
             return []
 
-    def _remove(self) -> None:
-        with contextlib.suppress(*ENGINE_FAILURES):  # the next start of this instance removes what is left
-            self._api.remove_container(self._name, v=True, force=True)
+
+def _remove(engine: DockerClient, name: str) -> None:
+    with contextlib.suppress(*ENGINE_FAILURES):  # the next start of this instance removes what is left
+        engine.api.remove_container(name, v=True, force=True)
 
 
-def _create(engine: DockerClient, options: Mapping[str, Any]) -> None:
-    """Create the container; the name is the key of the execution: what an earlier attempt of ours left under it goes."""
+def _under_its_name(engine: DockerClient, options: Mapping[str, Any], act: Callable[[], object]) -> None:
+    """Create or rename it; the name is the key of the execution: what an earlier attempt of ours left under it goes."""
     try:
         try:
-            engine.containers.create(**options)
+            act()
         except APIError as error:
             if error.status_code != _CONFLICT:
                 raise
@@ -183,7 +286,7 @@ def _create(engine: DockerClient, options: Mapping[str, Any]) -> None:
             if stale.labels.get(INSTANCE) != options["labels"][INSTANCE]:
                 raise
             stale.remove(v=True, force=True)
-            engine.containers.create(**options)
+            act()
     except ImageNotFound as error:
         raise EngineError(f"There is no image {options['image']} here: run `make image`.") from error
     except ENGINE_FAILURES as error:

@@ -4,23 +4,23 @@ import itertools
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Session, Watch
-from sandbox.container import Container
+from sandbox.container import WaitingContainer
 from sandbox.engine import ENGINE_FAILURES, connect, say
-from sandbox.execution import Start, execute, run_in_thread
+from sandbox.execution import execute, run_in_thread
 from sandbox.image import find_image
 from sandbox.instance import owner
 from sandbox.launch import choose_cpus
 from sandbox.profile import Plan, container_options
 from sandbox.session import open_session
+from sandbox.spares import Spares
 from sandbox.supervise import stop_signal
-from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace
 
 __all__ = ["DockerSandbox", "DockerSettings"]
@@ -50,6 +50,7 @@ class DockerSandbox:
 
     def __init__(self, instance: str, settings: DockerSettings | None = None) -> None:
         """Take the bot's instance, by which its containers are known again, and which image and runtime."""
+        self.spares = Spares(self.begin)
         self._instance = instance
         self._settings = settings or DockerSettings()
         self._turns = itertools.count()
@@ -81,6 +82,10 @@ class DockerSandbox:
         self._found = f"{', '.join(image.tags)} {image.id}", found["python"], found["packages"]
         return None
 
+    def release(self) -> None:
+        """Remove what was made ahead; see `sandbox.Sandbox.release`."""
+        self.spares.release()
+
     def describe(self) -> SandboxDescription:
         """Say what it contains, its gaps, and (once `problem` has looked) what is installed in its image."""
         image, python, packages = self._found or (None, None, None)
@@ -103,20 +108,20 @@ class DockerSandbox:
             image=image,
         )
 
-    @contextmanager
-    def prepare(self, request: ExecutionRequest, workspace: Workspace) -> Iterator[Start]:
-        """Make ready all that the engine is told; raises OSError where it does not answer or has no image."""
+    def begin(self, request: ExecutionRequest, workspace: Workspace) -> WaitingContainer:
+        """Start a container, and in it a shell that waits; raises OSError where no engine answers or it has no image."""
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
-        with connect(self._protocol) as engine:
+        with ExitStack() as stack:
+            engine = stack.enter_context(connect(self._protocol))
             self._protocol = engine.api.api_version
             image = find_image(engine, self._settings.image)
             plan = Plan(request, workspace, str(image.id), self._instance, self._settings.runtime, cpus)
             if plan.identity.changes_user and not request.view.stat().st_mode & 0o005 == 0o005:
                 raise PermissionError(f"{request.view} is not readable by others, as a script is (chmod -R o+rX)")
-            options = container_options(plan)
             plan.identity.give(workspace.work)
-            watcher = Watcher(request.limits, (workspace.work,))
-            yield lambda: Container(engine, options, request.limits, watcher)
+            waiting = WaitingContainer(engine, container_options(plan), cpus)
+            waiting.close_after(stack.pop_all())
+            return waiting
 
     def _probe(self) -> Outcome:
         with tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-") as folder, stop_signal() as stop:
@@ -126,5 +131,8 @@ class DockerSandbox:
             (view / "probe").write_text("seen")
             limits = Limits(_PROBE_SECONDS)
             return execute(
-                self, ExecutionRequest(f"probe-{os.getpid()}", _PROBE, view, Path(folder) / "out", limits), stop
+                self,
+                ExecutionRequest(f"probe-{os.getpid()}", _PROBE, view, Path(folder) / "out", limits),
+                stop,
+                ahead=False,
             )

@@ -56,12 +56,14 @@ def connect(version: str = "auto") -> Iterator[DockerClient]:
 def attach(engine: DockerClient, container: str) -> socket.socket:
     """Return a connection from which the framed output of a container is read, from the moment of this call on.
 
+    What is sent over it is the container's stdin, which ends with the connection.
+
     Over a socket of our own: the library's cannot be closed for sure.
 
     Raises:
         OSError: The engine does not give it.
     """
-    path = f"/v{engine.api.api_version}/containers/{container}/attach?stream=1&stdout=1&stderr=1"
+    path = f"/v{engine.api.api_version}/containers/{container}/attach?stream=1&stdin=1&stdout=1&stderr=1"
     request = (
         f"POST {path} HTTP/1.1\r\nHost: docker\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n"
     )

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -11,13 +12,15 @@ from pathlib import Path
 from sandbox import Limits
 
 __all__ = [
+    "GO",
+    "HELLO",
     "Launch",
-    "as_first_process",
     "choose_cpus",
     "ended_with_us",
-    "merged_output",
     "start",
+    "start_file",
     "under_limits",
+    "waiting",
 ]
 
 _OPEN_FILES = 4096
@@ -42,13 +45,14 @@ class Launch:
     descriptors: Sequence[int] = ()
 
 
-def start(launch: Launch, output: int, engine: int) -> subprocess.Popen[bytes]:
+def start(launch: Launch, output: int, engine: int, word: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
     """Start the command.
 
     Args:
         launch: What to start.
         output: Descriptor that becomes its stdout.
-        engine: Descriptor that becomes its stderr: what is said before the script runs (see `merged_output`).
+        engine: Descriptor that becomes its stderr: what is said before the script runs (see `start_file`).
+        word: Descriptor that becomes its stdin.
 
     Raises:
         OSError: It could not be started.
@@ -58,7 +62,7 @@ def start(launch: Launch, output: int, engine: int) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             launch.argv,
-            stdin=subprocess.DEVNULL,
+            stdin=word,
             stdout=output,
             stderr=engine,
             env=dict(launch.environment),
@@ -71,22 +75,33 @@ def start(launch: Launch, output: int, engine: int) -> subprocess.Popen[bytes]:
         os.sched_setaffinity(0, ours)
 
 
-def merged_output(argv: Sequence[str], limits: str = "") -> list[str]:
-    """Return the command with its stderr in its stdout; what the engine says before that stays apart on stderr.
+HELLO, GO = b"hello\n", b"go\n"
+"""What `waiting` is told: to answer with an empty line on stderr, and to start the script."""
+
+
+def waiting(start_file: str) -> list[str]:
+    """Return a command that waits for `GO` on its stdin, then does what this file says (see `start_file`).
+
+    Where nobody can say that any more, as after the bot was killed, it ends.
+    """
+    return ["/bin/sh", "-c", 'while read -r word; do if [ "$word" = go ]; then . "$0"; fi; echo >&2; done', start_file]
+
+
+def start_file(
+    argv: Sequence[str], environment: Mapping[str, str], limits: str = "", *, first_process: bool = False
+) -> str:
+    """Return what a shell does to start a script, with its stderr in its stdout; what went wrong before stays on stderr.
 
     Args:
         argv: The command.
-        limits: What the shell does before (see `under_limits`).
+        environment: Variables added to the shell's own.
+        limits: What it does first (see `under_limits`).
+        first_process: Whether the shell is the first process of its namespace and stays: it reaps orphans, and the script
+            would be a poor first process, to which most signals mean nothing.
     """
-    return ["/bin/sh", "-c", f'{limits}exec "$@" 2>&1', "sh", *argv]
-
-
-def as_first_process(argv: Sequence[str], limits: str = "") -> list[str]:
-    """Return the command below a shell that is the first process of its namespace: it reaps orphans, and output merges.
-
-    The script itself would be a poor first process, to which most signals mean nothing.
-    """
-    return ["/bin/sh", "-c", f'{limits}exec 2>&1; "$@"; exit $?', "sh", *argv]
+    exports = "".join(f"export {name}={shlex.quote(value)}; " for name, value in environment.items())
+    command = f"{shlex.join(argv)}; exit $?" if first_process else f"exec {shlex.join(argv)}"
+    return f"{limits}{exports}exec 2>&1 </dev/null; {command}\n"
 
 
 def ended_with_us(argv: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from sandbox.gpu import LIBRARIES
 
 __all__ = ["CODE", "TMPFS", "WORK", "Visible", "file_arguments", "visible_paths"]
 
-CODE = "/solution/solution.py"
+CODE = "/solution/code"
 WORK = "/solution/work"
 TMPFS = ("/tmp", "/dev/shm")  # noqa: S108 - paths inside the sandbox, its own file systems
 
@@ -57,6 +57,7 @@ def file_arguments(
     visible: Visible,
     *,
     files: Mapping[str, int],
+    code: Path,
     work: Path,
     view: Path | None,
     tmpfs_bytes: int,
@@ -71,6 +72,7 @@ def file_arguments(
     Args:
         visible: What is mounted where it lies.
         files: Descriptor of the content of each small file, by its path inside.
+        code: Folder with the script, to be written when all is mounted.
         work: Working folder.
         view: What becomes `data` in it; none if that is in the folder already.
         tmpfs_bytes: Size of each file system in memory.
@@ -87,7 +89,7 @@ def file_arguments(
     arguments += _fixed_arguments(visible, tuple(files))
     for path, descriptor in files.items():
         arguments += ["--perms", "0644", "--file", str(descriptor), path]
-    arguments += ["--bind", str(work), WORK]
+    arguments += ["--ro-bind", str(code), CODE, "--bind", str(work), WORK]
     if view is not None:
         arguments += ["--ro-bind", str(view.resolve()), f"{WORK}/data"]
     for name, folder in (mounts or {}).items():

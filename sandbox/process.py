@@ -3,16 +3,18 @@
 import itertools
 import secrets
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager
 
 from sandbox import ExecutionRequest, Outcome, SandboxDescription, Session, Watch
 from sandbox.environment import clean_environment
-from sandbox.execution import Start, local, run_in_thread
+from sandbox.execution import run_in_thread
 from sandbox.instance import label_of
-from sandbox.launch import Launch, choose_cpus, ended_with_us, merged_output, under_limits
+from sandbox.launch import Launch, choose_cpus, ended_with_us, start_file, under_limits
+from sandbox.running import LocalProgram
 from sandbox.session import open_session
+from sandbox.spares import Waiting
 from sandbox.tree import MARKER, MarkedTree
+from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace
 
 __all__ = ["ProcessSandbox"]
@@ -23,6 +25,10 @@ class ProcessSandbox:
 
     def __init__(self) -> None:
         self._turns = itertools.count()
+
+    @property
+    def spares(self) -> None:
+        """None: there is nothing to make ahead."""
 
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run the script; see `sandbox.Sandbox.run`."""
@@ -49,19 +55,43 @@ class ProcessSandbox:
             ),
         )
 
-    @contextmanager
-    def prepare(self, request: ExecutionRequest, workspace: Workspace) -> Iterator[Start]:
-        """Link the view and the mounts into the working folder and make the command."""
+    def release(self) -> None:
+        """Do nothing: nothing is made ahead."""
+
+    def begin(self, request: ExecutionRequest, workspace: Workspace) -> Waiting:
+        """Link the view and the mounts into the working folder; there is nothing to wait for."""
         if not workspace.data.exists():
             workspace.data.symlink_to(request.view.resolve(), target_is_directory=True)
         for name, folder in request.mounts.items():
             (workspace.work / name).parent.mkdir(exist_ok=True)
             (workspace.work / name).symlink_to(folder.resolve(), target_is_directory=True)
-        cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
+        return _Linked(next(self._turns))
+
+
+class _Linked:
+    """A `Waiting` without a sandbox."""
+
+    alive = True
+
+    def settle(self) -> None:
+        """Do nothing: nothing is mounted."""
+
+    def __init__(self, turn: int) -> None:
+        self._turn = turn
+
+    def go(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:
+        """Start the script."""
+        cpus = request.lease.cpus or choose_cpus(request.limits.cpus, self._turn)
         mark = f"{label_of(request.out)}.{secrets.token_hex(8)}"
         environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus))
         script = [sys.executable, "-P", "-s", str(workspace.script)]
         limits = under_limits(request.limits, on_gpu=bool(request.lease.gpus))
-        argv = ended_with_us(merged_output(script, limits))
+        argv = ended_with_us(["/bin/sh", "-c", start_file(script, {}, limits)])
         launch = Launch(argv, {**environment, MARKER: mark}, workspace.work, cpus)
-        yield local(request, launch, lambda pid: MarkedTree(pid, mark), (workspace.work, workspace.tmp))
+        watcher = Watcher(request.limits, (workspace.work, workspace.tmp))
+        program = LocalProgram(launch, lambda pid: MarkedTree(pid, mark))
+        program.watched(watcher)
+        return program
+
+    def discard(self) -> None:
+        """Do nothing: what goes is followed."""

@@ -14,14 +14,13 @@ from sandbox import ExecutionRequest
 from sandbox.environment import clean_environment
 from sandbox.identity import Identity
 from sandbox.instance import owner
-from sandbox.launch import merged_output
+from sandbox.launch import start_file, waiting
 from sandbox.workspace import Workspace
 
-__all__ = ["INSTANCE", "OWNER", "TASK_SLACK", "Plan", "container_options"]
+__all__ = ["INSTANCE", "OWNER", "TASK_SLACK", "Plan", "container_options", "container_start", "name_of"]
 
 _WORK = "/work"
 _CODE = "/code"
-_SCRIPT = ("python3", "-P", "-s", f"{_CODE}/solution.py")
 _TMP = "/tmp"  # noqa: S108 - a file system in memory, the container's alone
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -58,16 +57,16 @@ class Plan:
     """Numbers of cores."""
 
     @property
-    def name(self) -> str:
-        """Key of the execution: a second container cannot have it; ids are unique within a run's folder only."""
-        place = hashlib.sha256(os.fsencode(self.request.out.absolute())).hexdigest()[:12]
-        return f"kaggle-bot-{place}-{self.request.execution_id}"
-
-    @property
     def identity(self) -> Identity:
         """Nobody if we are root, else ourselves, so that we may remove what it leaves."""
         root = os.geteuid() == 0
         return Identity(_NOBODY if root else os.geteuid(), (), (), changes_user=root, counted=True)
+
+
+def name_of(request: ExecutionRequest) -> str:
+    """Return the key of an execution: a second container cannot have it; ids are unique within a run's folder only."""
+    place = hashlib.sha256(os.fsencode(request.out.absolute())).hexdigest()[:12]
+    return f"kaggle-bot-{place}-{request.execution_id}"
 
 
 def container_options(plan: Plan) -> dict[str, Any]:
@@ -79,11 +78,11 @@ def container_options(plan: Plan) -> dict[str, Any]:
     memory = f"rw,nosuid,nodev,size={limits.memory_bytes},nr_inodes={limits.files},mode=1777"
     options = {
         "image": plan.image,
-        "name": plan.name,
+        "name": name_of(plan.request),
         "labels": _labels(plan),
         # The whole command as entry point: one of the image's own would come before it.
-        "entrypoint": merged_output(["timeout", "-s", "KILL", f"{limits.seconds + _OVERTIME:.0f}", *_SCRIPT]),
-        "environment": _environment(plan),
+        "entrypoint": waiting(f"{_CODE}/start"),
+        "stdin_open": True,
         "working_dir": _WORK,
         "hostname": "sandbox",
         "user": f"{user}:{group}",
@@ -113,6 +112,14 @@ def container_options(plan: Plan) -> dict[str, Any]:
     return options
 
 
+def container_start(request: ExecutionRequest, script: str, cpus: int) -> str:
+    """Return what the shell that waits in a container does to start a script of this file name."""
+    environment = clean_environment(request, tmp=_TMP, cpus=cpus)
+    environment["PATH"] = request.environment.get("PATH", _PATH)
+    seconds = f"{request.limits.seconds + _OVERTIME:.0f}"
+    return start_file(["timeout", "-s", "KILL", seconds, "python3", "-P", "-s", f"{_CODE}/{script}"], environment)
+
+
 def _labels(plan: Plan) -> dict[str, str]:
     deadline = datetime.now(UTC) + timedelta(seconds=plan.request.limits.seconds)
     return {
@@ -121,11 +128,6 @@ def _labels(plan: Plan) -> dict[str, str]:
         _EXECUTION: plan.request.execution_id,
         _DEADLINE: deadline.isoformat(timespec="seconds"),
     }
-
-
-def _environment(plan: Plan) -> dict[str, str]:
-    environment = clean_environment(plan.request, tmp=_TMP, cpus=len(plan.cpus))
-    return {**environment, "PATH": plan.request.environment.get("PATH", _PATH)}
 
 
 def _mounts(plan: Plan) -> list[Mount]:

@@ -112,7 +112,8 @@ class World:
         self.place.mkdir(parents=True, exist_ok=True)
         if not self.snapshots:
             self.snapshots = [write_tiny(self.place / "tiny-table")]
-        (self.place / "bot.toml").write_text(f"[models.prices]\nx = {{input = {self.price}, output = {self.price}}}\n")
+        prices = f"[models.prices]\nx = {{input = {self.price}, output = {self.price}}}\n"
+        (self.place / "bot.toml").write_text(f"[models]\nmax_tokens = 1000\n{prices}")
 
     @property
     def out(self) -> Path:

@@ -29,9 +29,11 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def bubblewrap() -> BubblewrapSandbox:
+def bubblewrap() -> Iterator[BubblewrapSandbox]:
     needs.bubblewrap()
-    return BubblewrapSandbox()
+    sandbox = BubblewrapSandbox()
+    yield sandbox
+    sandbox.release()
 
 
 @pytest.fixture
@@ -39,7 +41,9 @@ def docker() -> Iterator[DockerSandbox]:
     """Containers of an instance of the test's own, of which none may be left."""
     needs.docker()
     instance = f"test-{uuid.uuid4().hex}"
-    yield DockerSandbox(instance, DockerSettings(image=needs.SMALL_IMAGE))
+    sandbox = DockerSandbox(instance, DockerSettings(image=needs.SMALL_IMAGE))
+    yield sandbox
+    sandbox.release()
     with connect() as engine:
         left = engine.containers.list(all=True, filters={"label": f"{INSTANCE}={instance}"})
         for container in left:

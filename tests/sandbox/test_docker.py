@@ -13,7 +13,7 @@ from sandbox import ExitReason, Lease
 from sandbox.docker import DockerSandbox
 from sandbox.engine import connect
 from sandbox.image.build import SMALL
-from sandbox.profile import INSTANCE, Plan, container_options
+from sandbox.profile import INSTANCE, Plan, container_options, name_of
 from sandbox.workspace import Workspace
 from tests import needs
 from tests.sandbox.conftest import Run, make_request, runner
@@ -33,9 +33,9 @@ def plan(place: Path, **options: object) -> Plan:
 
 
 def test_executions_of_two_runs_have_two_names(place: Path) -> None:
-    one, two = (plan(place, out=place / name) for name in ("one", "two"))
-    assert one.name != two.name
-    assert one.name == plan(place, out=place / "one").name
+    one, two = (make_request(place, "", out=place / name) for name in ("one", "two"))
+    assert name_of(one) != name_of(two)
+    assert name_of(one) == name_of(make_request(place, "", out=place / "one"))
 
 
 def test_nothing_is_mounted_but_the_view_the_script_the_accounts_and_what_was_asked_for(place: Path) -> None:
@@ -194,7 +194,7 @@ async def test_a_strangers_container_under_the_name_is_left_alone(docker: Docker
 def container_of(instance: str, place: Path) -> str:
     """Make a container under the name of the test's execution; return its id."""
     with connect() as engine:
-        name = plan(place).name
+        name = name_of(make_request(place, ""))
         made = engine.containers.create(needs.SMALL_IMAGE, ["true"], name=name, labels={INSTANCE: instance})
         return str(made.id)
 

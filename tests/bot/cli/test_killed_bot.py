@@ -105,7 +105,7 @@ def test_after_kill_9_in_mid_run_the_next_start_leaves_nothing_and_another_bot_g
         assert processes("token-dead")
         dead.kill()
         dead.wait()
-        (work,) = (tmp_path / "dead").glob("*/executions/*/.execution")
+        assert list((tmp_path / "dead").glob("*/executions/[!.]*/.execution"))
         if sandbox == "process":
             assert processes("token-dead"), "what the script has started outlives it"
         if sandbox == "docker":
@@ -114,7 +114,8 @@ def test_after_kill_9_in_mid_run_the_next_start_leaves_nothing_and_another_bot_g
         done = subprocess.run(next_start, capture_output=True, text=True, timeout=120, check=False)
         assert "left by a killed bot: removed" in done.stderr
         assert processes("token-dead") == []
-        assert not work.exists()
+        assert list((tmp_path / "dead").glob("*/executions/**/.execution")) == []
+        assert list((tmp_path / "dead").glob("*/executions/.spare-*")) == []
         assert left_by_killed(tmp_path / "dead") == []
         assert str(tmp_path / "dead") not in Path("/proc/self/mountinfo").read_text()
         assert alive.poll() is None
@@ -122,7 +123,7 @@ def test_after_kill_9_in_mid_run_the_next_start_leaves_nothing_and_another_bot_g
         assert list((tmp_path / "alive").glob("*/executions/*/.execution/work/started"))
         if sandbox == "docker":
             assert containers(tmp_path / "dead") == []
-            assert len(containers(tmp_path / "alive")) == 1
+            assert len([name for name in containers(tmp_path / "alive") if "-spare-" not in name]) == 1
     for left in left_by_killed(tmp_path / "alive"):
         left.remove()
     assert processes("token-alive") == []

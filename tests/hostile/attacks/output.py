@@ -53,7 +53,7 @@ OUTPUT = (
         for line in (
             "bwrap: Can't mount proc on /newroot/proc: Operation not permitted",
             "docker: Error response from daemon: OCI runtime create failed: no such image",
-            "The sandbox could not start the script: sh: 1: ulimit: error setting limit (Operation not permitted)",
+            "The sandbox could not start the script: sh: 1: ulimit: error setting limit",
             "setpriv: setresuid failed: Operation not permitted",
         ):
             print(line, file=sys.stderr)
