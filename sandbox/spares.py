@@ -133,18 +133,13 @@ class Spares:
         name = f"{SPARE}{secrets.token_hex(6)}"
         folder = OwnedFolder(request.out.absolute().with_name(name))
         request = replace(request, execution_id=name.removeprefix("."), out=folder.out, script="", environment={})
-        try:
+        with contextlib.ExitStack() as failed:
+            failed.callback(_remove, folder)
             folder.make()
             waiting = self._begin(request, Workspace.make(folder.path))
-        except BaseException:
-            _remove(folder)
-            raise
-        try:
+            failed.callback(waiting.discard)
             waiting.settle()
-        except BaseException:
-            waiting.discard()
-            _remove(folder)
-            raise
+            failed.pop_all()
         return Spare(waiting, folder)
 
 
