@@ -144,14 +144,7 @@ class BubblewrapSandbox:
                 options += ["--seccomp", str(descriptors[-1])]
             # By descriptor: in its environment and command line nothing can be read that was not meant for the script.
             descriptors.append(_passed(stack, b"".join(os.fsencode(option) + b"\0" for option in options)))
-            argv = [
-                _tool("bwrap"),
-                "--args",
-                str(descriptors[-1]),
-                "--",
-                *identity.become,
-                *waiting(f"{CODE}/start"),
-            ]
+            argv = [_tool("bwrap"), "--args", str(descriptors[-1]), "--", *identity.become, *waiting(f"{CODE}/start")]
             launch = Launch(argv, {}, Path("/"), cpus, descriptors)
             return _Waiting(LocalProgram(launch, lambda pid: NamespaceTree(pid, TMPFS)), identity, cpus)
 

@@ -73,11 +73,11 @@ class _Linked:
 
     alive = True
 
-    def settle(self) -> None:
-        """Do nothing: nothing is mounted."""
-
     def __init__(self, turn: int) -> None:
         self._turn = turn
+
+    def settle(self) -> None:
+        """Do nothing: nothing is mounted."""
 
     def go(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:
         """Start the script."""
