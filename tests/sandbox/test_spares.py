@@ -103,6 +103,10 @@ async def test_one_that_died_meanwhile_is_passed_over(isolated: Sandbox, place: 
         spare.waiting._engine.api.kill(spare.waiting._options["name"])
     else:
         spare.waiting._program.kill()  # type: ignore[attr-defined]  # bubblewrap's
+    deadline = time.monotonic() + 30
+    while spare.waiting.alive:  # a kill takes a moment
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
     outcome = await run("print('well')")
     assert (outcome.reason, outcome.output) == (ExitReason.FINISHED, "well\n")
 
