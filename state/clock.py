@@ -1,7 +1,8 @@
 """The clock that every timer, schedule and query asks."""
 
 import asyncio
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 
@@ -48,3 +49,35 @@ class ReplayClock(SystemClock):
     def as_of(self) -> datetime:
         """Return the cutoff."""
         return self._cutoff
+
+
+class FastClock:
+    """Runs some times faster than the machine's, for a rehearsal; as every process that is told the same has the same time."""
+
+    def __init__(self, start: datetime, speed: float, began: float | None = None) -> None:
+        """Start it.
+
+        Args:
+            start: Its time at the beginning.
+            speed: Its seconds in one of the machine's, above 0.
+            began: When that was, as the machine's `time.time()`; None is now.
+        """
+        if start.tzinfo is None:
+            raise ValueError("the start must be an aware time")
+        if not speed > 0:
+            raise ValueError("a clock's speed is above 0")
+        self.start = start.astimezone(UTC)
+        self.speed = speed
+        self.began = time.time() if began is None else began
+
+    def now(self) -> datetime:
+        """Return its time."""
+        return self.start + timedelta(seconds=(time.time() - self.began) * self.speed)
+
+    def as_of(self) -> datetime:
+        """Return the same as `now`."""
+        return self.now()
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after that many of its seconds."""
+        await asyncio.sleep(seconds / self.speed)
