@@ -117,3 +117,37 @@ class StateUnavailable(InfrastructureFailure):
 
 class StateCorrupted(BotError):
     """The database is damaged; the text says what is damaged and which command restores it."""
+
+
+class KaggleError(BotError):
+    """Kaggle will not do what was asked, and will not when asked again; the text holds its own words."""
+
+    status: int | None = None
+    """The HTTP status of the answer, where there was one."""
+
+
+class NotAuthenticated(KaggleError):
+    """Kaggle does not know the token, or it has expired: a person must give another, so no call is made any more."""
+
+
+class NotEntered(KaggleError):
+    """A person must enter the competition and accept its rules on the website; Kaggle says the same of a wrong name."""
+
+
+class NotFound(KaggleError):
+    """Kaggle has nothing of this name."""
+
+
+class UnknownAnswer(KaggleError):
+    """Kaggle's answer is not what its interface promises."""
+
+
+class NotebooksOnly(SubmissionRefused):
+    """The competition takes notebooks, not files."""
+
+
+class RateLimited(SiteUnavailable):
+    """The site is asked too often, or would be; nothing was done."""
+
+    wait: float = 0.0
+    """Seconds after which it may be asked again, as far as anybody knows."""

@@ -13,7 +13,7 @@ from bot.budgets.settings import Caps
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from bot.models.ask import Asker
 from bot.models.bounds import free
-from bot.models.breaker import FIRST_REST, LONGEST_REST
+from state.breaker import FIRST_REST, LONGEST_REST
 from bot.models.builtin import BuiltinModel
 from bot.models.fallback import Answerer, AnswererChanged, FallbackModel, LastResort
 from bot.models.pricing import Price, Pricing
@@ -22,7 +22,7 @@ from state.errors import EmptyAnswer, ModelMisconfigured, ModelRefused, ModelUna
 from state.spending import spent
 from state.steps import Steps
 from tests.bot.models.parts import GOOD, RUN, HurriedClock, Question, Value, model_at, open_run
-from tests.bot.models.test_breaker import SetClock
+from tests.state.test_breaker import SetClock
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint, failure
 
 DOWN = failure(503, "overloaded")

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from bot.models.breaker import FIRST_REST, LONGEST_REST, Breaker
+from state.breaker import FIRST_REST, LONGEST_REST, Breaker
 from tests.bot.models.parts import CUTOFF, HurriedClock
 
 

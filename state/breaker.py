@@ -14,9 +14,16 @@ LONGEST_REST = 900.0
 class Breaker:
     """Closed: all calls go through. Open: none, until its rest is over. Half-open: one goes through, and decides."""
 
-    def __init__(self, clock: Clock) -> None:
-        """Start closed; the clock is asked how long a rest has lasted."""
+    def __init__(self, clock: Clock, *, first: float = FIRST_REST, longest: float = LONGEST_REST) -> None:
+        """Start closed.
+
+        Args:
+            clock: asked how long a rest has lasted.
+            first: seconds of the first rest.
+            longest: seconds of the longest.
+        """
         self._clock = clock
+        self._first, self._longest = first, longest
         self._opened: datetime | None = None
         self._rest = 0.0
         self._openings = 0
@@ -29,11 +36,16 @@ class Breaker:
 
     def admits(self) -> bool:
         """Return whether a call may go through now."""
+        return not (self._opened and self._trying) and not self.left
+
+    @property
+    def left(self) -> float:
+        """Seconds until a call may go through, unless another one is tried before."""
         if self._opened is None:
-            return True
+            return 0.0
         rested = (self._clock.now() - self._opened).total_seconds()
         # A clock that was set back must not lengthen the rest.
-        return not self._trying and not 0.0 <= rested < self._rest
+        return self._rest - rested if 0.0 <= rested < self._rest else 0.0
 
     @contextmanager
     def call(self) -> Iterator[int]:
@@ -53,15 +65,16 @@ class Breaker:
         """Close: there was an answer."""
         self._opened, self._rest = None, 0.0
 
-    def fail(self, call: int, *, lasting: bool = False) -> None:
+    def fail(self, call: int, *, lasting: bool = False, at_least: float = 0.0) -> None:
         """Open, or stay open for twice as long.
 
         Args:
             call: as `call` gave it; calls that were under way when it opened say nothing new, and change nothing.
             lasting: nothing but a person can mend it, so it is left in peace for the longest time at once.
+            at_least: seconds of rest that were asked for, as far as they are not more than the longest.
         """
         if call != self._openings:
             return
         self._openings += 1
         self._opened = self._clock.now()
-        self._rest = LONGEST_REST if lasting else min(max(FIRST_REST, 2 * self._rest), LONGEST_REST)
+        self._rest = self._longest if lasting else min(max(self._first, 2 * self._rest, at_least), self._longest)

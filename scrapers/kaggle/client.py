@@ -1,0 +1,312 @@
+"""One way to call any method of Kaggle's official interface, carefully."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
+
+from scrapers.kaggle.credentials import Credentials
+from scrapers.kaggle.failures import failure, retry_after, said
+from scrapers.kaggle.pacing import Meter, Pace, Pacing
+from scrapers.kaggle.wire import Answer
+from state.clock import Clock
+from state.errors import BotError, NotAuthenticated, RateLimited, SiteUnavailable, UnknownAnswer, UsageError
+
+__all__ = ["KAGGLE", "KaggleClient", "Method", "Patience", "open_http"]
+
+KAGGLE = "https://api.kaggle.com/v1"
+_AGENT = "kaggle-bot/0.1 (+an open-source client of the official API; one account, its owner's)"
+_LOGIN = "everything"
+"""The family whose breaker opens when the token is not known: then nothing is asked."""
+
+AnswerT = TypeVar("AnswerT", bound=Answer)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of one of Kaggle's services."""
+
+    service: str
+    """With its package, such as `competitions.CompetitionApiService`."""
+    name: str
+    family: str
+    """Calls that Kaggle limits together, as far as anybody knows."""
+    reads: bool = True
+    """Whether it changes nothing, and so may be asked again."""
+
+
+class Patience(BaseModel):
+    """How long an answer may take, in seconds, and how often a question is put again."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    connect: float = Field(default=10.0, gt=0, description="longest time to connect")
+    silence: float = Field(default=30.0, gt=0, description="longest time without a byte")
+    whole: float = Field(default=120.0, gt=0, description="longest time of a whole answer, downloads aside")
+    attempts: int = Field(default=3, ge=1, le=10, description="times that one question is put")
+    backoff: float = Field(default=2.0, gt=0, description="before the second time, at most; it doubles, and is random")
+    longest_wait: float = Field(default=60.0, gt=0, description="a longer wait is left to the next call")
+    largest: int = Field(default=80_000_000, gt=0, description="bytes of an answer, downloads aside")
+
+
+def open_http(patience: Patience) -> httpx2.AsyncClient:
+    """Return connections to Kaggle; of proxies it knows what the environment says."""
+    timeout = httpx2.Timeout(patience.silence, connect=patience.connect)
+    return httpx2.AsyncClient(timeout=timeout, headers={"User-Agent": _AGENT}, follow_redirects=False)
+
+
+class KaggleClient:
+    """Calls Kaggle; every method may be called from many tasks.
+
+    Whatever is called raises:
+
+    - SiteUnavailable: no answer that can be relied on. What only reads was asked several times; anything else once,
+      and it may have been done. RateLimited where nothing was done, and when it may be tried again.
+    - NotAuthenticated, NotEntered, NotFound, another KaggleError, QuotaReached, SubmissionRefused: Kaggle's own no.
+    - UnknownAnswer: an answer that breaks the interface.
+    """
+
+    def __init__(
+        self,
+        http: httpx2.AsyncClient,
+        credentials: Callable[[], Credentials],
+        clock: Clock,
+        meter: Meter,
+        *,
+        url: str = KAGGLE,
+        pace: Pace | None = None,
+        patience: Patience | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        """Set it up; nothing is asked yet.
+
+        Args:
+            http: see `open_http`; whoever opened it closes it.
+            credentials: finds the key, and finds it again after Kaggle did not know it.
+            clock: what waiting goes by, and quotas' days.
+            meter: counts requests.
+            url: of the interface, with its version.
+            pace: how often.
+            patience: how long.
+            rng: of the back-off.
+
+        Raises:
+            UsageError: the key would travel in the clear.
+        """
+        parts = urlsplit(url)
+        if parts.scheme != "https" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+            raise UsageError(f"{url} is not https, and a key is never sent in the clear.")
+        self._http = http
+        self._find_credentials = credentials
+        self._credentials: Credentials | None = None
+        self.clock = clock
+        self.url = url.rstrip("/")
+        self._patience = patience or Patience()
+        self._pacing = Pacing(pace or Pace(), clock, meter)
+        self._rng = rng or random.Random()  # noqa: S311 - of waiting
+
+    async def call(
+        self, method: Method, body: Mapping[str, Any], answer: type[AnswerT], *, subject: str = ""
+    ) -> AnswerT:
+        """Call a method and read its answer.
+
+        Args:
+            method: which.
+            body: camelCase fields; those that are None are left out.
+            answer: what it answers.
+            subject: what it is asked about, for errors.
+        """
+        response = await self._asked(method, body, subject, _Reading(method, subject, self._patience.largest))
+        try:
+            return answer.read(response.content, response.served_at)  # type: ignore[return-value]
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise UnknownAnswer(
+                f"Kaggle's answer to {method.name} is not understood: {where}: {first['msg']}"
+            ) from None
+
+    async def location(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> str:
+        """Call a method that answers with the address of a download."""
+        reading = _Reading(method, subject, self._patience.largest, redirect=True)
+        return (await self._asked(method, body, subject, reading)).location
+
+    async def content(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> bytes:
+        """Call a method that answers with a small file, or with its address, and return its bytes."""
+        reading = _Reading(method, subject, self._patience.largest, raw=True)
+        answered = await self._asked(method, body, subject, reading)
+        if not answered.location:
+            return answered.raw
+        async with self.stream(answered.location) as response:
+            return await _body(response, self._patience.largest)
+
+    @asynccontextmanager
+    async def stream(self, url: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[httpx2.Response]:
+        """Open a download at an address of the site's storage, without our key.
+
+        Raises:
+            SiteUnavailable: it cannot be reached.
+        """
+        try:
+            async with self._http.stream("GET", url, headers=dict(headers or {}), follow_redirects=True) as response:
+                yield response
+        except httpx2.HTTPError as error:
+            raise SiteUnavailable(f"the download broke off: {_words(error)}") from error
+
+    async def put(self, url: str, content: AsyncIterator[bytes], size: int) -> None:
+        """Upload to an address that Kaggle gave, without our key.
+
+        Raises:
+            SiteUnavailable: it did not arrive; nothing is submitted by that.
+        """
+        headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream"}
+        try:
+            response = await self._http.put(url, content=content, headers=headers)
+        except httpx2.HTTPError as error:
+            raise SiteUnavailable(f"the upload broke off: {_words(error)}") from error
+        if response.status_code not in (200, 201):
+            raise SiteUnavailable(f"the upload was answered with {response.status_code}")
+
+    async def _asked(self, method: Method, body: Mapping[str, Any], subject: str, reading: "_Reading") -> "_Answered":
+        for family in (_LOGIN, method.family):
+            self._pacing.ensure_admitted(family)
+        with self._pacing.breaker(method.family).call() as number, self._pacing.breaker(_LOGIN).call() as login:
+            try:
+                answered = await self._repeated(method, body, reading)
+            except NotAuthenticated:
+                self._credentials = None  # its owner may have put another in its place
+                self._pacing.breaker(_LOGIN).fail(login, lasting=True)
+                raise
+            except SiteUnavailable as error:
+                wait = error.wait if isinstance(error, RateLimited) else 0.0
+                self._pacing.breaker(method.family).fail(number, at_least=wait)
+                raise
+            except BotError:
+                self._succeed(method)  # an answer all the same
+                raise
+            self._succeed(method)
+            return answered
+
+    def _succeed(self, method: Method) -> None:
+        self._pacing.breaker(method.family).succeed()
+        self._pacing.breaker(_LOGIN).succeed()
+
+    async def _repeated(self, method: Method, body: Mapping[str, Any], reading: "_Reading") -> "_Answered":
+        attempts = AsyncRetrying(
+            sleep=self.clock.sleep,
+            stop=lambda state: stop_after_attempt(self._patience.attempts)(state) or self._too_long(state),
+            wait=self._wait,
+            retry=retry_if_exception_type(SiteUnavailable),
+            reraise=True,
+        )
+        if not method.reads:
+            return await self._once(method, body, reading)
+        answered: _Answered = await attempts(self._once, method, body, reading)
+        return answered
+
+    def _too_long(self, state: RetryCallState) -> bool:
+        error = state.outcome.exception() if state.outcome else None
+        return isinstance(error, RateLimited) and error.wait > self._patience.longest_wait
+
+    def _wait(self, state: RetryCallState) -> float:
+        """Wait at random, longer each time, and at least as long as Kaggle says, which is often too short."""
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.wait if isinstance(error, RateLimited) else 0.0
+        own = self._rng.uniform(0.0, self._patience.backoff * 2.0 ** (state.attempt_number - 1))
+        return max(asked, own)
+
+    async def _once(self, method: Method, body: Mapping[str, Any], reading: "_Reading") -> "_Answered":
+        if self._credentials is None:
+            self._credentials = self._find_credentials()
+        headers = {"Authorization": self._credentials.authorization, "Content-Type": "application/json"}
+        content = json.dumps({name: value for name, value in body.items() if value is not None})
+        url = f"{self.url}/{method.service}/{method.name}"
+        async with self._pacing.request(method.family):
+            try:
+                async with (
+                    asyncio.timeout(self._patience.whole),
+                    self._http.stream("POST", url, content=content, headers=headers) as response,
+                ):
+                    return await reading.read(response, self.clock.now())
+            except TimeoutError:
+                raise SiteUnavailable(f"Kaggle did not answer {method.name} in time") from None
+            except httpx2.HTTPError as error:
+                told = self._credentials.hide(_words(error))
+                raise SiteUnavailable(f"Kaggle could not be asked for {method.name}: {told}") from error
+
+
+@dataclass(frozen=True)
+class _Answered:
+    content: Any
+    served_at: datetime
+    location: str = ""
+    raw: bytes = b""
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """How an answer is read and judged."""
+
+    method: Method
+    subject: str
+    largest: int
+    redirect: bool = False
+    raw: bool = False
+
+    async def read(self, response: httpx2.Response, now: datetime) -> _Answered:
+        served = _date(response.headers.get("Date"), now)
+        if response.is_redirect and (self.redirect or self.raw):
+            return _Answered(None, served, str(response.url.join(response.headers["Location"])))
+        data = await _body(response, self.largest)
+        text = "" if self.raw and response.is_success else data.decode("utf-8", errors="replace")
+        if not response.is_success:
+            raise self._failure(response.status_code, text, retry_after(response.headers.get("Retry-After"), served))
+        if self.raw and data.lstrip()[:1] != b"{":
+            return _Answered(None, served, raw=data)
+        return _Answered(self._decoded(data.decode("utf-8", errors="replace")), served)
+
+    def _decoded(self, text: str) -> Any:
+        try:
+            content = json.loads(text or "{}")
+        except (ValueError, RecursionError):
+            raise SiteUnavailable(f"Kaggle answered {self.method.name} with {said(text)[1][:120]!r}, no data") from None
+        code = said(text)[0] if isinstance(content, dict) and ({"code", "error"} & content.keys()) else None
+        if code is not None and code >= 400:
+            raise self._failure(code, text, None)
+        return content
+
+    def _failure(self, status: int, text: str, wait: float | None) -> BotError:
+        return failure(status, text, method=self.method.name, subject=self.subject, wait=wait)
+
+
+async def _body(response: httpx2.Response, largest: int) -> bytes:
+    """Return an answer's bytes. Raises SiteUnavailable where there are too many."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.aiter_bytes():
+        size += len(part)
+        if size > largest:
+            raise SiteUnavailable(f"Kaggle's answer has more than {largest:,} bytes")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _date(value: str | None, now: datetime) -> datetime:
+    try:
+        return parsedate_to_datetime(value or "").astimezone(UTC)
+    except ValueError:
+        return now
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,214 @@
+"""Kaggle's competitions: their fields, pages, files and leaderboards."""
+
+import csv
+import io
+import zipfile
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from scrapers.kaggle.client import KaggleClient, Method
+from scrapers.kaggle.paging import all_pages
+from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Time, Wire
+from state.errors import UnknownAnswer
+
+__all__ = ["BoardRow", "Competition", "Competitions", "DataFile", "LeaderboardEntry", "Page", "Standing"]
+
+_SERVICE = "competitions.CompetitionApiService"
+_LARGEST_BOARD = 200_000_000
+"""Bytes of a leaderboard's table, unpacked."""
+_FILES_A_PAGE = 200
+
+
+class Competition(Answer):
+    """A competition as this user sees it; `ref` is its full address."""
+
+    sdk: ClassVar[str] = "ApiCompetition"
+    id: Int = 0
+    ref: Text = ""
+    title: Text = ""
+    url: Text = ""
+    description: Text = ""
+    category: Text = ""
+    reward: Text = ""
+    deadline: Time = None
+    kernel_count: Int = 0
+    team_count: Int = 0
+    user_has_entered: bool = False
+    user_rank: Int | None = None
+    merger_deadline: Time = None
+    new_entrant_deadline: Time = None
+    enabled_date: Time = None
+    max_daily_submissions: Int = 0
+    """0: not said."""
+    max_team_size: Int | None = None
+    evaluation_metric: Text = ""
+    awards_points: bool = False
+    is_kernels_submissions_only: bool = False
+    submissions_disabled: bool = False
+
+    @property
+    def slug(self) -> str:
+        """The name that all other calls want."""
+        return self.ref.rstrip("/").rsplit("/", 1)[-1]
+
+
+class _Competitions(Answer):
+    sdk: ClassVar[str] = "ApiListCompetitionsResponse"
+    competitions: Annotated[tuple[Competition, ...], Items] = ()
+    next_page_token: Text = ""
+
+
+class Page(Wire):
+    """One of a competition's pages, such as `rules`; it has no time, so only its content tells of a change."""
+
+    sdk: ClassVar[str] = "ApiCompetitionPage"
+    name: Text = ""
+    content: Text = ""
+    post_title: Text = ""
+    mime_type: Text = ""
+
+
+class _Pages(Answer):
+    sdk: ClassVar[str] = "ApiListCompetitionPagesResponse"
+    pages: Annotated[tuple[Page, ...], Items] = ()
+
+
+class DataFile(Wire):
+    """A file of the competition's data."""
+
+    sdk: ClassVar[str] = "ApiDataFile"
+    ref: Text = ""
+    name: Text = ""
+    total_bytes: Int = 0
+    url: Text = ""
+    creation_date: Time = None
+
+
+class _DataFiles(Answer):
+    sdk: ClassVar[str] = "ApiListDataFilesResponse"
+    files: Annotated[tuple[DataFile, ...], Items] = ()
+    next_page_token: Text = ""
+
+
+class LeaderboardEntry(Wire):
+    """One team's place on the board's top; scores are text."""
+
+    sdk: ClassVar[str] = "ApiLeaderboardSubmission"
+    team_id: Int = 0
+    team_name: Text = ""
+    submission_date: Time = None
+    score: Mixed = ""
+
+
+class Standing(Answer):
+    """The top of a board, best first; after the end it is the private one."""
+
+    sdk: ClassVar[str] = "ApiGetLeaderboardResponse"
+    submissions: Annotated[tuple[LeaderboardEntry, ...], Items] = ()
+    next_page_token: Text = ""
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """A row of the whole board."""
+
+    rank: int
+    team_id: str
+    team: str
+    score: float | None
+    members: tuple[str, ...] = ()
+    """User names."""
+    submissions: int | None = None
+
+
+class Competitions:
+    """Reads competitions; errors as of `KaggleClient`."""
+
+    def __init__(self, client: KaggleClient) -> None:
+        self._client = client
+
+    def entered(self) -> AsyncIterator[Competition]:
+        """Yield the competitions that this user has entered."""
+
+        async def page(number: int, token: str) -> tuple[Sequence[Competition], str, Answer]:
+            place = {"pageToken": token} if token else {"page": number}
+            body = {"group": "COMPETITION_LIST_TAB_ENTERED", **place}
+            answer = await self._client.call(_method("ListCompetitions"), body, _Competitions)
+            return answer.competitions, answer.next_page_token, answer
+
+        return all_pages(page, lambda competition: competition.ref)
+
+    async def get(self, slug: str) -> Competition:
+        """Return one competition."""
+        return await self._client.call(_method("GetCompetition"), {"competitionName": slug}, Competition, subject=slug)
+
+    async def pages(self, slug: str, name: str | None = None) -> tuple[Page, ...]:
+        """Return its pages, or the one of that name."""
+        body = {"competitionName": slug, "pageName": name}
+        answer = await self._client.call(_method("ListCompetitionPages"), body, _Pages, subject=slug)
+        return answer.pages
+
+    def files(self, slug: str) -> AsyncIterator[DataFile]:
+        """Yield its data files."""
+
+        async def page(number: int, token: str) -> tuple[Sequence[DataFile], str, Answer]:
+            body = {"competitionName": slug, "pageSize": _FILES_A_PAGE, "pageToken": token or None}
+            answer = await self._client.call(_method("ListDataFiles"), body, _DataFiles, subject=slug)
+            return answer.files, answer.next_page_token, answer
+
+        # Without a token there is no second page: page numbers are unknown to this method.
+        return all_pages(page, lambda file: file.ref or file.name, numbered=False)
+
+    async def data_address(self, slug: str) -> str:
+        """Return the address from which the zip of all its data is downloaded, without our key."""
+        method = _method("DownloadDataFiles", family="downloads")
+        return await self._client.location(method, {"competitionName": slug}, subject=slug)
+
+    async def file_address(self, slug: str, name: str) -> str:
+        """Return the address of one data file."""
+        method = _method("DownloadDataFile", family="downloads")
+        return await self._client.location(method, {"competitionName": slug, "fileName": name}, subject=slug)
+
+    async def top(self, slug: str, *, size: int = 50) -> Standing:
+        """Return the top of the board."""
+        body = {"competitionName": slug, "pageSize": size}
+        return await self._client.call(_method("GetLeaderboard"), body, Standing, subject=slug)
+
+    async def board(self, slug: str) -> list[BoardRow]:
+        """Return the whole board, best first."""
+        method = _method("DownloadLeaderboard", family="downloads")
+        return read_board(await self._client.content(method, {"competitionName": slug}, subject=slug))
+
+
+def read_board(archive: bytes) -> list[BoardRow]:
+    """Read a board as it is downloaded: a zip of one CSV file, UTF-8 with a byte order mark.
+
+    Raises:
+        UnknownAnswer: it is something else.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+            (member,) = (info for info in opened.infolist() if info.filename.endswith(".csv"))
+            if member.file_size > _LARGEST_BOARD:
+                raise UnknownAnswer(f"Kaggle's leaderboard would unpack to {member.file_size:,} bytes")
+            text = opened.read(member).decode("utf-8-sig")
+        return [_board_row(row) for row in csv.DictReader(io.StringIO(text))]
+    except (zipfile.BadZipFile, ValueError, KeyError, RuntimeError, csv.Error) as error:
+        raise UnknownAnswer(f"Kaggle's leaderboard is not the zip of a table: {error}") from error
+
+
+def _board_row(row: dict[str, str]) -> BoardRow:
+    score, count = row.get("Score") or "", row.get("SubmissionCount") or ""
+    return BoardRow(
+        rank=int(row["Rank"]),
+        team_id=row["TeamId"],
+        team=row["TeamName"],
+        score=float(score) if score else None,
+        members=tuple(name.strip() for name in (row.get("TeamMemberUserNames") or "").split(",") if name.strip()),
+        submissions=int(count) if count else None,
+    )
+
+
+def _method(name: str, family: str = "competitions") -> Method:
+    return Method(_SERVICE, name, family)

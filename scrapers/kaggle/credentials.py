@@ -1,0 +1,108 @@
+"""What we show Kaggle to be let in: found where people keep it, never shown anywhere else."""
+
+import base64
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from state.errors import UsageError
+
+__all__ = ["Credentials", "find_credentials"]
+
+_TOKEN = "KAGGLE_API_TOKEN"  # noqa: S105 - the name of a variable
+_HOW = (
+    "put a token (kaggle.com/settings/api) into the variable KAGGLE_API_TOKEN, the systemd credential of that name, or "
+    "~/.kaggle/access_token"
+)
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """An API token, or a user's name and legacy key."""
+
+    secret: str = field(repr=False)
+    user: str | None = None
+    """Of a legacy key; a token names nobody."""
+    source: str = "given"
+    """Where it was found, for the doctor."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be sent in a header."""
+        for part in (self.secret, self.user or "x"):
+            if not (part and part.isascii() and part.isprintable() and " " not in part):
+                raise UsageError(f"What is in {self.source} cannot be Kaggle's key; {_HOW}.")
+
+    @property
+    def authorization(self) -> str:
+        """The header's value."""
+        if self.user is None:
+            return f"Bearer {self.secret}"
+        return "Basic " + base64.b64encode(f"{self.user}:{self.secret}".encode()).decode()
+
+    def hide(self, text: str) -> str:
+        """Return the text without the secret, should it hold it."""
+        return text.replace(self.secret, "[the key]").replace(self.authorization, "[the key]")
+
+
+def find_credentials(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Credentials:
+    """Find them in systemd's credentials, else the environment, else the usual files, tokens before legacy keys in each.
+
+    Args:
+        environment: the variables; None: this process's.
+        home: the user's folder; None: this user's.
+
+    Raises:
+        UsageError: there are none, or what is there cannot be any; the text says what to do.
+    """
+    variables = os.environ if environment is None else environment
+    for found in _places(variables, home or Path(variables.get("HOME") or Path.home())):
+        return found
+    raise UsageError(f"There is no key for Kaggle: {_HOW}.")
+
+
+def _places(variables: Mapping[str, str], home: Path) -> Iterator[Credentials]:
+    if folder := variables.get("CREDENTIALS_DIRECTORY"):
+        for name in (_TOKEN, _TOKEN.lower()):
+            yield from _token_file(Path(folder) / name, f"the systemd credential {name}")
+        for name in ("kaggle.json", "KAGGLE_JSON"):
+            yield from _legacy_file(Path(folder) / name, f"the systemd credential {name}")
+    if value := variables.get(_TOKEN, "").strip():
+        # As the kaggle package has it: a value, or a path.
+        yield from _token_file(Path(value), f"the file of {_TOKEN}") if os.sep in value else ()
+        if os.sep not in value:
+            yield Credentials(value, source=_TOKEN)
+    user, key = variables.get("KAGGLE_USERNAME", "").strip(), variables.get("KAGGLE_KEY", "").strip()
+    if user and key:
+        yield Credentials(key, user, "KAGGLE_USERNAME and KAGGLE_KEY")
+    for name in ("access_token", "access_token.txt"):
+        yield from _token_file(home / ".kaggle" / name, f"~/.kaggle/{name}")
+    configured = variables.get("KAGGLE_CONFIG_DIR")
+    for place in (*([Path(configured)] if configured else []), home / ".kaggle", home / ".config" / "kaggle"):
+        yield from _legacy_file(place / "kaggle.json", "kaggle.json")
+
+
+def _token_file(path: Path, source: str) -> Iterator[Credentials]:
+    if text := _read(path, source).strip():
+        yield Credentials(text, source=source)
+
+
+def _legacy_file(path: Path, source: str) -> Iterator[Credentials]:
+    if not (text := _read(path, source)):
+        return
+    try:
+        content = json.loads(text)
+        yield Credentials(str(content["key"]), str(content["username"]), source)
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{source} is not what Kaggle gives: {_HOW}.") from None
+
+
+def _read(path: Path, source: str) -> str:
+    """Return what a file holds, nothing where there is none."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{source} cannot be read ({type(error).__name__}).") from None

@@ -1,0 +1,116 @@
+"""What an answer of Kaggle's that is no success stands for: an error by class, with Kaggle's own words."""
+
+import json
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from bs4 import BeautifulSoup
+
+from scrapers.cleaning import clean
+from state.errors import (
+    BotError,
+    KaggleError,
+    NotAuthenticated,
+    NotebooksOnly,
+    NotEntered,
+    NotFound,
+    QuotaReached,
+    RateLimited,
+    SiteUnavailable,
+)
+
+__all__ = ["failure", "retry_after", "said"]
+
+_MOST_WORDS = 500
+_MOST_READ = 20_000
+_FAILED = 400
+_DAILY_LIMIT = re.compile(r"daily submission allowance|submission not allowed|tomorrow UTC", re.IGNORECASE)
+_NOTEBOOKS = re.compile(r"only accepts submissions from notebooks", re.IGNORECASE)
+_DENIED = re.compile(r"permission '[\w.]+' was denied|accept this competition's rules", re.IGNORECASE)
+_UNKNOWN_TOKEN = re.compile(r"unauthenticated|unauthorized", re.IGNORECASE)
+_LIMITED = re.compile(r"too many requests|resource_exhausted", re.IGNORECASE)
+
+
+def said(body: str) -> tuple[int | None, str]:
+    """Return the code and the words of an error, in either of Kaggle's two shapes, or as text or HTML.
+
+    The code is None where the body tells of no error.
+    """
+    try:
+        content: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return None, _plain(body)
+    if not isinstance(content, dict):
+        return None, _plain(body)
+    inner = content.get("error")
+    if not isinstance(inner, dict):
+        inner = content
+    code, words, status = inner.get("code"), inner.get("message"), inner.get("status")
+    if not isinstance(code, int) or isinstance(code, bool):
+        return None, _plain(str(words or content.get("error") or body))
+    return code, _plain(" ".join(str(part) for part in (words, f"({status})" if status else None) if part))
+
+
+def failure(status: int, body: str, *, method: str, subject: str, wait: float | None = None) -> BotError:
+    """Return the error that an answer stands for.
+
+    Args:
+        status: the HTTP status, or the code of an error that came with status 200.
+        body: what came.
+        method: what was asked, such as `ListSubmissions`.
+        subject: the competition, or what else it was asked about; may be empty.
+        wait: seconds that the header Retry-After names.
+    """
+    code, words = said(body)
+    status = code or status
+    about = f" for {subject}" if subject else ""
+    told = f"Kaggle answered {status} to {method}{about}: {words or 'without a word'}"
+    error = _classified(status, words, told, subject or "this")
+    if isinstance(error, KaggleError):
+        error.status = status
+    if isinstance(error, RateLimited):
+        error.wait = wait or 0.0
+    return error
+
+
+def _classified(status: int, words: str, told: str, subject: str) -> BotError:
+    if status == 429 or (status >= _FAILED and _LIMITED.search(words)):
+        return RateLimited(told)
+    if status == 401 or (status == 403 and _UNKNOWN_TOKEN.search(words)):
+        return NotAuthenticated(f"{told}; give the bot another token (kaggle.com/settings/api)")
+    if status == 403 or _DENIED.search(words):
+        return NotEntered(f"{told}; if {subject} is a competition, enter it and accept its rules on the website")
+    if status == 404:
+        return NotFound(told)
+    if _NOTEBOOKS.search(words):
+        return NotebooksOnly(told)
+    if _DAILY_LIMIT.search(words):
+        return QuotaReached(told)
+    if 400 <= status < 500 and status not in (408, 425):
+        return KaggleError(told)
+    return SiteUnavailable(told)
+
+
+def retry_after(value: str | None, now: datetime) -> float | None:
+    """Return the seconds that a header Retry-After names, which may be a number or a date; None where it names none."""
+    if not value:
+        return None
+    if re.fullmatch(r"\d{1,9}(\.\d+)?", value.strip()):
+        return float(value)
+    try:
+        time = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, (time.replace(tzinfo=time.tzinfo or UTC) - now).total_seconds())
+
+
+def _plain(text: str) -> str:
+    """Return words as one short line, without markup."""
+    text = text[:_MOST_READ]
+    if "<" in text and ">" in text:
+        soup = BeautifulSoup(text, "html.parser")
+        title = soup.title.get_text(" ") if soup.title else ""
+        text = title or soup.get_text(" ")
+    return " ".join(clean(text).split())[:_MOST_WORDS]

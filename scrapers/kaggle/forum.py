@@ -1,0 +1,112 @@
+"""Kaggle's competition forums: topics, and the messages of one."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
+
+from scrapers.kaggle.client import KaggleClient, Method
+from scrapers.kaggle.wire import Answer, Int, Items, Text, Time, Wire
+
+__all__ = ["Forum", "ForumMessage", "ForumTopic", "TopicMessages", "TopicOrder", "TopicPage", "TopicText"]
+
+TopicOrder = Literal["HOT", "TOP", "NEW", "RECENT", "ACTIVE"]
+_ALL = -1
+
+
+class ForumTopic(Wire):
+    """A topic as lists show it; sticky ones come first, whatever the order."""
+
+    sdk: ClassVar[str] = "ApiCompetitionTopic"
+    id: Int
+    title: Text = ""
+    topic_url: Text = ""
+    author_name: Text = ""
+    comment_count: Int = 0
+    votes: Int = 0
+    post_date: Time = None
+    last_comment_post_date: Time = None
+    is_sticky: bool = False
+
+
+class TopicPage(Answer):
+    """Up to 20 topics; none past the end."""
+
+    sdk: ClassVar[str] = "ApiListCompetitionTopicsResponse"
+    topics: Annotated[tuple[ForumTopic, ...], Items] = ()
+    total_count: Int = 0
+
+
+class ForumMessage(Wire):
+    """A message with its replies. It has no author id and no edit time; a deleted one has no author and no text."""
+
+    sdk: ClassVar[str] = "ApiTopicMessage"
+    id: Int
+    post_date: Time = None
+    content: Text = ""
+    """HTML."""
+    raw_markdown: Text = ""
+    """Often absent."""
+    author_name: Text = ""
+    votes: Int = 0
+    is_deleted: bool = False
+    is_pinned: bool = False
+    replies: Annotated[tuple["ForumMessage", ...], Items] = ()
+
+
+class TopicMessages(Answer):
+    """The messages of a topic; whether the opening one is among them is not known."""
+
+    sdk: ClassVar[str] = "ApiListTopicMessagesResponse"
+    messages: Annotated[tuple[ForumMessage, ...], Items] = ()
+
+    def flat(self) -> Iterator[tuple[ForumMessage, int | None]]:
+        """Yield every message with the id of the one that it answers."""
+        pending: list[tuple[ForumMessage, int | None]] = [(message, None) for message in reversed(self.messages)]
+        while pending:
+            message, parent = pending.pop()
+            yield message, parent
+            pending.extend((reply, message.id) for reply in reversed(message.replies))
+
+
+class TopicText(Wire):
+    """A topic with its opening message."""
+
+    sdk: ClassVar[str] = "ApiDiscussionTopic"
+    id: Int = 0
+    title: Text = ""
+    url: Text = ""
+    post_date: Time = None
+    author_name: Text = ""
+    author_url: Text = ""
+    votes: Int = 0
+    comment_count: Int = 0
+    content: Text = ""
+    """HTML."""
+
+
+class _TopicText(Answer):
+    sdk: ClassVar[str] = "ApiGetTopicResponse"
+    topic: TopicText | None = None
+
+
+class Forum:
+    """Reads a competition's forum; errors as of `KaggleClient`."""
+
+    def __init__(self, client: KaggleClient) -> None:
+        self._client = client
+
+    async def topics(self, slug: str, page: int = 1, order: TopicOrder = "RECENT") -> TopicPage:
+        """Return a page of topics, from 1. RECENT goes by the latest comment, NEW by the posting, as far as is known."""
+        method = Method("competitions.CompetitionApiService", "ListCompetitionTopics", "forum")
+        body = {"competitionName": slug, "sortBy": f"TOPIC_LIST_SORT_BY_{order}", "page": page}
+        return await self._client.call(method, body, TopicPage, subject=slug)
+
+    async def messages(self, slug: str, topic: int) -> TopicMessages:
+        """Return all messages of a topic, oldest first."""
+        method = Method("competitions.CompetitionApiService", "ListTopicMessages", "forum")
+        body = {"competitionName": slug, "topicId": topic, "sortBy": "COMMENT_LIST_SORT_BY_OLD", "pageSize": _ALL}
+        return await self._client.call(method, body, TopicMessages, subject=slug)
+
+    async def topic(self, topic: int) -> TopicText | None:
+        """Return a topic with its opening message."""
+        method = Method("discussions.DiscussionApiService", "GetTopic", "forum")
+        return (await self._client.call(method, {"id": topic}, _TopicText)).topic

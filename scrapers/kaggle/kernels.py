@@ -1,0 +1,92 @@
+"""Kaggle's kernels: lists of those of a competition, and a version's source."""
+
+from typing import Annotated, ClassVar, Literal
+
+from scrapers.kaggle.client import KaggleClient, Method
+from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Time, Wire
+
+__all__ = ["Kernel", "KernelOrder", "KernelPage", "KernelSource", "Kernels"]
+
+KernelOrder = Literal["DATE_RUN", "DATE_CREATED", "SCORE_DESCENDING", "SCORE_ASCENDING", "VOTE_COUNT", "HOTNESS"]
+_SERVICE = "kernels.KernelsApiService"
+_MOST = 100
+
+
+class Kernel(Wire):
+    """A kernel as lists show it: its current version. Neither a score nor a tier nor a creation time is told."""
+
+    sdk: ClassVar[str] = "ApiKernelMetadata"
+    id: Int = 0
+    ref: Text = ""
+    """owner/slug"""
+    title: Text = ""
+    author: Text = ""
+    """The name shown, not the user's."""
+    slug: Text = ""
+    last_run_time: Time = None
+    """Of the current version."""
+    language: Mixed = ""
+    kernel_type: Mixed = ""
+    is_private: bool | None = None
+    dataset_data_sources: Annotated[tuple[str, ...], Items] = ()
+    kernel_data_sources: Annotated[tuple[str, ...], Items] = ()
+    competition_data_sources: Annotated[tuple[str, ...], Items] = ()
+    total_votes: Int = 0
+    current_version_number: Int | None = None
+
+
+class KernelPage(Answer):
+    """Up to a hundred kernels."""
+
+    sdk: ClassVar[str] = "ApiListKernelsResponse"
+    kernels: Annotated[tuple[Kernel, ...], Items] = ()
+    next_page_token: Text = ""
+
+
+class KernelBlob(Wire):
+    """A version's source: a notebook's JSON, or a script's text."""
+
+    sdk: ClassVar[str] = "ApiKernelBlob"
+    source: Text = ""
+    language: Mixed = ""
+    kernel_type: Mixed = ""
+    slug: Text = ""
+
+
+class KernelSource(Answer):
+    """One version of a kernel with its source."""
+
+    sdk: ClassVar[str] = "ApiGetKernelResponse"
+    metadata: Kernel | None = None
+    blob: KernelBlob | None = None
+
+
+class Kernels:
+    """Reads kernels; errors as of `KaggleClient`."""
+
+    def __init__(self, client: KaggleClient) -> None:
+        self._client = client
+
+    async def of(
+        self, slug: str, page: int = 1, token: str = "", order: KernelOrder = "DATE_RUN", *, size: int = _MOST
+    ) -> KernelPage:
+        """Return a page of a competition's kernels, by number (from 1) or, where one was given, by token."""
+        body = {
+            "competition": slug,
+            "group": "EVERYONE",
+            "sortBy": order,
+            "pageSize": size,
+            **({"pageToken": token} if token else {"page": page}),
+        }
+        return await self._client.call(Method(_SERVICE, "ListKernels", "kernels"), body, KernelPage, subject=slug)
+
+    async def source(self, ref: str, version: int | None = None) -> KernelSource:
+        """Return a version's source, the current one's without a number.
+
+        Args:
+            ref: owner/slug.
+            version: its number; NotFound is raised where there is none.
+        """
+        owner, _, slug = ref.partition("/")
+        body = {"userName": owner, "kernelSlug": slug, "versionLabel": None if version is None else f"v{version}"}
+        return await self._client.call(Method(_SERVICE, "GetKernel", "kernels"), body, KernelSource, subject=ref)

@@ -1,0 +1,137 @@
+"""How often Kaggle is asked: a token bucket and a circuit breaker for each family of calls, and a cap on the day."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from state.breaker import Breaker
+from state.clock import Clock
+from state.errors import RateLimited
+
+__all__ = ["Meter", "Pace", "Pacing", "Tally"]
+
+
+class Pace(BaseModel):
+    """How often a site may be asked. Kaggle's own limits are not published, differ by family, and move."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    per_minute: float = Field(default=4.0, gt=0, description="requests of one family in the long run")
+    burst: int = Field(default=20, ge=1, description="requests of one family that may come at once after a pause")
+    per_day: int = Field(default=3_000, ge=1, description="requests in a UTC day, over all families and restarts")
+    at_once: int = Field(default=2, ge=1, le=8, description="requests under way at a time")
+    apart: float = Field(default=1.0, ge=0, description="seconds between the beginnings of two requests")
+    first_rest: float = Field(default=30.0, gt=0, description="seconds for which a family is left in peace that failed")
+    longest_rest: float = Field(default=1_800.0, gt=0, description="seconds of the longest such rest")
+
+
+class Meter(Protocol):
+    """Counts requests where restarts do not forget them."""
+
+    def count(self, day: date, family: str) -> int:
+        """Count one more request of a family, and return how many there were that day over all families, this included."""
+        ...
+
+
+class Tally:
+    """A meter that forgets with its process; for a doctor's few questions."""
+
+    def __init__(self) -> None:
+        self._counts: dict[date, int] = {}
+
+    def count(self, day: date, family: str) -> int:
+        """Count one more; see `Meter.count`."""
+        self._counts[day] = self._counts.get(day, 0) + 1
+        return self._counts[day]
+
+
+@dataclass
+class _Bucket:
+    """A token bucket: `burst` at most, refilled by time."""
+
+    per_second: float
+    burst: float
+    tokens: float
+    at: datetime
+
+    def take(self, now: datetime) -> float:
+        """Take one, perhaps in advance, and return the seconds after which it is there."""
+        passed = max(0.0, (now - self.at).total_seconds())  # the clock may have been set back
+        self.tokens = min(self.burst, self.tokens + passed * self.per_second) - 1.0
+        self.at = now
+        return max(0.0, -self.tokens / self.per_second)
+
+
+@dataclass
+class _Family:
+    bucket: _Bucket
+    breaker: Breaker
+
+
+@dataclass
+class Pacing:
+    """Lets requests through one by one; what a family does badly is its own."""
+
+    pace: Pace
+    clock: Clock
+    meter: Meter
+    _families: dict[str, _Family] = field(default_factory=dict, init=False)
+    _last: datetime | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Make what is shared by all families."""
+        self._places = asyncio.Semaphore(self.pace.at_once)
+        self._turn = asyncio.Lock()
+
+    def breaker(self, family: str) -> Breaker:
+        """Return a family's breaker, which is told how calls end."""
+        return self._family(family).breaker
+
+    @asynccontextmanager
+    async def request(self, family: str) -> AsyncIterator[None]:
+        """Wait for a request's turn, count it, and hold its place until it ends.
+
+        Raises:
+            RateLimited: the day's cap is reached; nothing is asked.
+        """
+        await self._sleep(self._family(family).bucket.take(self.clock.now()))
+        async with self._places:
+            async with self._turn:
+                if self._last is not None:
+                    since = (self.clock.now() - self._last).total_seconds()
+                    await self._sleep(self.pace.apart - since if since >= 0 else 0.0)
+                self._count(family)
+                self._last = self.clock.now()
+            yield
+
+    def ensure_admitted(self, family: str) -> None:
+        """Raise RateLimited while the family is left in peace."""
+        breaker = self.breaker(family)
+        if not breaker.admits():
+            error = RateLimited(f"Kaggle's {family} are left in peace for {breaker.left:.0f} s, as they did not answer")
+            error.wait = breaker.left
+            raise error
+
+    def _count(self, family: str) -> None:
+        now = self.clock.now().astimezone(UTC)
+        if self.meter.count(now.date(), family) > self.pace.per_day:
+            error = RateLimited(f"the day's {self.pace.per_day} requests to Kaggle are spent; more at 00:00 UTC")
+            error.wait = 86_400.0 - (now - now.replace(hour=0, minute=0, second=0, microsecond=0)).total_seconds()
+            raise error
+
+    def _family(self, name: str) -> _Family:
+        if name not in self._families:
+            pace = self.pace
+            bucket = _Bucket(pace.per_minute / 60.0, float(pace.burst), float(pace.burst), self.clock.now())
+            breaker = Breaker(self.clock, first=pace.first_rest, longest=pace.longest_rest)
+            self._families[name] = _Family(bucket, breaker)
+        return self._families[name]
+
+    async def _sleep(self, seconds: float) -> None:
+        if seconds > 0:
+            await self.clock.sleep(seconds)

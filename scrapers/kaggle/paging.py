@@ -1,0 +1,38 @@
+"""Both ways in which Kaggle turns pages: a token where one is given, else the next number."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
+from typing import TypeVar
+
+from scrapers.kaggle.wire import Answer
+
+__all__ = ["all_pages"]
+
+_MOST_PAGES = 10_000
+
+ItemT = TypeVar("ItemT")
+
+
+async def all_pages(
+    page: Callable[[int, str], Awaitable[tuple[Sequence[ItemT], str, Answer]]],
+    key: Callable[[ItemT], Hashable],
+    *,
+    numbered: bool = True,
+) -> AsyncIterator[ItemT]:
+    """Yield the items of all pages, each once, until a page is empty or has nothing new.
+
+    Args:
+        page: given a number (from 1) and a token (empty: none), returns its items, the next token, and the answer.
+        key: by which an item is known.
+        numbered: whether there is a next number where there is no next token.
+    """
+    seen: set[Hashable] = set()
+    token = ""
+    for number in range(1, _MOST_PAGES):
+        items, token, _ = await page(number, token)
+        fresh = [item for item in items if key(item) not in seen]
+        for item in fresh:
+            if key(item) not in seen:
+                seen.add(key(item))
+                yield item
+        if not fresh or not (token or numbered):
+            return

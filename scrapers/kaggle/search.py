@@ -1,0 +1,111 @@
+"""Kaggle's search: the only place that tells a kernel's score and an author's tier, by free text."""
+
+from typing import Annotated, ClassVar, Literal
+
+from scrapers.kaggle.client import KaggleClient, Method
+from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Time, Wire
+
+__all__ = ["Author", "Found", "Search", "SearchPage", "tier_name"]
+
+Kind = Literal["KERNEL", "TOPIC", "COMMENT", "USER"]
+_MOST = 100
+_TIERS = {
+    0: "novice",
+    1: "contributor",
+    2: "expert",
+    3: "master",
+    4: "grandmaster",
+    5: "staff",
+    11: "organization",
+}
+_UNKNOWN = "unknown"
+
+
+def tier_name(value: str) -> str | None:
+    """Return a tier in lower case, such as `grandmaster`, whether it came by name or number; None where it is unknown."""
+    if value.lstrip("-").isdecimal():
+        return _TIERS.get(int(value))
+    name = value.lower().rsplit("tier_", 1)[-1]
+    return name if name in _TIERS.values() else None
+
+
+class Author(Wire):
+    """Who wrote something."""
+
+    sdk: ClassVar[str] = "ApiUserAvatar"
+    id: Int = 0
+    user_name: Text = ""
+    display_name: Text = ""
+    tier: Mixed = ""
+
+    @property
+    def tier_word(self) -> str | None:
+        """The tier in lower case, None where it is not known."""
+        return tier_name(self.tier)
+
+
+class KernelFacts(Wire):
+    """What search knows of a kernel; without a linked submission the score means nothing."""
+
+    sdk: ClassVar[str] = "ApiSearchKernelsDocument"
+    best_public_score: float | None = None
+    has_linked_submission: bool = False
+
+
+class DiscussionFacts(Wire):
+    """What search knows of a topic or a comment."""
+
+    sdk: ClassVar[str] = "ApiSearchDiscussionsDocument"
+    message_stripped: Text = ""
+    forum_name: Text = ""
+    forum_url: Text = ""
+    new_comment_url: Text = ""
+
+
+class Found(Wire):
+    """One thing found; which field is filled goes by its kind."""
+
+    sdk: ClassVar[str] = "ListEntitiesDocument"
+    id: Int = 0
+    document_type: Mixed = ""
+    title: Text = ""
+    slug: Text = ""
+    create_time: Time = None
+    update_time: Time = None
+    votes: Int | None = None
+    owner_user: Author | None = None
+    kernel_document: KernelFacts | None = None
+    discussion_document: DiscussionFacts | None = None
+
+    @property
+    def public_score(self) -> float | None:
+        """A kernel's best public score, None where it has none."""
+        facts = self.kernel_document
+        return facts.best_public_score if facts and facts.has_linked_submission else None
+
+
+class SearchPage(Answer):
+    """Up to a hundred things."""
+
+    sdk: ClassVar[str] = "ListEntitiesResponse"
+    documents: Annotated[tuple[Found, ...], Items] = ()
+    total_documents: Int = 0
+    next_page_token: Text = ""
+
+
+class Search:
+    """Searches; it matches a competition's title, not its slug, and lags. Errors as of `KaggleClient`."""
+
+    def __init__(self, client: KaggleClient) -> None:
+        self._client = client
+
+    async def find(self, kind: Kind, query: str, token: str = "") -> SearchPage:
+        """Return a page of what is found, latest change first."""
+        body = {
+            "filters": {"query": query, "documentTypes": [kind]},
+            "canonicalOrderBy": "LIST_SEARCH_CONTENT_ORDER_BY_DATE_UPDATED",
+            "pageSize": _MOST,
+            "pageToken": token or None,
+        }
+        method = Method("search.SearchApiService", "ListEntities", "search")
+        return await self._client.call(method, body, SearchPage, subject=query)

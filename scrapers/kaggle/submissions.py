@@ -1,0 +1,123 @@
+"""Kaggle's side of a submission: the quota, the way of a file, and what became of it."""
+
+from collections.abc import AsyncIterator, Sequence
+from enum import Enum
+from typing import Annotated, ClassVar
+
+from scrapers.kaggle.client import KaggleClient, Method
+from scrapers.kaggle.paging import all_pages
+from scrapers.kaggle.wire import Answer, Int, Items, Text, Time, known
+
+__all__ = ["Created", "Limits", "SentFile", "Status", "Submissions", "Upload"]
+
+_SERVICE = "competitions.CompetitionApiService"
+
+
+class Status(Enum):
+    """Where a submission stands; the numbers are Kaggle's."""
+
+    UNKNOWN = -1
+    PENDING = 0
+    COMPLETE = 1
+    ERROR = 2
+
+
+class SentFile(Answer):
+    """A submission as Kaggle has it; scores are text, empty while unknown."""
+
+    sdk: ClassVar[str] = "ApiSubmission"
+    ref: Int = 0
+    date: Time = None
+    status: Annotated[Status, known(Status)] = Status.PENDING
+    public_score: Text = ""
+    private_score: Text = ""
+    file_name: Text = ""
+    total_bytes: Int | None = None
+    description: Text = ""
+    error_description: Text = ""
+    submitted_by: Text = ""
+    team_name: Text = ""
+
+
+class _SentFiles(Answer):
+    sdk: ClassVar[str] = "ApiListSubmissionsResponse"
+    submissions: Annotated[tuple[SentFile, ...], Items] = ()
+    next_page_token: Text = ""
+
+
+class Limits(Answer):
+    """The quota: how many it takes now is the one number to trust."""
+
+    sdk: ClassVar[str] = "ApiSubmissionLimits"
+    num_today: Int = 0
+    num_total: Int = 0
+    num_allowed_now: Int = 0
+    limited_by_total: bool = False
+
+
+class Upload(Answer):
+    """Where a file goes, and by which token it is then named."""
+
+    sdk: ClassVar[str] = "ApiStartSubmissionUploadResponse"
+    token: Text = ""
+    create_url: Text = ""
+
+
+class Created(Answer):
+    """What Kaggle says to a submission; it has it only if `ref` is above 0."""
+
+    sdk: ClassVar[str] = "ApiCreateSubmissionResponse"
+    message: Text = ""
+    ref: Int = 0
+
+
+class Submissions:
+    """One competition's submissions of this user; errors as of `KaggleClient`."""
+
+    def __init__(self, client: KaggleClient, slug: str) -> None:
+        self._client = client
+        self._slug = slug
+
+    async def limits(self) -> Limits:
+        """Return the quota."""
+        return await self._client.call(_method("GetSubmissionLimits"), self._about(), Limits, subject=self._slug)
+
+    def all(self) -> AsyncIterator[SentFile]:
+        """Yield the submissions, latest first."""
+
+        async def page(number: int, token: str) -> tuple[Sequence[SentFile], str, Answer]:
+            order = {"sortBy": "SUBMISSION_SORT_BY_DATE", "group": "SUBMISSION_GROUP_ALL"}
+            place = {"pageToken": token} if token else {"page": number}
+            body = {**self._about(), **order, **place}
+            answer = await self._client.call(_method("ListSubmissions"), body, _SentFiles, subject=self._slug)
+            return answer.submissions, answer.next_page_token, answer
+
+        return all_pages(page, lambda submission: submission.ref)
+
+    async def get(self, ref: int) -> SentFile:
+        """Return one; NotFound may be raised for a moment after it was made."""
+        return await self._client.call(_method("GetSubmission"), {"ref": ref}, SentFile, subject=str(ref))
+
+    async def start_upload(self, name: str, size: int, modified: int) -> Upload:
+        """Ask where a file goes.
+
+        Args:
+            name: the file's.
+            size: bytes.
+            modified: seconds since 1970 of its last change.
+        """
+        body = {**self._about(), "fileName": name, "contentLength": size, "lastModifiedEpochSeconds": modified}
+        return await self._client.call(_method("StartSubmissionUpload"), body, Upload, subject=self._slug)
+
+    async def create(self, token: str, description: str) -> Created:
+        """Submit what was uploaded; asked once, so that after SiteUnavailable nobody knows whether it was done."""
+        body = {**self._about(), "blobFileTokens": token, "submissionDescription": description}
+        method = _method("CreateSubmission", reads=False)
+        return await self._client.call(method, body, Created, subject=self._slug)
+
+    def _about(self) -> dict[str, str]:
+        return {"competitionName": self._slug}
+
+
+def _method(name: str, *, reads: bool = True) -> Method:
+    return Method(_SERVICE, name, "submissions", reads)

@@ -1,0 +1,97 @@
+"""How Kaggle's answers are read: camelCase fields, UTC times, numbers as strings; what is new there is no error here."""
+
+import re
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+__all__ = ["Answer", "Int", "Items", "Mixed", "Text", "Time", "Wire", "enum_name", "known", "parse_time", "wire_time"]
+
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,12}))?(Z|[+-]\d\d:?\d\d)?")
+
+EnumT = TypeVar("EnumT", bound=Enum)
+
+
+def parse_time(value: object) -> datetime | None:
+    """Read a time of Kaggle's: UTC with 0 to 9 fractional digits, cut to microseconds; none where there is none.
+
+    Raises:
+        ValueError: it is no time.
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, datetime):
+        return value
+    match = _TIME.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f"{str(value)[:40]!r} is not a time")
+    day, clock, fraction, zone = match.groups()
+    text = f"{day}T{clock}.{(fraction or '').ljust(6, '0')[:6]}{'+00:00' if zone in (None, 'Z') else zone}"
+    time = datetime.fromisoformat(text)
+    # Protocol Buffers' way to say that there is none.
+    return None if time.year == 1 else time.astimezone(UTC)
+
+
+def wire_time(time: datetime) -> str:
+    """Write an aware time as Kaggle does, such as `2026-11-20T10:00:00.120Z`."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _number(value: object) -> object:
+    """Take a 64-bit integer that comes as a string."""
+    return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d{1,20}", value) else value
+
+
+def _items(value: object) -> object:
+    """Take an empty list that comes as `{}` or null."""
+    return () if value is None or value == {} else value
+
+
+def known(kind: type[EnumT]) -> BeforeValidator:
+    """Return what reads a value of an enumeration by name, with or without its prefix, or by number.
+
+    What it does not know becomes its first member, which stands for the unknown. Numbers are those of the members' values.
+    """
+    unknown = next(iter(kind))
+
+    def read(value: object) -> object:
+        if isinstance(value, str):
+            return next((one for one in kind if value == one.name or value.endswith(f"_{one.name}")), unknown)
+        if isinstance(value, int):
+            return next((one for one in kind if one.value == value), unknown)
+        return value if isinstance(value, kind) else unknown
+
+    return BeforeValidator(read)
+
+
+def enum_name(value: object) -> str:
+    """Read the name of a value whose enumeration is open: a name as it is, a number as its digits, nothing as `""`."""
+    return "" if value is None else str(value)
+
+
+Time = Annotated[datetime | None, BeforeValidator(parse_time)]
+Int = Annotated[int, BeforeValidator(_number)]
+Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+Mixed = Annotated[str, BeforeValidator(enum_name)]
+Items = BeforeValidator(_items)
+
+
+class Wire(BaseModel):
+    """An object of an answer; what it holds beyond the fields that are named here is ignored."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
+
+
+class Answer(Wire):
+    """A whole answer."""
+
+    served_at: datetime | None = Field(default=None, exclude=True, alias="servedAt")
+    """The server's time, from the header `Date`; not part of the answer's body."""
+
+    @classmethod
+    def read(cls, body: Any, served_at: datetime) -> "Answer":
+        """Read a decoded body. Raises pydantic's ValidationError."""
+        return cls.model_validate(body).model_copy(update={"served_at": served_at})
