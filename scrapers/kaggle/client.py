@@ -139,7 +139,10 @@ class KaggleClient:
     async def location(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> str:
         """Call a method that answers with the address of a download."""
         reading = _Reading(method, subject, self._patience.largest, redirect=True)
-        return (await self._asked(method, body, subject, reading)).location
+        address = (await self._asked(method, body, subject, reading)).location
+        if not address:
+            raise UnknownAnswer(f"Kaggle answered {method.name} without an address")
+        return address
 
     async def content(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> bytes:
         """Call a method that answers with a small file, or with its address, and return its bytes."""

@@ -13,17 +13,17 @@ from bot.budgets.settings import Caps
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from bot.models.ask import Asker
 from bot.models.bounds import free
-from state.breaker import FIRST_REST, LONGEST_REST
 from bot.models.builtin import BuiltinModel
 from bot.models.fallback import Answerer, AnswererChanged, FallbackModel, LastResort
 from bot.models.pricing import Price, Pricing
 from bot.models.repair import Repair
+from state.breaker import FIRST_REST, LONGEST_REST
 from state.errors import EmptyAnswer, ModelMisconfigured, ModelRefused, ModelUnavailable, Unparsable
 from state.spending import spent
 from state.steps import Steps
 from tests.bot.models.parts import GOOD, RUN, HurriedClock, Question, Value, model_at, open_run
-from tests.state.test_breaker import SetClock
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint, failure
+from tests.state.test_breaker import SetClock
 
 DOWN = failure(503, "overloaded")
 NO_KEY = failure(401, "Incorrect API key provided")

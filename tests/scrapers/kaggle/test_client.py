@@ -1,0 +1,208 @@
+"""The client: what it asks again, what it asks once, and when it stops asking."""
+
+from itertools import pairwise
+
+import httpx2
+import pytest
+
+from scrapers.kaggle.client import KaggleClient, Method, Patience
+from scrapers.kaggle.competitions import Competition, Competitions
+from scrapers.kaggle.credentials import Credentials
+from scrapers.kaggle.forum import Forum
+from scrapers.kaggle.pacing import Pace, Tally
+from scrapers.kaggle.submissions import Submissions
+from state.errors import (
+    KaggleError,
+    NotAuthenticated,
+    RateLimited,
+    SiteUnavailable,
+    UnknownAnswer,
+    UsageError,
+)
+from tests.scrapers.kaggle.parts import SECRET, URL, SetClock, Site, answer, broken, client_of
+
+GET = Method("competitions.CompetitionApiService", "GetCompetition", "competitions")
+LEAF = {"id": 1, "ref": "https://www.kaggle.com/competitions/leaf"}
+WAIT = {"Retry-After": "5"}
+
+
+async def test_a_question_is_a_post_with_the_key_and_a_name_of_our_own() -> None:
+    site = Site([answer(LEAF, Date="Fri, 20 Nov 2026 09:59:58 GMT")])
+    async with client_of(site) as client:
+        found = await Competitions(client).get("leaf")
+    (asked,) = site.asked
+    assert (asked.method, asked.body) == ("GetCompetition", {"competitionName": "leaf"})
+    assert asked.headers["authorization"] == f"Bearer {SECRET}"
+    assert found.slug == "leaf"
+    assert found.served_at.isoformat() == "2026-11-20T09:59:58+00:00"
+
+
+async def test_what_reads_is_asked_again_after_a_bad_moment() -> None:
+    html = answer("<html><title>We'll be back</title></html>")
+    for bad in (broken(), broken(httpx2.ReadTimeout), answer({}, 500), answer("Too many requests", 429), html):
+        site, clock = Site([bad, answer(LEAF)]), SetClock()
+        async with client_of(site, clock) as client:
+            assert (await Competitions(client).get("leaf")).id == 1
+        assert len(site.asked) == 2
+
+
+async def test_what_sends_is_asked_once_whatever_comes() -> None:
+    for bad in (broken(), answer({}, 500), answer("Too many requests", 429), answer("<html></html>")):
+        site = Site([bad])
+        async with client_of(site) as client:
+            with pytest.raises(SiteUnavailable):
+                await Submissions(client, "leaf").create("token", "tag")
+        assert len(site.asked) == 1
+
+
+async def test_the_wait_is_at_least_what_kaggle_asks_for_and_grows_without_it() -> None:
+    clock = SetClock()
+    site = Site([answer({}, 429, **WAIT), answer({}, 500), answer(LEAF)])
+    async with client_of(site, clock, pace=Pace(apart=0)) as client:
+        await Competitions(client).get("leaf")
+    asked_for, own = clock.slept
+    assert asked_for >= 5.0
+    assert 0.0 < own <= 4.0
+
+
+async def test_a_wait_that_is_too_long_is_left_to_a_later_call_and_believed_only_so_far() -> None:
+    clock = SetClock()
+    site = Site([answer({}, 429, **{"Retry-After": "86400"}), answer(LEAF)])
+    async with client_of(site, clock) as client:
+        with pytest.raises(RateLimited):
+            await Competitions(client).get("leaf")
+        with pytest.raises(RateLimited, match="left in peace for 1800 s"):
+            await Competitions(client).get("leaf")
+        assert len(site.asked) == 1
+        clock.advance(1_800)
+        assert (await Competitions(client).get("leaf")).id == 1
+
+
+async def test_a_family_that_fails_is_left_in_peace_and_the_others_are_not() -> None:
+    clock = SetClock()
+    site = Site([answer({}, 503)])
+    async with client_of(site, clock) as client:
+        with pytest.raises(SiteUnavailable):
+            await Forum(client).topics("leaf")
+        assert len(site.asked) == Patience().attempts
+        with pytest.raises(RateLimited, match="forum are left in peace"):
+            await Forum(client).topics("leaf")
+        assert len(site.asked) == Patience().attempts
+        site.script[:] = [answer(LEAF)]
+        await Competitions(client).get("leaf")
+        clock.advance(60)
+        site.script[:] = [answer({"topics": []})]
+        await Forum(client).topics("leaf")
+
+
+async def test_an_unknown_key_stops_all_calls_and_another_is_looked_for_later() -> None:
+    clock = SetClock()
+    site = Site([answer({"error": {"code": 401, "message": "Unauthenticated"}}, 401)])
+    keys = iter([Credentials("KGAT_old"), Credentials("KGAT_new")])
+    async with client_of(site, clock, credentials=keys) as client:
+        with pytest.raises(NotAuthenticated, match="another token"):
+            await Competitions(client).get("leaf")
+        with pytest.raises(RateLimited):
+            await Forum(client).topics("leaf")
+        assert len(site.asked) == 1
+        clock.advance(1_800)
+        site.script[:] = [answer({"topics": []})]
+        await Forum(client).topics("leaf")
+    assert site.asked[-1].headers["authorization"] == "Bearer KGAT_new"
+
+
+async def test_requests_are_apart_and_few_and_end_with_the_day() -> None:
+    clock = SetClock()
+    site = Site([answer(LEAF)])
+    pace = Pace(per_minute=4, burst=3, per_day=6, apart=1)
+    async with client_of(site, clock, pace=pace) as client:
+        times = []
+        for _ in range(6):
+            await Competitions(client).get("leaf")
+            times.append(clock.now())
+        gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(times)]
+        assert gaps[:2] == [1.0, 1.0]
+        assert all(12.0 <= gap <= 15.0 for gap in gaps[2:])
+        with pytest.raises(RateLimited, match=r"6 requests.*spent") as raised:
+            await Competitions(client).get("leaf")
+        assert len(site.asked) == 6
+        clock.advance(raised.value.wait + 1_800)  # its breaker rests too
+        await Competitions(client).get("leaf")
+
+
+async def test_a_no_is_neither_repeated_nor_held_against_the_family() -> None:
+    site = Site([answer({"code": 400, "message": "Submission files must be named"}, 400)])
+    async with client_of(site) as client:
+        for _ in range(3):
+            with pytest.raises(KaggleError, match="must be named") as raised:
+                await Submissions(client, "leaf").limits()
+            assert raised.value.status == 400
+    assert len(site.asked) == 3
+
+
+async def test_an_answer_that_breaks_the_interface_is_named() -> None:
+    async with client_of(Site([answer({"topics": [{"id": "none"}]})])) as client:
+        with pytest.raises(UnknownAnswer, match=r"ListCompetitionTopics.*topics\.0\.id"):
+            await Forum(client).topics("leaf")
+
+
+async def test_an_error_under_status_200_is_an_error() -> None:
+    async with client_of(Site([answer({"code": 404, "message": "Not found"})])) as client:
+        with pytest.raises(KaggleError, match="404"):
+            await Competitions(client).get("leaf")
+
+
+async def test_an_answer_without_end_is_given_up() -> None:
+    site = Site([answer({"title": "x" * 2_000})])
+    async with client_of(site, patience=Patience(largest=1_000, attempts=1)) as client:
+        with pytest.raises(SiteUnavailable, match="more than 1,000 bytes"):
+            await Competitions(client).get("leaf")
+
+
+async def test_both_ways_of_turning_pages_are_followed_and_end() -> None:
+    def competition(number: int) -> dict[str, object]:
+        return {"id": number, "ref": f"https://k/c/c{number}"}
+
+    numbered = Site(
+        [answer({"competitions": [competition(1)]}), answer({"competitions": [competition(2)]}), answer({})]
+    )
+    by_token = Site(
+        [
+            answer({"competitions": [competition(1)], "nextPageToken": "abc"}),
+            answer({"competitions": [competition(2)], "nextPageToken": "def"}),
+            answer({"competitions": [competition(2)], "nextPageToken": "ghi"}),
+        ]
+    )
+    for site in (numbered, by_token):
+        async with client_of(site) as client:
+            assert [found.slug async for found in Competitions(client).entered()] == ["c1", "c2"]
+    assert [asked.body.get("page") for asked in numbered.asked] == [1, 2, 3]
+    assert [asked.body.get("pageToken") for asked in by_token.asked] == [None, "abc", "def"]
+
+
+async def test_a_download_is_asked_without_the_key() -> None:
+    def site(request: httpx2.Request) -> httpx2.Response:
+        if request.url.host == "kaggle.example":
+            return httpx2.Response(302, headers={"Location": "https://storage.example/data.zip?sig=1"})
+        assert "authorization" not in request.headers
+        return httpx2.Response(200, content=b"zip")
+
+    async with client_of(site) as client:
+        address = await Competitions(client).data_address("leaf")
+        async with client.stream(address) as response:
+            assert await response.aread() == b"zip"
+
+
+def test_a_key_is_never_sent_in_the_clear() -> None:
+    for url in ("http://kaggle.example/v1", "ftp://localhost.example/v1"):
+        with pytest.raises(UsageError, match="in the clear"):
+            KaggleClient(httpx2.AsyncClient(), lambda: Credentials(SECRET), SetClock(), Tally(), url=url)
+
+
+async def test_a_body_holds_no_field_that_is_not_given() -> None:
+    site = Site([answer({"pages": []})])
+    async with client_of(site) as client:
+        await Competitions(client).pages("leaf")
+        await client.call(GET, {"competitionName": "leaf", "x": None}, Competition)
+    assert [asked.body for asked in site.asked] == [{"competitionName": "leaf"}] * 2
+    assert URL.startswith("https")

@@ -1,0 +1,116 @@
+"""Our names of fields are those of Kaggle's own types, so that a change there is noticed here."""
+
+import contextlib
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import kagglesdk
+import pytest
+from kagglesdk.competitions.types.submission_status import SubmissionStatus
+from kagglesdk.kaggle_object import KaggleObject
+
+import scrapers.kaggle
+from scrapers.kaggle.account import who_am_i
+from scrapers.kaggle.competitions import Competitions
+from scrapers.kaggle.forum import Forum
+from scrapers.kaggle.kernels import Kernels
+from scrapers.kaggle.search import _TIERS, Search
+from scrapers.kaggle.submissions import Status, Submissions
+from scrapers.kaggle.wire import Wire
+from state.errors import BotError
+from tests.scrapers.kaggle.parts import Site, answer, client_of
+
+
+def modules(package: Any) -> Iterator[Any]:
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if ".test" not in found.name:
+            yield importlib.import_module(found.name)
+
+
+THEIRS: dict[str, type[KaggleObject]] = {
+    name: kind
+    for module in modules(kagglesdk)
+    for name, kind in inspect.getmembers(module, inspect.isclass)
+    if issubclass(kind, KaggleObject)
+}
+OURS: dict[str, type[Wire]] = {
+    f"{kind.__module__}.{name}": kind
+    for module in modules(scrapers.kaggle)
+    for name, kind in inspect.getmembers(module, inspect.isclass)
+    if issubclass(kind, Wire) and hasattr(kind, "sdk")
+}
+
+
+def fields(kind: type[KaggleObject]) -> set[str]:
+    return {field.json_name for field in kind._fields}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_field_that_we_read_is_one_of_kaggles(name: str) -> None:
+    ours = OURS[name]
+    named = {field.alias or key for key, field in ours.model_fields.items() if not field.exclude}
+    assert named <= fields(THEIRS[ours.sdk])
+
+
+def test_every_field_that_we_send_is_one_of_kaggles() -> None:
+    assert len(OURS) > 20  # else the test above would hold for want of types
+
+
+async def test_every_question_has_the_fields_of_its_request() -> None:
+    """Ask every question that there is, and compare what is sent."""
+    site = Site([answer({"createUrl": "x"})])
+    async with client_of(site) as client:
+        competitions, forum, kernels = Competitions(client), Forum(client), Kernels(client)
+        submissions = Submissions(client, "leaf")
+        for question in (
+            anext(competitions.entered(), None),
+            competitions.get("leaf"),
+            competitions.pages("leaf", "rules"),
+            anext(competitions.files("leaf"), None),
+            competitions.data_address("leaf"),
+            competitions.file_address("leaf", "train.csv"),
+            competitions.top("leaf"),
+            competitions.board("leaf"),
+            forum.topics("leaf"),
+            forum.messages("leaf", 1),
+            forum.topic(1),
+            kernels.of("leaf"),
+            kernels.of("leaf", token="t"),
+            kernels.source("a/b", 3),
+            Search(client).find("KERNEL", "leaf", "t"),
+            submissions.limits(),
+            anext(submissions.all(), None),
+            submissions.get(1),
+            submissions.start_upload("submission.csv", 1, 1),
+            submissions.create("t", "d"),
+            who_am_i(client, "t"),
+        ):
+            with contextlib.suppress(BotError):  # the answer is of no matter here
+                await question
+    seen = set()
+    for asked in site.asked:
+        name = asked.method
+        kind = next(THEIRS[full] for full in (f"Api{name}Request", f"{name}Request") if full in THEIRS)
+        assert set(asked.body) <= fields(kind), name
+        for key, value in asked.body.items():
+            if isinstance(value, dict):
+                assert set(value) <= fields(THEIRS["ListEntitiesFilters"]), key
+        seen.add(name)
+    assert len(seen) == 20
+
+
+def test_numbers_of_enumerations_are_kaggles() -> None:
+    assert {one.name: one.value for one in Status if one.value >= 0} == {
+        one.name: one.value for one in SubmissionStatus
+    }
+    tiers = next(
+        kind
+        for module in modules(kagglesdk)
+        for name, kind in inspect.getmembers(module, inspect.isclass)
+        if name == "UserAchievementTier"
+    )
+    theirs = {one.value: one.name.lower() for one in tiers}
+    assert all(theirs[number] == name for number, name in _TIERS.items())
