@@ -68,8 +68,8 @@ class CommunityView:
     """A competition's community as it may be known at `as_of`.
 
     Visible are topics and kernel versions from their own time, messages from theirs or their edit's, whichever is
-    later, within visible topics and unless deleted. A row without a time is never visible. Votes, scores and
-    tiers are each the latest reading at or before `as_of`; without one they are unknown, or, with
+    later, within visible topics; what is deleted is not visible at any time. A row without a time is never visible.
+    Votes, scores and tiers are each the latest reading at or before `as_of`; without one they are unknown, or, with
     `signals="collected"`, as the row was collected.
 
     Raises:
@@ -112,8 +112,9 @@ class CommunityView:
 
     def posts(self) -> list[Post]:
         """Return the visible messages and the latest visible version of each kernel, by time."""
-        # The last of a reference is its latest, as kernels come in order.
-        latest = {kernel.ref: kernel for kernel in self.kernels()}
+        # The highest version, not the last in time: one that was missed is dated with when it was found, after its successor.
+        versions = sorted(self.kernels(), key=lambda kernel: (kernel.version or 0, kernel.time, kernel.id))
+        latest = {kernel.ref: kernel for kernel in versions}
         return _in_order([*self.messages(), *latest.values()])
 
     def counts(self) -> CommunityCounts:
@@ -134,7 +135,11 @@ class CommunityView:
             )
 
     def _topic_visible(self) -> Sequence[ColumnElement[bool]]:
-        return (col(Topic.competition) == self.competition, col(Topic.posted_at) <= self.as_of)
+        return (
+            col(Topic.competition) == self.competition,
+            col(Topic.posted_at) <= self.as_of,
+            col(Topic.deleted).is_(False),
+        )
 
     def _message_visible(self) -> Sequence[ColumnElement[bool]]:
         return (
