@@ -1,0 +1,69 @@
+"""Runs a site on a port of this machine, in a thread of its own."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from bot.rehearsal.app import App
+from bot.rehearsal.site import Site
+from state.errors import UsageError
+
+_HOST = "127.0.0.1"
+_LONGEST_END = 5.0
+"""Seconds that requests in progress are given when the site ends."""
+
+
+@contextmanager
+def serving(site: Site, port: int = 0) -> Iterator[str]:
+    """Serve a site on loopback while the context lasts, and close it afterwards.
+
+    Args:
+        site: the site.
+        port: where; 0 is a free port.
+
+    Yields:
+        The base address, such as `http://127.0.0.1:8899`.
+
+    Raises:
+        UsageError: the port cannot be had.
+    """
+    listening = _listen(port)
+    config = uvicorn.Config(
+        App(site),
+        http="h11",
+        ws="none",
+        loop="asyncio",
+        lifespan="off",
+        date_header=False,
+        server_header=False,
+        access_log=False,
+        log_config=None,
+        timeout_graceful_shutdown=1,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), name="rehearsal", daemon=True)
+    thread.start()
+    try:
+        # The socket listens already: a request that comes before the server does waits in its queue.
+        yield f"http://{_HOST}:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(_LONGEST_END)
+        listening.close()
+        site.close()
+
+
+def _listen(port: int) -> socket.socket:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((_HOST, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise UsageError(f"port {port} cannot be had: {error.strerror or error}; choose another with --port") from error
+    return listening
