@@ -1,6 +1,7 @@
 """A served stand-in site of the tiny competition, and submitters that reach it as they would reach Kaggle."""
 
 import csv
+import json
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -9,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.rehearsal.faults import Faults
 from bot.rehearsal.serving import serving
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.site import Site
@@ -52,12 +54,21 @@ class Played:
 
 @contextmanager
 def played(
-    folder: Path, *, speed: float = DAY / 4, settings: SiteSettings | None = None, days: float = 1.0
+    folder: Path,
+    *,
+    speed: float = DAY / 4,
+    settings: SiteSettings | None = None,
+    days: float = 1.0,
+    faults: Faults | None = None,
+    kind: str = "csv",
 ) -> Iterator[Played]:
     """Serve the tiny competition, so many days after it began."""
-    snapshot = Snapshot.load(write_tiny(folder / "tiny"), METRIC_DIRECTIONS)
+    root = write_tiny(folder / "tiny")
+    manifest = json.loads((root / "snapshot.json").read_text())
+    (root / "snapshot.json").write_text(json.dumps(manifest | {"kind": kind}))
+    snapshot = Snapshot.load(root, METRIC_DIRECTIONS)
     clock = FastClock(snapshot.card.enabled_at + timedelta(days=days), speed, time.time())
-    site = Site(snapshot, clock, settings)
+    site = Site(snapshot, clock, settings, faults)
     with serving(site) as url:
         yield Played(site, url, clock)
 

@@ -14,7 +14,7 @@ from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import KaggleSection, open_client
 from state.clock import SystemClock
-from state.errors import NotSent, QuotaReached, SiteUnavailable, SubmissionRefused, UsageError
+from state.errors import NotebooksOnly, NotSent, QuotaReached, SiteUnavailable, SubmissionRefused, UsageError
 from tests.bot.submission.kaggle_site import played, predictions
 
 QUICK = SiteSettings(grading_seconds=(1.0, 2.0))
@@ -73,6 +73,14 @@ async def test_what_is_not_open_is_not_sent_to(tmp_path: Path) -> None:
                 with pytest.raises(NotSent, match=words):
                     await submitter.submit(predictions(tmp_path / name), "tag")
             assert not site.site.submissions
+
+
+async def test_a_competition_of_notebooks_is_recognised_before_anything_is_sent(tmp_path: Path) -> None:
+    with played(tmp_path, kind="code") as site:
+        async with site.submitter() as submitter:
+            with pytest.raises(NotebooksOnly, match="takes notebooks, not files"):
+                await submitter.submit(predictions(tmp_path), "tag")
+        assert not site.site.requests["StartSubmissionUpload"]
 
 
 async def test_an_unknown_key_sends_nothing(tmp_path: Path) -> None:
