@@ -44,7 +44,9 @@ def test_every_answer_carries_the_sites_own_time_and_the_version(here: Served) -
 
 def test_without_the_users_token_nothing_is_answered_and_the_refusal_is_nested(here: Served) -> None:
     for headers in ({}, {"Authorization": "Bearer KGAT_other"}, {"Authorization": "Basic !"}, {"Authorization": "x"}):
-        answer = here.client.http.post(f"{here.client.url}/v1/{COMPETITIONS}/ListCompetitions", json={}, headers=headers)
+        answer = here.client.http.post(
+            f"{here.client.url}/v1/{COMPETITIONS}/ListCompetitions", json={}, headers=headers
+        )
         assert answer.status_code == 401
         assert answer.json() == {"error": {"code": 401, "message": "Unauthenticated", "status": "UNAUTHENTICATED"}}
 
@@ -134,7 +136,13 @@ def test_a_site_is_up_and_gone_in_no_time(snapshot: Snapshot) -> None:
 def test_no_answer_holds_what_a_snapshot_keeps_from_agents(here: Served) -> None:
     answers = (here.site.snapshot.answers).read_text().splitlines()
     client, bodies = here.client, []
-    for method in ("GetCompetition", "ListCompetitionPages", "ListDataFiles", "ListCompetitionTopics", "GetLeaderboard"):
+    for method in (
+        "GetCompetition",
+        "ListCompetitionPages",
+        "ListDataFiles",
+        "ListCompetitionTopics",
+        "GetLeaderboard",
+    ):
         bodies.append(client.post(f"{COMPETITIONS}/{method}", competitionName=client.slug).text)
     bodies.append(client.post(f"{COMPETITIONS}/ListTopicMessages", competitionName=client.slug, topicId=1).text)
     bodies.append(client.post(f"{DISCUSSIONS}/GetTopic", id=1).text)

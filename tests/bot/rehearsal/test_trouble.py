@@ -18,7 +18,9 @@ def script(*faults: dict[str, Any]) -> Faults:
 
 
 @pytest.mark.parametrize(("told", "said"), [("none", None), ("honest", "60"), ("lying", "3")])
-def test_a_rate_limit_lasts_as_long_as_it_does_whatever_it_says(snapshot: Snapshot, told: str, said: str | None) -> None:
+def test_a_rate_limit_lasts_as_long_as_it_does_whatever_it_says(
+    snapshot: Snapshot, told: str, said: str | None
+) -> None:
     faults = script({"kind": "rate-limit", "method": "GetSubmission*", "retry_after": told})
     with served(snapshot, faults=faults) as it:
         first = it.client.post(LIMITS, competitionName=it.client.slug)
