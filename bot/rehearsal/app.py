@@ -4,18 +4,20 @@ import json
 import re
 from datetime import datetime
 from email.utils import format_datetime
+from functools import partial
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
-from bot.rehearsal.auth import authenticate
+from bot.rehearsal.auth import authenticate, unauthenticated
 from bot.rehearsal.rendering import share_of
 from bot.rehearsal.rpc import OPEN, methods
 from bot.rehearsal.site import Site
+from bot.rehearsal.trouble import Act, troubled
 from bot.rehearsal.uploads import add, begin
 from bot.rehearsal.wire import Binary, Call, Redirect, Refused, error_body, finished
 
@@ -47,20 +49,30 @@ class App:
         await response(request.scope, receive, _stamped(send, now, self._site.settings.api_version))
 
     async def _respond(self, request: Request, now: datetime) -> Response:
-        path = request.scope["path"]
+        routed = self._routed(request, now)
+        if routed is None:
+            return HTMLResponse("<!doctype html><title>Kaggle</title><h1>404</h1>", 404)
+        method, act = routed
+        self._site.requests[method] += 1
+        fault = self._site.faults.draw(method, now)
+        return await act() if fault is None else await troubled(fault, act, request, self._site.faults, now)
+
+    def _routed(self, request: Request, now: datetime) -> tuple[str, Act] | None:
+        """Return what a request asks for, by the name that counts and faults know, and what acts on it."""
+        path, method = request.scope["path"], request.method
         call = _RPC.fullmatch(path)
-        if call and request.method == "POST":
-            return await self._call(call[1], request, now)
-        if path.startswith("/upload/") and request.method == "PUT":
-            self._site.requests["PUT upload"] += 1
-            return await self._upload(path.removeprefix("/upload/"), request, now)
-        if path.startswith("/storage/") and request.method in ("GET", "HEAD"):
-            self._site.requests[f"{request.method} storage"] += 1
-            return await self._download(path.removeprefix("/storage/"), request, now)
-        return Response("<!doctype html><title>Kaggle</title><h1>404</h1>", 404, media_type="text/html")
+        if call and method == "POST":
+            return call[1].rpartition("/")[2], partial(self._call, call[1], request, now)
+        if path.startswith("/upload/") and method == "PUT":
+            return "PUT upload", partial(self._upload, path.removeprefix("/upload/"), request, now)
+        if path.startswith("/storage/") and method in ("GET", "HEAD"):
+            return "GET storage", partial(self._download, path.removeprefix("/storage/"), request, now)
+        return None
 
     async def _call(self, name: str, request: Request, now: datetime) -> Response:
-        self._site.requests[name.rpartition("/")[2]] += 1
+        if self._site.faults.since("token-expired", now):
+            self._site.faults.note(name.rpartition("/")[2], "token-expired", now)
+            raise unauthenticated()
         authorization = request.headers.get("authorization")
         if authorization is not None or name not in OPEN:
             authenticate(authorization, self._site.settings)

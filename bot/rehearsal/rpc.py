@@ -4,9 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from bot.rehearsal.auth import introspect_token
-from bot.rehearsal.competing import Competing
 from bot.rehearsal.site import Site
-from bot.rehearsal.submitting import Submitting
 from bot.rehearsal.wire import Answer, Call
 
 Method = Callable[[Call], Answer]
@@ -17,7 +15,7 @@ OPEN = frozenset({"security.OAuthService/IntrospectToken"})
 
 def methods(site: Site) -> Mapping[str, Method]:
     """Return all methods of a site by `package.Service/Method`."""
-    competing, submitting = Competing(site), Submitting(site)
+    competing, submitting = site.competing, site.submitting
     services: dict[str, dict[str, Method]] = {
         "competitions.CompetitionApiService": {
             "ListCompetitions": competing.list_competitions,
@@ -31,6 +29,7 @@ def methods(site: Site) -> Mapping[str, Method]:
             "DownloadLeaderboard": competing.download_leaderboard,
             "StartSubmissionUpload": submitting.start_upload,
             "CreateSubmission": submitting.create,
+            "CreateCodeSubmission": site.sessions.create_code_submission,
             "ListSubmissions": submitting.list_submissions,
             "GetSubmission": submitting.get,
             "GetSubmissionLimits": submitting.limits,
@@ -45,6 +44,10 @@ def methods(site: Site) -> Mapping[str, Method]:
         "kernels.KernelsApiService": {
             "ListKernels": site.notebooks.list_kernels,
             "GetKernel": site.notebooks.get_kernel,
+            "GetKernelSessionStatus": site.sessions.status,
+            "ListKernelSessionOutput": site.sessions.output,
+            "SaveKernel": site.sessions.save_kernel,
+            "GetAcceleratorQuotaStatistics": site.sessions.quota,
         },
         "search.SearchApiService": {"ListEntities": site.search.list_entities},
         "security.OAuthService": {"IntrospectToken": partial(introspect_token, settings=site.settings)},

@@ -6,8 +6,10 @@ from datetime import datetime
 from functools import cached_property
 
 from bot.rehearsal.board import Board, Team
+from bot.rehearsal.competing import Competing
 from bot.rehearsal.competition import make_others
 from bot.rehearsal.discussions import Discussions
+from bot.rehearsal.faults import Faults
 from bot.rehearsal.forum import Forum
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.kernels import Kernels
@@ -15,10 +17,11 @@ from bot.rehearsal.notebooks import Notebooks
 from bot.rehearsal.pages import make_pages
 from bot.rehearsal.readings import Readings
 from bot.rehearsal.search import Search
+from bot.rehearsal.sessions import Runner, Sessions
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.storage import Storage
 from bot.rehearsal.submissions import Submission, SubmissionDesk
-from bot.rehearsal.submitting import own_team
+from bot.rehearsal.submitting import Submitting, own_team
 from bot.rehearsal.uploads import Uploads
 from bot.rehearsal.wire import denied
 from scrapers.manifest import DESCRIPTION
@@ -32,20 +35,35 @@ class Site:
     Nothing that the snapshot keeps from agents leaves it: answers are read by the grader alone.
     """
 
-    def __init__(self, snapshot: Snapshot, clock: Clock, settings: SiteSettings | None = None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        clock: Clock,
+        settings: SiteSettings | None = None,
+        faults: Faults | None = None,
+        runner: Runner | None = None,
+    ) -> None:
+        """Take a site into service; nothing is served yet.
+
+        Args:
+            snapshot: what is played back.
+            clock: the site's time.
+            settings: how it behaves; None is the default.
+            faults: what goes wrong; None is nothing.
+            runner: runs the kernels that are pushed; None runs none, and lets each write the sample submission.
+        """
         settings = settings or SiteSettings()
         card = snapshot.card
         self.snapshot = snapshot
         self.card = card
         self.clock = clock
         self.settings = settings
+        self.faults = faults or Faults()
+        self.faults.begin(clock.now())
         self.daily = settings.daily_submissions if card.max_daily_submissions is None else card.max_daily_submissions
         self.requests: Counter[str] = Counter()
         """Requests that came, by method."""
         self.entered = settings.entered
-        self.closed_at: datetime | None = None
-        """When the hosts closed the competition early."""
-        self.rules_changed_at: datetime | None = None
         self.team_id = wire_id("team", f"{card.slug}/own")
         self.others = make_others(card, settings)
         description = (snapshot.path / DESCRIPTION).read_text(encoding="utf-8", errors="replace")
@@ -59,6 +77,9 @@ class Site:
         self.uploads = Uploads(settings.link_seconds, settings.largest_upload)
         self.desk = SubmissionDesk(snapshot, settings, self.daily)
         self.storage = Storage(snapshot.data, card.slug, card.enabled_at, settings.link_seconds)
+        self.competing = Competing(self)
+        self.submitting = Submitting(self)
+        self.sessions = Sessions(self, runner)
 
     @cached_property
     def board(self) -> Board:
@@ -85,20 +106,20 @@ class Site:
             raise denied("competitions.participate")
 
     def deadline(self, now: datetime) -> datetime:
-        """Return the deadline as it is told at a time."""
-        return min(self.card.deadline, self.closed_at or now) if self.closed_early(now) else self.card.deadline
+        """Return the deadline as it is told at a time: hosts who close the competition early move it."""
+        return min(self.card.deadline, self.faults.since("closed-early", now) or self.card.deadline)
 
     def closed_early(self, now: datetime) -> bool:
         """Return whether the hosts have closed the competition."""
-        return self.closed_at is not None and self.closed_at <= now
+        return self.faults.since("closed-early", now) is not None
 
     def rules_changed(self, now: datetime) -> bool:
         """Return whether the hosts have changed the rules."""
-        return self.rules_changed_at is not None and self.rules_changed_at <= now
+        return self.faults.since("rules-changed", now) is not None
 
     def over(self, now: datetime) -> bool:
         """Return whether the competition has ended."""
-        return now > self.deadline(now) or self.closed_early(now)
+        return now > self.deadline(now)
 
     def standings(self, now: datetime, *, private: bool) -> list[Team]:
         """Return the leaderboard with the user's own team, best first."""

@@ -3,7 +3,7 @@
 import hashlib
 import random
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
@@ -73,6 +73,10 @@ class SubmissionDesk:
     def warm(self) -> None:
         """Have the answers read now, so that the first submission does not wait for it."""
         self._thread.submit(self._open)
+
+    def settle(self) -> None:
+        """Return when all that was taken has been graded, which takes real time whatever the site's clock says."""
+        wait([kept.graded for kept in list(self._kept)])
 
     def close(self) -> None:
         """Grade no more."""

@@ -74,7 +74,12 @@ class Submitting:
     def get(self, call: Call) -> Answer:
         """GetSubmission: one by its number."""
         found = self._site.desk.find(call.number("ref") or 0, call.now)
-        if found is None:
+        hidden = found is not None and (call.now - found.at).total_seconds() < self._site.faults.hidden_seconds(
+            call.now
+        )
+        if hidden:
+            self._site.faults.note("GetSubmission", "submission-hidden", call.now)
+        if found is None or hidden:
             raise Refused(404, "Not found")
         return self._shown(found, call.now)
 
