@@ -8,7 +8,6 @@ import pytest
 
 from tests import needs
 
-
 _OF_THE_SANDBOX = ("sandbox", "hostile")
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import pytest
 
-from bot.rehearsal.faults import Faults, FaultMix
+from bot.rehearsal.faults import FaultMix, Faults
 from bot.rehearsal.settings import SiteSettings
 from bot.submission import Submitter
 from bot.submission.exactly_once import ExactlyOnce, Patience
