@@ -26,6 +26,25 @@ class _Protocol(H11Protocol):
         self.app_state = {**self.app_state, "transport": transport}
 
 
+class _Server(uvicorn.Server):
+    """Ends when it is told, where uvicorn looks ten times a second whether it is to."""
+
+    _wake: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+
+    async def main_loop(self) -> None:
+        ended = asyncio.Event()
+        self._wake = asyncio.get_running_loop(), ended
+        if not self.should_exit:
+            await ended.wait()
+
+    def end(self) -> None:
+        """End; called from another thread."""
+        self.should_exit = True
+        if self._wake is not None:
+            loop, ended = self._wake
+            loop.call_soon_threadsafe(ended.set)
+
+
 @contextmanager
 def serving(site: Site, port: int = 0) -> Iterator[str]:
     """Serve a site on loopback while the context lasts, and close it afterwards.
@@ -53,14 +72,14 @@ def serving(site: Site, port: int = 0) -> Iterator[str]:
         log_config=None,
         timeout_graceful_shutdown=1,
     )
-    server = uvicorn.Server(config)
+    server = _Server(config)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), name="rehearsal", daemon=True)
     thread.start()
     try:
         # The socket listens already: a request that comes before the server does waits in its queue.
         yield f"http://{_HOST}:{listening.getsockname()[1]}"
     finally:
-        server.should_exit = True
+        server.end()
         thread.join(_LONGEST_END)
         listening.close()
         site.close()

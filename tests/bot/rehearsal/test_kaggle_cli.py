@@ -30,15 +30,13 @@ def kaggle() -> Path:
     with CACHE.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (CACHE / ".made").exists():
-            made = subprocess.run(
-                f"{sys.executable} -m venv --clear {CACHE} && {CACHE}/bin/pip install -q '{WANTED[0]}' {WANTED[1]}",
-                shell=True,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if made.returncode:
-                needs.missing(f"the kaggle package cannot be installed: {made.stderr.strip()[-300:]}")
+            for step in (
+                [sys.executable, "-m", "venv", "--clear", str(CACHE)],
+                [str(CACHE / "bin" / "pip"), "install", "-q", *WANTED],
+            ):
+                done = subprocess.run(step, capture_output=True, text=True, check=False)
+                if done.returncode:
+                    needs.missing(f"the kaggle package cannot be installed: {done.stderr.strip()[-300:]}")
             (CACHE / ".made").touch()
     return CACHE / "bin" / "kaggle"
 
