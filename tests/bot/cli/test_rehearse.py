@@ -76,6 +76,12 @@ def test_a_port_that_is_taken_is_a_usage_error(tmp_path: Path) -> None:
     assert f"port {port} cannot be had" in str(done.exception)
 
 
+def test_other_commands_do_not_pay_for_a_web_server() -> None:
+    code = "import sys, bot.cli; print(sorted({'starlette', 'uvicorn', 'markdown_it', 'kaggle'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 @pytest.mark.integration
 def test_programs_are_told_the_address_and_the_clock_and_at_the_end_the_standing(tmp_path: Path) -> None:
     with rehearsing(write_tiny(tmp_path / "tiny"), "--json", "--speed", "50") as process:
@@ -94,9 +100,11 @@ def test_people_are_told_the_address_the_token_and_how_to_reach_it(tmp_path: Pat
         write_tiny(tmp_path / "tiny"), "--token", "KGAT_mine", "--start", "2020-01-20T00:00:00Z"
     ) as process:
         assert process.stdout is not None
+        assert process.stderr is not None
         said = [process.stdout.readline() for _ in range(6)]
+        progress = process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        rest, progress = process.communicate(timeout=30)
+        rest = process.communicate(timeout=30)[0]
     text = "".join(said)
     for words in ("tiny-table is on at http://127.0.0.1:", "KGAT_mine", "http_proxy=http://127.0.0.1:", "NO_PROXY= "):
         assert words in text
