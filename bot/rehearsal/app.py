@@ -14,6 +14,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainT
 from starlette.types import Message, Receive, Scope, Send
 
 from bot.rehearsal.auth import authenticate, unauthenticated
+from bot.rehearsal.page import page
 from bot.rehearsal.rendering import share_of
 from bot.rehearsal.rpc import OPEN, methods
 from bot.rehearsal.site import Site
@@ -49,6 +50,8 @@ class App:
         await response(request.scope, receive, _stamped(send, now, self._site.settings.api_version))
 
     async def _respond(self, request: Request, now: datetime) -> Response:
+        if request.scope["path"] == "/" and request.method == "GET":
+            return HTMLResponse(page(self._site, now))
         routed = self._routed(request, now)
         if routed is None:
             return HTMLResponse("<!doctype html><title>Kaggle</title><h1>404</h1>", 404)

@@ -11,13 +11,15 @@ from bot.rehearsal.kernels import Kernels, Version
 from bot.rehearsal.readings import Readings
 from bot.rehearsal.rendering import slugified, stripped
 from bot.rehearsal.settings import SiteSettings
-from bot.rehearsal.wire import Answer, Call, Json, Refused, listed, wire_time
+from bot.rehearsal.wire import Answer, Call, Json, listed, wire_time
 from scrapers.card import TaskCard
 from scrapers.rows import MessageRow
 
 _ORDERS = ("UNSPECIFIED", "DATE_CREATED", "DATE_UPDATED", "HOTNESS", "LAST_VIEWED", "TOTAL_COMMENTS", "VOTES")
 _TYPES = {2: "COMPETITION", 3: "DATASET", 5: "KERNEL", 6: "COMMENT", 8: "TOPIC", 9: "USER", 12: "MODEL"}
+_OURS = (None, 0, 1, "SEARCH_DISCUSSIONS_SOURCE_TYPE_UNSPECIFIED", "SEARCH_DISCUSSIONS_SOURCE_TYPE_COMPETITION")
 _CUT = 500
+"""Characters of a text that a search shows."""
 _FROM_THE_FUTURE = {
     "documentType": "PLAYLIST",
     "title": "A kind of document that no client knows yet",
@@ -47,22 +49,22 @@ class Search:
 
     def list_entities(self, call: Call) -> Answer:
         """ListEntities: documents of the types asked for whose title, author or competition matches the query."""
-        filters = call.body.get("filters") or {}
-        if not isinstance(filters, dict):
-            raise Refused(400, "Invalid value for filters")
-        types = {_type(value) for value in filters.get("documentTypes") or ()}
-        words = str(filters.get("query") or "").lower().split()
-        users = {int(value) for value in (filters.get("userFilters") or {}).get("userIds") or ()}
+        filters = call.inner("filters")
+        types = {_type(value) for value in filters.many("documentTypes")}
+        words = filters.text("query").lower().split()
+        users = {str(value) for value in filters.inner("userFilters").many("userIds")}
         makers: dict[str, Callable[[datetime], Iterator[Json]]] = {
             "KERNEL": self._kernel_documents,
             "TOPIC": self._topic_documents,
             "COMMENT": self._comment_documents,
             "USER": self._user_documents,
         }
+        if filters.inner("discussionFilters").body.get("sourceType") not in _OURS:
+            types = (types or set(makers)) - {"TOPIC", "COMMENT"} or {"none"}
         made = (makers[kind](call.now) for kind in makers if not types or kind in types)
         found = [document for documents in made for document in documents if self._matches(document, words)]
         if users:
-            found = [one for one in found if (one.get("ownerUser") or one).get("id") in users]
+            found = [one for one in found if str((one.get("ownerUser") or one).get("id")) in users]
         found = _sorted(found, call.enum("canonicalOrderBy", "LIST_SEARCH_CONTENT_ORDER_BY_", _ORDERS))
         if self._settings.unknown_enums and found:
             found.append(_FROM_THE_FUTURE | {"id": wire_id("kernel", "from the future")})
@@ -145,7 +147,8 @@ class Search:
             "forumUrl": self._said.forum_url,
             "newCommentUrl": f"{self._said.topic_url(thread)}{anchor}",
             "sourceType": "SEARCH_DISCUSSIONS_SOURCE_TYPE_COMPETITION",
-            "topicType": "SEARCH_DISCUSSIONS_TOPIC_TYPE_TOPIC",
+            "topicType": "SEARCH_DISCUSSIONS_TOPIC_TYPE_TOPICS",
+            "type": f"SEARCH_DISCUSSIONS_DOCUMENT_TYPE_{'COMMENT' if anchor else 'TOPIC'}",
         }
 
     def _user_documents(self, now: datetime) -> Iterator[Json]:

@@ -59,7 +59,11 @@ def serving(site: Site, port: int = 0) -> Iterator[str]:
     Raises:
         UsageError: the port cannot be had.
     """
-    listening = _listen(port)
+    try:
+        listening = _listen(port)
+    except UsageError:
+        site.close()
+        raise
     config = uvicorn.Config(
         App(site),
         http=_Protocol,

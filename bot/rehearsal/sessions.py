@@ -193,8 +193,7 @@ def _published(version: Version) -> Outcome:
 
 
 def _names(call: Call, name: str) -> list[str]:
-    value = call.body.get(name)
-    return [str(one) for one in value] if isinstance(value, list) else []
+    return [str(one) for one in call.many(name)]
 
 
 def _notebook_mistake(text: str) -> str | None:

@@ -42,13 +42,22 @@ class Storage:
         self._made_at = made_at
         self._life = link_seconds
         self._key = secrets.token_bytes(32)
-        self._folder = tempfile.TemporaryDirectory(prefix="rehearsal-")
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._added: dict[str, Path] = {}
         self._zipping = threading.Lock()
+        self._making = threading.Lock()
 
     def close(self) -> None:
         """Remove what was written."""
-        self._folder.cleanup()
+        if self._scratch is not None:
+            self._scratch.cleanup()
+
+    @property
+    def _folder(self) -> Path:
+        with self._making:
+            if self._scratch is None:
+                self._scratch = tempfile.TemporaryDirectory(prefix="rehearsal-")
+        return Path(self._scratch.name)
 
     @cached_property
     def files(self) -> dict[str, int]:
@@ -64,7 +73,7 @@ class Storage:
 
     def add(self, place: str, content: bytes) -> None:
         """Store a file at a place outside of `data/` and `archive/`."""
-        path = Path(self._folder.name) / hashlib.sha256(place.encode()).hexdigest()
+        path = self._folder / hashlib.sha256(place.encode()).hexdigest()
         path.write_bytes(content)
         self._added[place] = path
 
@@ -94,7 +103,7 @@ class Storage:
 
     def _zip(self) -> Path:
         with self._zipping:
-            path = Path(self._folder.name) / "data.zip"
+            path = self._folder / "data.zip"
             if not path.exists():
                 scratch = path.with_suffix(".part")
                 with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:

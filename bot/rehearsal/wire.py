@@ -5,7 +5,7 @@ import binascii
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -80,7 +80,8 @@ class Call:
     def text(self, name: str) -> str:
         """Return a field as text, empty if it is not there."""
         value = self.body.get(name)
-        return value if isinstance(value, str) else "" if value is None else str(value)
+        text = value if isinstance(value, str) else "" if value is None else str(value)
+        return text.encode(errors="replace").decode()  # JSON may hold half a pair of surrogates, which no answer can
 
     def number(self, name: str) -> int | None:
         """Return a field as an integer; 64-bit ones may come as text."""
@@ -89,12 +90,26 @@ class Call:
             return None
         try:
             return int(value)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise Refused(400, f"Invalid value for {name}") from error
 
     def flag(self, name: str) -> bool:
         """Return whether a boolean field is true."""
         return self.body.get(name) is True
+
+    def many(self, name: str) -> list[Any]:
+        """Return a field that is a list, empty if it is not there."""
+        value = self.body.get(name)
+        if value is not None and not isinstance(value, list):
+            raise Refused(400, f"Invalid value for {name}")
+        return value or []
+
+    def inner(self, name: str) -> "Call":
+        """Return a field that is an object, as a call of its own; an empty one if it is not there."""
+        value = self.body.get(name)
+        if value is not None and not isinstance(value, dict):
+            raise Refused(400, f"Invalid value for {name}")
+        return replace(self, body=value or {})
 
     def enum(self, name: str, prefix: str, names: Sequence[str]) -> str:
         """Return an enumeration's name without its prefix; names and numbers are taken, the first is the default.

@@ -3,6 +3,7 @@
 import csv
 import fcntl
 import io
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.rehearsal.identity import wire_id
+from bot.rehearsal.settings import SiteSettings
 from scrapers.snapshot import Snapshot
 from tests import needs
 from tests.bot.rehearsal.parts import Served, served, tiny
@@ -41,6 +44,32 @@ def kaggle() -> Path:
     return CACHE / "bin" / "kaggle"
 
 
+SDK = """
+import json
+from kaggle.api.kaggle_api_extended import KaggleApi
+from kagglesdk.search.types.search_api_service import ListEntitiesFilters, ListEntitiesRequest
+from kagglesdk.search.types.search_enums import DocumentType
+
+api = KaggleApi()
+api.authenticate()
+request = ListEntitiesRequest()
+request.filters = ListEntitiesFilters()
+request.filters.query = "tiny"
+request.filters.document_types = [DocumentType.TOPIC, DocumentType.USER]
+with api.build_kaggle_client() as kaggle:
+    found = kaggle.search.search_api_client.list_entities(request)
+limits = api.competition_get_submission_limits("tiny-table")
+pages = api.competition_list_pages("tiny-table")
+gpu = api.quota_view().gpu_quota
+print(json.dumps({
+    "documents": [(one.document_type.name, one.id, one.owner_user.tier.name) for one in found.documents],
+    "allowed": limits.num_allowed_now,
+    "pages": [page.name for page in pages],
+    "hours": gpu.total_time_allowed.total_seconds() / 3600,
+}))
+"""
+
+
 @dataclass(frozen=True)
 class CommandLine:
     """Runs the command with an environment in which nothing else can be reached."""
@@ -49,7 +78,10 @@ class CommandLine:
     home: Path
     it: Served
 
-    def run(self, *arguments: str, legacy: bool = False, status: int = 0) -> str:
+    def run(self, *arguments: str, legacy: bool = False) -> str:
+        return self.execute(str(self.kaggle), *arguments, legacy=legacy)
+
+    def execute(self, *command: str, legacy: bool = False) -> str:
         settings = self.it.site.settings
         known = {"KAGGLE_API_TOKEN": settings.token}
         if legacy:
@@ -64,7 +96,7 @@ class CommandLine:
             **known,
         }
         done = subprocess.run(
-            [str(self.kaggle), *arguments],
+            command,
             env=environment,
             cwd=self.home,
             capture_output=True,
@@ -72,7 +104,7 @@ class CommandLine:
             timeout=120,
             check=False,
         )
-        assert done.returncode == status, done.stdout + done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def rows(self, *arguments: str, legacy: bool = False) -> list[dict[str, str]]:
@@ -179,3 +211,15 @@ def test_a_competition_for_notebooks_takes_a_kernel_that_was_pushed(kaggle: Path
         it.settle()
         [scored] = command.rows("competitions", "submissions", "tiny-table")
         assert scored["publicScore"] == "0.69315"
+
+
+def test_the_package_reads_what_the_command_does_not_ask_for(kaggle: Path, snapshot: Snapshot, tmp_path: Path) -> None:
+    with served(snapshot, SiteSettings(unknown_enums=False)) as it:
+        command = CommandLine(kaggle, tmp_path, it)
+        found = json.loads(command.execute(str(kaggle.parent / "python"), "-c", SDK).splitlines()[-1])
+    assert found == {
+        "documents": [["TOPIC", 1, "NOVICE"], ["USER", wire_id("user", "ann"), "EXPERT"]],
+        "allowed": 5,
+        "pages": ["description", "evaluation", "rules"],
+        "hours": 30,
+    }

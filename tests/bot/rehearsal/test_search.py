@@ -54,6 +54,10 @@ def test_topics_and_comments_say_where_they_belong(here: Served) -> None:
     said = topic["discussionDocument"]
     assert said["forumUrl"] == "https://www.kaggle.com/competitions/tiny-table/discussion"
     assert "standardised columns" in said["messageStripped"]
+    assert (
+        find(here, "TOPIC", filters={"discussionFilters": {"sourceType": "SEARCH_DISCUSSIONS_SOURCE_TYPE_DATASET"}})
+        == []
+    )
     [comment] = find(here, "COMMENT")
     assert comment["discussionDocument"]["newCommentUrl"].endswith("/discussion/1#12")
     assert [one["id"] for one in find(here, "COMMENT", "TOPIC")] == [1, 12]
