@@ -32,7 +32,7 @@ lint: $(VENV)/.dev ## ruff, mypy and import-linter
 	$(BIN)/lint-imports
 
 integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the small image, a browser, snapshots or minutes
-	$(BIN)/python -m pytest -m integration
+	$(BIN)/python -m pytest -m integration -n $(WORKERS) --dist loadgroup
 
 hostile: $(VENV)/.dev ## what hostile code tries, in bubblewrap and (with an engine and make image VARIANT=small) in docker; 4 minutes
 	$(BIN)/python -m pytest -m integration tests/hostile

@@ -1,11 +1,12 @@
 """Collecting: rows of a community go into the store once, in any order and however often they come."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, TypeVar
 
 from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from state.store import Transaction
 from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
@@ -76,15 +77,25 @@ def _bring_up_to_date(there: Topic | Message | KernelVersion, values: dict[str, 
 def _add_observations(session: Session, competition: str, rows: Sequence[Observation]) -> None:
     if not rows:
         return
-    query = select(Observation).where(
-        Observation.competition == competition, col(Observation.target_id).in_({row.target_id for row in rows})
-    )
-    known = {_reading(row) for row in session.exec(query)}
+    known = {_reading(row) for query in _at_these_times(competition, rows) for row in session.exec(query)}
     for row in rows:
         if _reading(row) not in known:
             known.add(_reading(row))
             session.add(Observation(**row.model_dump(exclude={"pk"}) | {"competition": competition}))
     session.flush()
+
+
+def _at_these_times(competition: str, rows: Sequence[Observation]) -> Iterator[SelectOfScalar[Observation]]:
+    """Yield a query for each kind of target: readings of the rows' targets within the time that the rows span."""
+    # By their timestamps, so that a naive time comes as far as the database, which refuses it.
+    *_, last = first, *_ = sorted((row.at for row in rows), key=datetime.timestamp)
+    for target in {row.target for row in rows}:
+        yield select(Observation).where(
+            Observation.competition == competition,
+            Observation.target == target,
+            col(Observation.target_id).in_({row.target_id for row in rows if row.target == target}),
+            col(Observation.at).between(first, last),
+        )
 
 
 def _reading(row: Observation) -> _Reading:

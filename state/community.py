@@ -1,55 +1,27 @@
 """Community as of a time: what the forum and the kernels say, and nothing later than the clock."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, func
-from sqlmodel import Session, col, or_, select
+from sqlalchemy import ColumnElement, Result, Select
+from sqlalchemy.sql.elements import SQLCoreOperations
+from sqlmodel import col
 
+from state import visible
 from state.collect import add_community
+from state.posts import Post, PostKind, in_order
 from state.store import Store
-from state.tables import KernelVersion, Message, Observation, Topic
+from state.tables import KernelVersion, Message, Topic
+from state.visible import PostTable, version_order
 
 __all__ = ["CommunityCounts", "CommunityView", "Post", "Signals", "add_community"]
 
 Signals = Literal["asof", "collected"]
-PostKind = Literal["topic", "message", "kernel"]
-_Field = Literal["votes", "public_score", "tier"]
-
-
-@dataclass(frozen=True)
-class Post:
-    """A topic, a message or a kernel version as it may be known; None is what is unknown or does not apply."""
-
-    kind: PostKind
-    id: str
-    time: datetime
-    """Since when this text is known: posted, or edited, or created."""
-    title: str
-    """Of a message: its topic's."""
-    text: str
-    """Markdown of a message, cleaned text and code of a kernel version, empty for a topic."""
-    author: str | None
-    tier: str | None
-    votes: int | None
-    public_score: float | None = None
-    topic_id: str | None = None
-    parent_id: str | None = None
-    """The message that a message answers, seen or not."""
-    ref: str | None = None
-    version: int | None = None
-    language: str | None = None
-    kernel_kind: str | None = None
-    parent_ref: str | None = None
-    datasets: tuple[Any, ...] = ()
-    url: str | None = None
-
-    @property
-    def item(self) -> str:
-        """What prompts and provenance call it, such as `message/233009`."""
-        return f"{self.kind}/{self.id}"
+_BATCH = 500
+"""Ids in one query."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +44,9 @@ class CommunityView:
     Votes, scores and tiers are each the latest reading at or before `as_of`; without one they are unknown, or, with
     `signals="collected"`, as the row was collected.
 
+    What a query costs grows with the posts that it returns, not with what else the competition holds; `posts`, `topics`,
+    `messages()` and `kernels` return all there is, so that `newest`, `find` and `messages(topic)` are for a loop.
+
     Raises:
         ValueError: `as_of` is naive.
     """
@@ -83,161 +58,103 @@ class CommunityView:
         self.as_of = as_of.astimezone(UTC)
         self.signals = signals
         self._store = store
+        self._topics = visible.topics(collected=signals == "collected")
+        self._messages = visible.messages(collected=signals == "collected")
+        self._kernels = visible.kernels(collected=signals == "collected")
+        self._latest_versions = visible.latest_versions(collected=signals == "collected")
 
     def topics(self) -> list[Post]:
         """Return the visible topics, oldest first."""
-        with self._store.read() as session:
-            rows = session.exec(select(Topic).where(*self._topic_visible())).all()
-            signals = self._signals(session, "topic")
-        return _in_order(_topic_post(row, row.posted_at, signals) for row in rows if row.posted_at is not None)
+        return self._posts(("topic", self._topics))
 
-    def messages(self) -> list[Post]:
-        """Return the visible messages, by the time from which their text is known."""
-        query = select(Message, Topic.title).where(*self._message_visible())
-        with self._store.read() as session:
-            rows = session.exec(query).all()
-            signals = self._signals(session, "message")
-        return _in_order(
-            _message_post(row, title, max(row.posted_at, row.edited_at or row.posted_at), signals)
-            for row, title in rows
-            if row.posted_at is not None
-        )
+    def messages(self, topic_id: str | None = None) -> list[Post]:
+        """Return the visible messages, or those of one topic, by the time from which their text is known."""
+        of_topic = () if topic_id is None else (col(Message.topic_id) == topic_id,)
+        return self._posts(("message", self._messages.where(*of_topic)))
 
     def kernels(self) -> list[Post]:
         """Return every visible kernel version, oldest first, and of one moment the lowest version first."""
-        with self._store.read() as session:
-            rows = session.exec(select(KernelVersion).where(*self._kernel_visible())).all()
-            signals = self._signals(session, "kernel")
-        return _in_order(_kernel_post(row, row.created_at, signals) for row in rows if row.created_at is not None)
+        return self._posts(("kernel", self._kernels))
 
     def posts(self) -> list[Post]:
         """Return the visible messages and the latest visible version of each kernel, by time."""
-        # The highest version, not the last in time: one that was missed is dated with when it was found, after its successor.
-        versions = sorted(self.kernels(), key=lambda kernel: (kernel.version or 0, kernel.time, kernel.id))
-        latest = {kernel.ref: kernel for kernel in versions}
-        return _in_order([*self.messages(), *latest.values()])
+        return self._posts(("message", self._messages), ("kernel", self._latest_versions))
+
+    def newest(self, count: int, since: datetime | None = None) -> list[Post]:
+        """Return the last `count` of what `posts` returns, or of those of them that are later than `since`.
+
+        Raises:
+            ValueError: `since` is naive.
+        """
+        if count <= 0:
+            return []
+        queries: list[tuple[PostKind, Select[Any]]] = []
+        # A message's time is the later of two columns: the newest are among the newest by the one or by the other.
+        for time in (col(Message.posted_at), col(Message.edited_at)):
+            query = self._messages.where(time <= visible.as_of(), _after(time, since))
+            queries.append(("message", query.order_by(time.desc(), col(Message.id).desc()).limit(count)))
+        time = col(KernelVersion.created_at)
+        query = self._latest_versions.where(time <= visible.as_of(), _after(time, since))
+        queries.append(("kernel", query.order_by(*(one.desc() for one in version_order(KernelVersion))).limit(count)))
+        found = {post.item: post for post in self._posts(*queries)}
+        return in_order(found.values())[-count:]
+
+    def find(self, items: Iterable[str]) -> list[Post]:
+        """Return those of some items, such as `message/233009`, that are visible, by time; a kernel's is any version.
+
+        Raises:
+            ValueError: an item is not that of a post.
+        """
+        tables: dict[str, tuple[PostKind, PostTable, Select[Any]]] = {
+            "topic": ("topic", Topic, self._topics),
+            "message": ("message", Message, self._messages),
+            "kernel": ("kernel", KernelVersion, self._kernels),
+        }
+        wanted: dict[str, set[str]] = {name: set() for name in tables}
+        for item in items:
+            name, _, id = item.partition("/")
+            if name not in wanted:
+                raise ValueError(f"{item!r} is not a post's item, such as message/233009")
+            wanted[name].add(id)
+        return self._posts(
+            *(
+                (kind, query.where(col(table.id).in_(some)))
+                for name, (kind, table, query) in tables.items()
+                for some in _batches(sorted(wanted[name]))
+            )
+        )
 
     def counts(self) -> CommunityCounts:
         """Count what is visible, and what has no time."""
-        here = self.competition
         with self._store.read() as session:
+            return CommunityCounts(**session.execute(visible.counts(), self._parameters()).mappings().one())
 
-            def count(*where: ColumnElement[bool]) -> int:
-                return session.exec(select(func.count()).where(*where)).one()
+    def _parameters(self) -> dict[str, Any]:
+        return {"competition": self.competition, "as_of": self.as_of}
 
-            return CommunityCounts(
-                topics=count(*self._topic_visible()),
-                messages=count(*self._message_visible()),
-                kernels=count(*self._kernel_visible()),
-                undated_topics=count(col(Topic.competition) == here, col(Topic.posted_at).is_(None)),
-                undated_messages=count(col(Message.competition) == here, col(Message.posted_at).is_(None)),
-                undated_kernels=count(col(KernelVersion.competition) == here, col(KernelVersion.created_at).is_(None)),
-            )
-
-    def _topic_visible(self) -> Sequence[ColumnElement[bool]]:
-        return (
-            col(Topic.competition) == self.competition,
-            col(Topic.posted_at) <= self.as_of,
-            col(Topic.deleted).is_(False),
-        )
-
-    def _message_visible(self) -> Sequence[ColumnElement[bool]]:
-        return (
-            *self._topic_visible(),
-            col(Message.competition) == self.competition,
-            col(Message.topic_id) == col(Topic.id),
-            col(Message.posted_at) <= self.as_of,
-            or_(col(Message.edited_at).is_(None), col(Message.edited_at) <= self.as_of),
-            col(Message.deleted).is_(False),
-        )
-
-    def _kernel_visible(self) -> Sequence[ColumnElement[bool]]:
-        return (col(KernelVersion.competition) == self.competition, col(KernelVersion.created_at) <= self.as_of)
-
-    def _signals(self, session: Session, target: PostKind) -> "_Signals":
-        query = select(Observation).where(
-            Observation.competition == self.competition, Observation.target == target, Observation.at <= self.as_of
-        )
-        return _Signals(session.exec(query).all(), collected=self.signals == "collected")
+    def _posts(self, *queries: tuple[PostKind, Select[Any]]) -> list[Post]:
+        """Run queries on one state of the database, and sort what they return."""
+        with self._store.read() as session:
+            found = [_read(kind, session.execute(query, self._parameters())) for kind, query in queries]
+            return in_order(chain.from_iterable(found))
 
 
-class _Signals:
-    """The latest reading of each changing field of each row; a field that a reading lacks was not read."""
-
-    def __init__(self, observations: Sequence[Observation], *, collected: bool) -> None:
-        self._collected = collected
-        self._latest: dict[tuple[str, _Field], tuple[datetime, Any]] = {}
-        for observation in observations:
-            self._take(observation, "votes", observation.votes)
-            self._take(observation, "public_score", observation.public_score)
-            self._take(observation, "tier", observation.tier)
-
-    def _take(self, observation: Observation, field: _Field, value: Any) -> None:
-        if value is None:
-            return
-        key, reading = (observation.target_id, field), (observation.at, value)
-        # Of two readings of one moment the larger wins, so that the order of insertion never matters.
-        self._latest[key] = max(self._latest.get(key, reading), reading)
-
-    def of(self, row: Topic | Message | KernelVersion, field: _Field) -> Any:
-        """Return the field's value as it may be known, None if it is not."""
-        reading = self._latest.get((row.id, field))
-        if reading is not None:
-            return reading[1]
-        return getattr(row, field) if self._collected else None
+def _read(kind: PostKind, rows: Result[Any]) -> Iterator[Post]:
+    fields = list(rows.keys())
+    for row in rows:
+        values = dict(zip(fields, row, strict=True))
+        if kind == "kernel":
+            values["datasets"] = tuple(values["datasets"])
+        yield Post(kind=kind, **values)
 
 
-def _in_order(posts: Iterable[Post]) -> list[Post]:
-    """Sort by time, then kind, version and id, whatever order the rows were added in."""
-    return sorted(posts, key=lambda post: (post.time, post.kind, post.version or 0, post.id))
+def _after(time: SQLCoreOperations[Any], since: datetime | None) -> ColumnElement[bool]:
+    if since is None:
+        return time.is_not(None)
+    if since.tzinfo is None:
+        raise ValueError("since must be an aware time")
+    return time > since
 
 
-def _topic_post(row: Topic, time: datetime, signals: _Signals) -> Post:
-    return Post(
-        kind="topic",
-        id=row.id,
-        time=time,
-        title=row.title,
-        text="",
-        author=row.author,
-        tier=signals.of(row, "tier"),
-        votes=signals.of(row, "votes"),
-        topic_id=row.id,
-        url=row.url,
-    )
-
-
-def _message_post(row: Message, title: str, time: datetime, signals: _Signals) -> Post:
-    return Post(
-        kind="message",
-        id=row.id,
-        time=time,
-        title=title,
-        text=row.markdown,
-        author=row.author,
-        tier=signals.of(row, "tier"),
-        votes=signals.of(row, "votes"),
-        topic_id=row.topic_id,
-        parent_id=row.parent_id,
-    )
-
-
-def _kernel_post(row: KernelVersion, time: datetime, signals: _Signals) -> Post:
-    return Post(
-        kind="kernel",
-        id=row.id,
-        time=time,
-        title=row.title,
-        text=row.text,
-        author=row.author,
-        tier=signals.of(row, "tier"),
-        votes=signals.of(row, "votes"),
-        public_score=signals.of(row, "public_score"),
-        ref=row.ref,
-        version=row.version,
-        language=row.language,
-        kernel_kind=row.kind,
-        parent_ref=row.parent_ref,
-        datasets=tuple(row.datasets),
-        url=row.url,
-    )
+def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH))

@@ -61,7 +61,11 @@ class SubmissionInDoubt(BotError):
     """A submission may have been sent, and the site could not say; nothing was sent again."""
 
 
-class QuotaReached(BotError):
+class NotSent(BotError):
+    """A submission was given up before anything of it counted; it may be sent later."""
+
+
+class QuotaReached(NotSent):
     """The site takes no submission now; nothing was sent."""
 
 

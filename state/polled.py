@@ -99,7 +99,7 @@ class Reading(SQLModel, table=True):
     pk: int | None = Field(default=None, primary_key=True)
     competition: str
     kind: str
-    """See `state.readings.ReadingKind`."""
+    """See `state.series.ReadingKind`."""
     name: str = ""
     """Which of its kind: a page's name, a submission's reference."""
     at: datetime

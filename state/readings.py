@@ -1,113 +1,45 @@
-"""Readings: how a page, a board, a competition's facts or a submission stood at the site, as a series without repetitions."""
+"""Readings in SQL: what a vote count, a score or a tier stood at by a time."""
 
-import hashlib
-import json
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlmodel import Session, col, func, select
+from sqlalchemy import ColumnElement, func, select
+from sqlmodel import col
 
-from state.polled import Reading
-from state.store import Store, Transaction, put_blob
+from state.tables import KernelVersion, Message, Observation, Topic
 
-__all__ = ["ReadingKind", "gone", "latest_reading", "latest_readings", "rules_hash", "series", "take_reading"]
+__all__ = ["ReadingField", "latest_reading"]
 
-ReadingKind = Literal["competition", "standing", "page", "board", "submission", "limits"]
-"""What a reading is of.
-
-- `competition`: its deadlines and flags. `standing`: teams and our rank.
-- `page`: by name, such as `rules`; the content is a blob.
-- `board`: `top` or `whole`; the content is a blob, JSON.
-- `submission`: by the site's reference. `limits`: the quota.
-"""
-
-
-def take_reading(
-    tx: Transaction,
-    competition: str,
-    kind: ReadingKind,
-    name: str,
-    data: dict[str, Any],
-    *,
-    content: str | None = None,
-    served_at: datetime | None = None,
-) -> bool:
-    """Add how something stands now, unless it stands as it did; return whether it is new.
-
-    Args:
-        tx: the transaction.
-        competition: whose.
-        kind: what.
-        name: which of its kind, empty where there is one.
-        data: small JSON.
-        content: a large text, which is what tells of a change then; None: `data` is.
-        served_at: the site's time.
-    """
-    body = json.dumps(data, sort_keys=True, ensure_ascii=False) if content is None else content
-    sha256 = hashlib.sha256(body.encode(errors="surrogatepass")).hexdigest()
-    before = latest_reading(tx.session, competition, kind, name)
-    if before is not None and before.sha256 == sha256:
-        return False
-    if content is not None:
-        put_blob(tx, content)
-    row = Reading(
-        competition=competition, kind=kind, name=name, at=tx.now(), served_at=served_at, sha256=sha256, data=data
-    )
-    tx.add(row)
-    tx.session.flush()
-    return True
-
-
-def gone(tx: Transaction, competition: str, kind: ReadingKind, name: str, served_at: datetime | None = None) -> bool:
-    """Record that something is there no more; return whether that is new."""
-    before = latest_reading(tx.session, competition, kind, name)
-    if before is None or before.sha256 is None:
-        return False
-    tx.add(Reading(competition=competition, kind=kind, name=name, at=tx.now(), served_at=served_at))
-    tx.session.flush()
-    return True
+ReadingField = Literal["votes", "public_score", "tier"]
 
 
 def latest_reading(
-    session: Session, competition: str, kind: ReadingKind, name: str = "", as_of: datetime | None = None
-) -> Reading | None:
-    """Return how something stood last, at or before `as_of`; its `sha256` is None where it was gone by then."""
-    query = (
-        select(Reading)
-        .where(Reading.competition == competition, Reading.kind == kind, Reading.name == name)
-        # In the order of reading: a clock that was set back must not make an older one the last.
-        .order_by(col(Reading.pk).desc())
-        .limit(1)
-    )
-    if as_of is not None:
-        query = query.where(Reading.at <= as_of)
-    return session.exec(query).first()
+    table: type[Topic] | type[Message] | type[KernelVersion],
+    target: Literal["topic", "message", "kernel"],
+    field: ReadingField,
+    as_of: ColumnElement[datetime],
+    *,
+    collected: bool,
+) -> ColumnElement[Any]:
+    """Return a column for a query over `table`: the row's latest reading of a field at or before `as_of`.
 
-
-def latest_readings(session: Session, competition: str | None, kind: ReadingKind) -> dict[tuple[str, str], Reading]:
-    """Return the last reading of each thing of a kind that is still there, by (competition, name).
-
-    Args:
-        session: to read with.
-        competition: whose; None: of all.
-        kind: which.
+    Of two readings of one moment the larger wins, so that the order of insertion never matters; text compares by code
+    point. A reading that lacks the field did not read it. Without a reading the column is null or, with `collected`,
+    what the row was collected with. One look into an index for each row, however many readings it has.
     """
-    last = select(func.max(Reading.pk)).where(Reading.kind == kind).group_by(Reading.competition, Reading.name)
-    if competition is not None:
-        last = last.where(Reading.competition == competition)
-    rows = session.exec(select(Reading).where(col(Reading.pk).in_(last), col(Reading.sha256).is_not(None)))
-    return {(row.competition, row.name): row for row in rows}
-
-
-def series(session: Session, competition: str, kind: ReadingKind, name: str = "") -> Sequence[Reading]:
-    """Return all readings of something, the earliest first."""
-    query = select(Reading).where(Reading.competition == competition, Reading.kind == kind, Reading.name == name)
-    return session.exec(query.order_by(col(Reading.pk))).all()
-
-
-def rules_hash(store: Store, competition: str, as_of: datetime) -> str | None:
-    """Return the sha256 of a competition's rules page as known at a time; None where it was not read, or gone, by then."""
-    with store.read() as session:
-        reading = latest_reading(session, competition, "page", "rules", as_of)
-    return reading.sha256 if reading is not None else None
+    value = col(getattr(Observation, field))
+    latest = (
+        select(value)
+        .where(
+            col(Observation.competition) == col(table.competition),
+            col(Observation.target) == target,
+            col(Observation.target_id) == col(table.id),
+            col(Observation.at) <= as_of,
+            value.is_not(None),
+        )
+        .order_by(col(Observation.at).desc(), value.desc())
+        .limit(1)
+        .correlate(table)
+        .scalar_subquery()
+    )
+    return (func.coalesce(latest, getattr(table, field)) if collected else latest).label(field)

@@ -9,7 +9,10 @@ from state.store import Store
 
 __all__ = ["RequestMeter"]
 
-_COUNT = "INSERT INTO requestcount (day, family, count) VALUES (?, ?, 1) ON CONFLICT (day, family) DO UPDATE SET count = count + 1"
+_COUNT = (
+    "INSERT INTO requestcount (day, family, count) VALUES (?, ?, 1) "
+    "ON CONFLICT (day, family) DO UPDATE SET count = count + 1"
+)
 _TOTAL = "SELECT sum(count) FROM requestcount WHERE day = ?"
 
 

@@ -7,7 +7,7 @@ Every time is aware UTC. Community rows are keyed by competition, everything els
 from datetime import datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import JSON, Index, UniqueConstraint
+from sqlalchemy import JSON, Index, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 __all__ = [
@@ -55,9 +55,15 @@ class Topic(SQLModel, table=True):
 class Message(SQLModel, table=True):
     """A forum message; `votes` and `tier` are as of its collection. An edit's older text is not known."""
 
+    __table_args__: ClassVar[Any] = (
+        Index("ix_message_topic", "competition", "topic_id", "posted_at", "edited_at", "deleted"),
+        Index("ix_message_posted", "competition", "posted_at", "id"),
+        Index("ix_message_edited", "competition", "edited_at", "id"),
+    )
+
     competition: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
-    topic_id: str = Field(index=True)
+    topic_id: str
     parent_id: str | None = None
     author: str | None = None
     tier: str | None = None
@@ -76,9 +82,14 @@ class Message(SQLModel, table=True):
 class KernelVersion(SQLModel, table=True):
     """One version of a kernel; `text` is its cleaned text and code, `raw_sha` the blob of its file."""
 
+    __table_args__: ClassVar[Any] = (
+        Index("ix_kernelversion_ref", "competition", "ref", "created_at"),
+        Index("ix_kernelversion_created", "competition", "created_at"),
+    )
+
     competition: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
-    ref: str = Field(index=True)
+    ref: str
     version: int | None = None
     title: str = ""
     author: str | None = None
@@ -102,7 +113,20 @@ class KernelVersion(SQLModel, table=True):
 class Observation(SQLModel, table=True):
     """One reading of what changes: votes, public score, tier; None means not read."""
 
-    __table_args__: ClassVar[Any] = (Index("ix_observation_target", "competition", "target", "target_id", "at"),)
+    # Scores and tiers are read far less often than votes: an index of their own leads past all other readings.
+    __table_args__: ClassVar[Any] = (
+        Index("ix_observation_target", "competition", "target", "target_id", "at", "votes"),
+        Index(
+            "ix_observation_score",
+            *("competition", "target", "target_id", "at", "public_score"),
+            sqlite_where=text("public_score IS NOT NULL"),
+        ),
+        Index(
+            "ix_observation_tier",
+            *("competition", "target", "target_id", "at", "tier"),
+            sqlite_where=text("tier IS NOT NULL"),
+        ),
+    )
 
     pk: int | None = Field(default=None, primary_key=True)
     competition: str

@@ -6,6 +6,7 @@ from bot.cli.audit import audit
 from bot.cli.doctor import doctor
 from bot.cli.grade import grade
 from bot.cli.prune import prune
+from bot.cli.rehearse import rehearse
 from bot.cli.replay import replay
 from bot.cli.restore import restore
 from bot.cli.resume import resume
@@ -24,6 +25,7 @@ app.command()(replay)
 app.command()(resume)
 app.command()(grade)
 app.command()(status)
+app.command()(rehearse)
 app.command()(audit)
 app.command()(prune)
 app.command()(restore)

@@ -34,7 +34,7 @@ def doctor(
     config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
-    """Check every part: Python, sandboxes, GPU, model, disk, database. Exits with 1 if something needed fails.
+    """Check every part: Python, sandboxes, GPU, model, Kaggle, disk, database. Exits with 1 if something needed fails.
 
     Example: bot doctor --out runs
     """
@@ -66,9 +66,18 @@ def _checks(out: Path, file: Path | None) -> Iterator[Check]:
             yield check_toolkit(_engine())
     yield check_model(models)
     yield from check_fallbacks(models)
+    yield _kaggle(file)
     yield check_disk(out, disk)
     yield check_database(out)
     yield check_leases()
+
+
+def _kaggle(file: Path | None) -> Check:
+    # Here, as no other command should pay for what they import.
+    from bot.doctor.kaggle import check_kaggle
+    from scrapers.kaggle.settings import KaggleSection
+
+    return check_kaggle(read_section(file, "kaggle", KaggleSection))
 
 
 def _engine() -> dict[str, object] | None:

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from bot.models import CallLimits, Completion, Model, Prompt, Usage
 from bot.models.bounds import Estimate
-from state.breaker import Breaker
 from bot.models.repair import Repair
+from state.breaker import Breaker
 from state.clock import Clock
 from state.errors import EmptyAnswer, ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable, Unparsable
 

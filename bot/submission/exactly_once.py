@@ -12,7 +12,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.submission import Submitter
 from sandbox.locks import take
 from state.clock import Clock
-from state.errors import FileChanged, QuotaReached, SiteUnavailable, SubmissionInDoubt, SubmissionRefused, UsageError
+from state.errors import (
+    FileChanged,
+    NotSent,
+    QuotaReached,
+    SiteUnavailable,
+    SubmissionInDoubt,
+    SubmissionRefused,
+    UsageError,
+)
 from state.outward import (
     OPEN,
     SubmissionStatus,
@@ -94,7 +102,7 @@ class ExactlyOnce:
 
         Raises:
             SubmissionRefused: the site will not take this file; it is not asked a second time.
-            QuotaReached: the site takes none now; the intent stays, and nothing was sent.
+            QuotaReached: the site takes none now; the intent stays, and nothing was sent. NotSent: as much for another reason.
             SiteUnavailable: the site cannot be asked; nothing was sent.
             SubmissionInDoubt: it, or an earlier one, may have been sent, and the site cannot be asked or does not say.
             FileChanged: the file changed on the way; nothing was sent.
@@ -174,8 +182,8 @@ class ExactlyOnce:
         except SubmissionRefused as error:
             self._advance(row, "refused", message=str(error))
             raise
-        except QuotaReached:
-            self._advance(row, "intended")
+        except NotSent as error:
+            self._advance(row, "intended", message=str(error))
             raise
         except SiteUnavailable as error:
             return self._advance(row, "doubtful", message=str(error))

@@ -93,3 +93,20 @@ def test_a_row_of_another_competition_is_refused(store: Store) -> None:
 def test_a_naive_time_is_refused(store: Store) -> None:
     with pytest.raises(StatementError, match="timezone"), store.write() as tx:
         add_community(tx, "c", [Topic(competition="c", id="1", posted_at=START.replace(tzinfo=None))])
+
+
+def test_a_naive_time_of_a_reading_among_others_is_refused(store: Store) -> None:
+    times = [START, START.replace(tzinfo=None), START + timedelta(days=2)]
+    readings = [Observation(competition="c", target="topic", target_id="1", at=at, votes=1) for at in times]
+    with pytest.raises(StatementError, match="timezone"), store.write() as tx:
+        add_community(tx, "c", readings)
+
+
+def test_readings_of_one_id_and_moment_but_of_different_kinds_are_all_kept(store: Store) -> None:
+    for _ in range(2):
+        for target in ("topic", "message", "kernel"):
+            with store.write() as tx:
+                add_community(tx, "c", [Observation(competition="c", target=target, target_id="1", at=START, votes=1)])
+    with store.read() as session:
+        assert {row.target for row in session.exec(select(Observation))} == {"topic", "message", "kernel"}
+        assert len(session.exec(select(Observation)).all()) == 3

@@ -1,16 +1,22 @@
 """What may be known of a community: nothing later than the clock, and all that is not."""
 
 import itertools
+import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import Engine, event
 
 from state.collect import add_community
 from state.community import CommunityCounts, CommunityView, Signals
+from state.posts import in_order
 from state.store import Store
 from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
 from tests.state.communities import HOURS, before, communities, expected_signal, in_competition, message_time
@@ -127,6 +133,32 @@ def test_time_only_adds_topics_messages_and_versions(
         assert {p.item for p in getattr(then, kind)()} <= {p.item for p in getattr(now, kind)()}
 
 
+@pytest.mark.parametrize("signals", ["asof"])
+@quick
+@given(rows=communities(), as_of=HOURS, since=st.none() | HOURS, count=st.integers(0, 6))
+def test_the_newest_are_the_last_of_all_posts(
+    shared: Store, signals: Signals, rows: list[CommunityRow], as_of: datetime, since: datetime | None, count: int
+) -> None:
+    seen = view(shared, rows, as_of, signals)
+    later = [post for post in seen.posts() if since is None or post.time > since]
+    assert seen.newest(count, since) == later[len(later) - count if count < len(later) else 0 :]
+
+
+@pytest.mark.parametrize("signals", ["collected"])
+@quick
+@given(rows=communities(), as_of=HOURS, data=st.data())
+def test_what_is_asked_for_by_name_is_what_all_of_it_shows(
+    shared: Store, signals: Signals, rows: list[CommunityRow], as_of: datetime, data: st.DataObject
+) -> None:
+    seen = view(shared, rows, as_of, signals)
+    everything = in_order([*seen.topics(), *seen.messages(), *seen.kernels()])
+    names = [f"{kind}/{id}" for kind in ("topic", "message", "kernel") for id in range(11)]
+    asked = data.draw(st.lists(st.sampled_from(names)))
+    assert seen.find(asked) == [post for post in everything if post.item in asked]
+    topic = data.draw(st.integers(1, 6).map(str))
+    assert seen.messages(topic) == [post for post in everything if post.kind == "message" and post.topic_id == topic]
+
+
 def hours(n: float) -> datetime:
     return START + timedelta(hours=n)
 
@@ -206,6 +238,54 @@ def test_competitions_do_not_mix(store: Store) -> None:
 def test_a_time_without_a_zone_is_no_clock(store: Store) -> None:
     with pytest.raises(ValueError, match="aware"):
         CommunityView(store, "c", START.replace(tzinfo=None))
+
+    seen = CommunityView(store, "c", START)
+    with pytest.raises(ValueError, match="aware"):
+        seen.newest(3, START.replace(tzinfo=None))
+
+
+def test_more_items_than_one_query_takes_are_all_found(store: Store) -> None:
+    topics = [Topic(competition="c", id=str(n), posted_at=START) for n in range(1200)]
+    with store.write() as tx:
+        add_community(tx, "c", topics)
+    found = CommunityView(store, "c", START).find(f"topic/{n}" for n in range(2000))
+    assert {post.id for post in found} == {topic.id for topic in topics}
+
+
+def test_what_is_no_post_cannot_be_found(store: Store) -> None:
+    with pytest.raises(ValueError, match="idea/3"):
+        CommunityView(store, "c", START).find(["message/1", "idea/3"])
+
+
+@signals_or_not
+def test_no_query_reads_more_of_the_observations_than_it_shows(store: Store, signals: Signals) -> None:
+    statements: list[tuple[str, Any]] = []
+
+    def note(_: object, __: object, statement: str, parameters: Any, *___: object) -> None:
+        if statement.startswith("SELECT"):
+            statements.append((statement, parameters))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        seen = CommunityView(store, "c", hours(6), signals)
+        all_of(seen)
+        seen.newest(5, hours(1))
+        seen.find(["topic/1", "message/10", "kernel/20"])
+        seen.messages("1")
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    with closing(sqlite3.connect(store.path)) as database:
+        plans = [[row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {s}", p)] for s, p in statements]
+    looked_up = [line for plan in plans for line in plan if "observation" in line]
+    assert len(looked_up) > 20
+    for line in looked_up:
+        assert re.fullmatch(
+            r"SEARCH observation USING COVERING INDEX \w+ \(competition=\? AND target=\? AND target_id=\? AND at<\?\)",
+            line,
+        )
+    # Of posts, too, a query for some looks up only these.
+    for plan in plans[5:]:
+        assert not [line for line in plan if "SCAN" in line or line.endswith("(competition=?)")]
 
 
 def test_a_view_sees_what_is_added_later(store: Store, tmp_path: Path) -> None:

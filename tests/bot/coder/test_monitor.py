@@ -78,7 +78,8 @@ async def test_the_model_sees_task_plan_time_use_and_the_last_output(tmp_path: P
 async def test_it_looks_again_and_again_and_each_look_is_charged(tmp_path: Path) -> None:
     async with monitored(tmp_path, lambda request: GO_ON, 0.3) as (monitor, _, requests):
         outcome = await run(monitor, tmp_path, "import time\ntime.sleep(2)\n")
-        assert monitor._asker.totals.calls == len(requests)
+        # The last look may have been under way when the script ended.
+        assert len(requests) - 1 <= monitor._asker.totals.calls <= len(requests)
     assert outcome.reason is ExitReason.FINISHED
     assert len(requests) >= 2
 

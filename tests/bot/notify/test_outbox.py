@@ -19,7 +19,7 @@ from tests.bot.submission.parts import Fate, HurriedClock, Killed, MortalStore
 from tests.scripted_site import ScriptedSite
 from tests.site_submitter import SiteNotifier, plain_client
 
-SETTINGS = DeliverySettings(first_pause=10, longest_pause=100, seconds=1)
+SETTINGS = DeliverySettings(first_pause=10, longest_pause=100, seconds=5)
 
 
 @pytest.fixture

@@ -49,6 +49,7 @@ def test_comind_runs_over_http_and_its_files_tell_the_whole_story(
     assert bot("audit", folder).exit_code == 0
 
 
+@pytest.mark.integration
 def test_aide_runs_over_http_and_sees_no_community(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
     with ScriptedEndpoint(Answers()) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
@@ -59,6 +60,7 @@ def test_aide_runs_over_http_and_sees_no_community(bot: Bot, tiny: Path, monkeyp
     assert not any("standardised columns" in request.last for request in endpoint.requests)
 
 
+@pytest.mark.integration
 def test_each_role_is_answered_by_the_model_that_is_configured_for_it(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -73,6 +75,7 @@ def test_each_role_is_answered_by_the_model_that_is_configured_for_it(
     assert result["model"] == "openai:plain"
 
 
+@pytest.mark.integration
 def test_slots_that_need_the_same_review_ask_for_it_once(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
     with ScriptedEndpoint(Answers()) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
@@ -85,6 +88,7 @@ def test_slots_that_need_the_same_review_ask_for_it_once(bot: Bot, tiny: Path, m
     assert result["budget"]["run"]["calls"]["spent"] == len(endpoint.requests)
 
 
+@pytest.mark.integration
 def test_a_broken_script_is_repaired_by_the_next_one(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
     answers = Answers()
 
@@ -129,6 +133,7 @@ def test_a_recording_gives_the_same_tree_without_the_endpoint(bot: Bot, tiny: Pa
     assert again["llm"]["calls"] == live["llm"]["calls"]
 
 
+@pytest.mark.integration
 def test_a_script_that_prints_a_perfect_score_gets_the_score_of_its_file(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from state.readings import gone, latest_reading, latest_readings, rules_hash, series, take_reading
+from state.series import gone, history, last, last_of_each, rules_hash, take_reading
 from state.store import Store
 from tests.state.conftest import START, StandingClock
 
@@ -15,7 +15,7 @@ def rules(store: Store, text: str) -> bool:
 def test_only_a_change_makes_a_row(store: Store, clock: StandingClock) -> None:
     assert [rules(store, text) for text in ("a", "a", "b", "b", "a")] == [True, False, True, False, True]
     with store.read() as session:
-        kept = series(session, "leaf", "page", "rules")
+        kept = history(session, "leaf", "page", "rules")
         assert [store.blob(row.sha256 or "") for row in kept] == [b"a", b"b", b"a"]
         assert kept[0].served_at == START
 
@@ -45,8 +45,8 @@ def test_small_data_tells_of_a_change_by_itself(store: Store) -> None:
 
     assert [limits(0), limits(0), limits(1)] == [True, False, True]
     with store.read() as session:
-        last = latest_reading(session, "leaf", "limits")
-        assert last is not None and last.data == {"today": 1, "allowed": 4}
+        newest = last(session, "leaf", "limits")
+        assert newest is not None and newest.data == {"today": 1, "allowed": 4}
 
 
 def test_a_clock_set_back_repeats_nothing(store: Store, clock: StandingClock) -> None:
@@ -62,8 +62,8 @@ def test_what_is_gone_is_not_among_the_latest_and_may_come_back(store: Store) ->
             take_reading(tx, slug, "competition", "", {"deadline": slug})
         gone(tx, "rock", "competition", "")
     with store.read() as session:
-        assert set(latest_readings(session, None, "competition")) == {("leaf", "")}
+        assert set(last_of_each(session, None, "competition")) == {("leaf", "")}
     with store.write() as tx:
         assert take_reading(tx, "rock", "competition", "", {"deadline": "rock"})
     with store.read() as session:
-        assert set(latest_readings(session, "rock", "competition")) == {("rock", "")}
+        assert set(last_of_each(session, "rock", "competition")) == {("rock", "")}

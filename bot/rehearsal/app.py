@@ -1,0 +1,156 @@
+"""The ASGI application: one handler for every remote procedure call, and the storage that uploads and downloads go to."""
+
+import json
+import re
+from datetime import datetime
+from email.utils import format_datetime
+from functools import partial
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import Message, Receive, Scope, Send
+
+from bot.rehearsal.auth import authenticate, unauthenticated
+from bot.rehearsal.page import page
+from bot.rehearsal.rendering import share_of
+from bot.rehearsal.rpc import OPEN, methods
+from bot.rehearsal.site import Site
+from bot.rehearsal.trouble import Act, troubled
+from bot.rehearsal.uploads import add, begin
+from bot.rehearsal.wire import Binary, Call, Redirect, Refused, error_body, finished
+
+_RPC = re.compile(r"/(?:api/)?v1/([A-Za-z.]+/[A-Za-z]+)")
+_ABSOLUTE = re.compile(r"https?://[^/]*")
+_LARGEST_BODY = 32 << 20
+
+
+class App:
+    """Answers requests from what the site knows; also those with an absolute target, as a client of a proxy sends them."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._methods = methods(site)
+        self._refusals = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; every answer carries the site's own time."""
+        if scope["type"] != "http":
+            return
+        now = self._site.clock.now()
+        request = Request({**scope, "path": _ABSOLUTE.sub("", scope["path"], count=1) or "/"}, receive)
+        try:
+            response = await self._respond(request, now)
+        except Refused as refused:
+            response = self._refusal(refused)
+        except ClientDisconnect:
+            return
+        await response(request.scope, receive, _stamped(send, now, self._site.settings.api_version))
+
+    async def _respond(self, request: Request, now: datetime) -> Response:
+        if request.scope["path"] == "/" and request.method == "GET":
+            return HTMLResponse(page(self._site, now))
+        routed = self._routed(request, now)
+        if routed is None:
+            return HTMLResponse("<!doctype html><title>Kaggle</title><h1>404</h1>", 404)
+        method, act = routed
+        self._site.requests[method] += 1
+        fault = self._site.faults.draw(method, now)
+        return await act() if fault is None else await troubled(fault, act, request, self._site.faults, now)
+
+    def _routed(self, request: Request, now: datetime) -> tuple[str, Act] | None:
+        """Return what a request asks for, by the name that counts and faults know, and what acts on it."""
+        path, method = request.scope["path"], request.method
+        call = _RPC.fullmatch(path)
+        if call and method == "POST":
+            return call[1].rpartition("/")[2], partial(self._call, call[1], request, now)
+        if path.startswith("/upload/") and method == "PUT":
+            return "PUT upload", partial(self._upload, path.removeprefix("/upload/"), request, now)
+        if path.startswith("/storage/") and method in ("GET", "HEAD"):
+            return "GET storage", partial(self._download, path.removeprefix("/storage/"), request, now)
+        return None
+
+    async def _call(self, name: str, request: Request, now: datetime) -> Response:
+        if self._site.faults.since("token-expired", now):
+            self._site.faults.note(name.rpartition("/")[2], "token-expired", now)
+            raise unauthenticated()
+        authorization = request.headers.get("authorization")
+        if authorization is not None or name not in OPEN:
+            authenticate(authorization, self._site.settings)
+        method = self._methods.get(name)
+        if method is None:
+            raise Refused(404, "Not found")
+        answer = method(Call(await _body(request), now, _base_url(request)))
+        if isinstance(answer, Redirect):
+            return RedirectResponse(answer.url, 302)
+        if isinstance(answer, Binary):
+            return Response(answer.content, media_type=answer.media_type, headers=dict(answer.headers))
+        settings = self._site.settings
+        return JSONResponse(
+            finished(
+                answer,
+                leave_out_defaults=settings.leave_out_defaults,
+                unknown_fields=settings.unknown_fields,
+                ids_as_text=settings.ids_as_text,
+            )
+        )
+
+    async def _upload(self, place: str, request: Request, now: datetime) -> Response:
+        upload = self._site.uploads.at(place, now)
+        if upload is None:
+            return PlainTextResponse("Not found", 404)
+        if begin(upload, request.headers.get("content-range")):
+            async for chunk in request.stream():
+                add(upload, chunk)
+        if upload.complete:
+            return PlainTextResponse("", 200)
+        have = len(upload.content)
+        return Response(status_code=308, headers={"range": f"bytes=0-{have - 1}"} if have else {})
+
+    async def _download(self, place: str, request: Request, now: datetime) -> Response:
+        query = request.query_params
+        expires, signature = query.get("X-Goog-Expires", ""), query.get("X-Goog-Signature", "")
+        stored = await run_in_threadpool(self._site.storage.open, place, expires, signature, now)
+        return FileResponse(stored.path, headers=stored.headers, media_type="application/octet-stream")
+
+    def _refusal(self, refused: Refused) -> Response:
+        """Return a refusal in one of Kaggle's two shapes; which one is a setting, or drawn by seed."""
+        self._refusals += 1
+        shape = self._site.settings.error_shape
+        drawn = share_of(self._site.settings.seed, "shape", self._refusals) < 0.5
+        nested = refused.status == 401 or shape == "nested" or (shape == "mixed" and drawn)
+        return JSONResponse(error_body(refused, nested=nested), refused.status)
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > _LARGEST_BODY:
+            raise Refused(400, "Request payload is too large")
+    try:
+        body = json.loads(content or b"{}")
+    except ValueError as error:
+        raise Refused(400, "Invalid JSON payload received") from error
+    if not isinstance(body, dict):
+        raise Refused(400, "Invalid JSON payload received")
+    return body
+
+
+def _base_url(request: Request) -> str:
+    """Return the site's own address: where it listens, whatever the client calls it."""
+    host, port = request.scope.get("server") or ("127.0.0.1", None)
+    return f"http://{host}" + (f":{port}" if port else "")
+
+
+def _stamped(send: Send, now: datetime, version: str) -> Send:
+    async def stamped(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers["date"] = format_datetime(now, usegmt=True)
+            headers["x-kaggle-apiversion"] = version
+        await send(message)
+
+    return stamped

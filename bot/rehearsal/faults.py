@@ -1,0 +1,243 @@
+"""What goes wrong on the site: by a script, or at random by a seed; all that was injected is recorded."""
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bot.rehearsal.rendering import share_of
+from scrapers.fields import UtcTime, sentences
+from state.errors import UsageError
+
+Kind = Literal[
+    "rate-limit",
+    "internal-error",
+    "unavailable",
+    "stall",
+    "cut",
+    "html",
+    "kernel-error",
+    "submission-hidden",
+    "token-expired",
+    "rules-changed",
+    "closed-early",
+]
+LASTING = frozenset(("submission-hidden", "token-expired", "rules-changed", "closed-early"))
+"""Kinds that are a state of the site from a moment on, rather than something that befalls a request."""
+WRITES = frozenset(("CreateSubmission", "CreateCodeSubmission", "SaveKernel", "StartSubmissionUpload", "PUT upload"))
+Chance = Annotated[float, Field(ge=0, le=1)]
+
+
+class Fault(BaseModel):
+    """One thing that goes wrong: what, for which requests, and when.
+
+    Times are of the site's clock, but for those of a stall. What is a state of the site (`submission-hidden`,
+    `token-expired`, `rules-changed`, `closed-early`) begins with `at` or `after` if one is given, else with the first
+    request that matches; anything else befalls the requests that match.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Kind
+    method: str = "*"
+    """A pattern for the last part of a method's name, such as `List*`; `PUT upload` and `GET storage` are methods too."""
+    at: UtcTime | None = None
+    """Not before this time."""
+    after: Annotated[float, Field(ge=0)] | None = None
+    """Not before this many seconds from the start of the site."""
+    skip: Annotated[int, Field(ge=0)] = 0
+    """Requests that match and are let pass first."""
+    count: Annotated[int, Field(ge=0)] = 1
+    """How many requests it befalls; 0 is all."""
+    for_seconds: Annotated[float, Field(ge=0)] = 60.0
+    """How long a rate limit or an expired token lasts, and how long a new submission is hidden from GetSubmission."""
+    acts: bool = False
+    """Whether the request is acted on before its answer goes wrong, so that the client cannot know."""
+    seconds: Annotated[float, Field(ge=0)] = 30.0
+    """Real seconds that a stall lasts; the request is then answered."""
+    retry_after: Literal["none", "honest", "lying"] = "honest"
+    """Whether a rate limit says how long it lasts, or far too little."""
+    plain_text: bool = False
+    """Whether a rate limit answers with plain text instead of JSON."""
+
+
+class FaultMix(BaseModel):
+    """Chances for each request; drawn by seed for each method and the how-many-th request to it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    seed: int = 0
+    rate_limit: Chance = 0.02
+    internal_error: Chance = 0.01
+    unavailable: Chance = 0.01
+    stall: Chance = 0.002
+    cut: Chance = 0.01
+    html: Chance = 0.005
+    acted_on: Chance = 0.5
+    """Share of the broken answers to a write where the write was acted on."""
+    write_trouble: Chance = 0.1
+    """Chance of a cut or an error, on top, for what creates something."""
+    kernel_error: Chance = 0.1
+    submission_hidden: Annotated[float, Field(ge=0)] = 20.0
+    """Seconds for which a new submission is hidden from GetSubmission; 0 is not at all."""
+    stall_seconds: Annotated[float, Field(ge=0)] = 5.0
+
+
+@dataclass(frozen=True)
+class Injected:
+    """A fault that was injected."""
+
+    at: datetime
+    method: str
+    kind: Kind
+    acts: bool
+
+
+class FaultFile(BaseModel):
+    """A file of faults: `[[fault]]` tables, and `[mix]` for what happens at random."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    fault: tuple[Fault, ...] = ()
+    mix: FaultMix | None = None
+
+
+class Faults:
+    """Says of each request what befalls it."""
+
+    def __init__(self, script: Sequence[Fault] = (), mix: FaultMix | None = None) -> None:
+        """Make faults; the script comes before the mix, and of the script the first that matches."""
+        self.injected: list[Injected] = []
+        self._script = list(script)
+        self._mix = mix
+        self._seen: Counter[int] = Counter()
+        self._hit: Counter[int] = Counter()
+        self._asked: Counter[str] = Counter()
+        self._limits: list[tuple[Fault, datetime]] = []
+        self._begun: dict[int, datetime] = {}
+        self._start = datetime.min.replace(tzinfo=UTC)
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file of faults.
+
+        Raises:
+            UsageError: the file cannot be read, or holds an unknown or wrong key; the text names each.
+        """
+        try:
+            found = FaultFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise UsageError(f"{path} cannot be read: {error}") from error
+        except ValidationError as error:
+            raise UsageError(f"{path}: {'; '.join(sentences(error))}") from None
+        return cls(found.fault, found.mix)
+
+    def begin(self, start: datetime) -> None:
+        """Set when the site began, which `after` counts from."""
+        self._start = start
+
+    def add(self, fault: Fault) -> None:
+        """Add a fault to the end of the script."""
+        self._script.append(fault)
+
+    def draw(self, method: str, now: datetime) -> Fault | None:
+        """Return what befalls a request, if anything does, and record it."""
+        self._asked[method] += 1
+        fault = self._limited(method, now) or self._scripted(method, now) or self._mixed(method)
+        if fault is None:
+            return None
+        self.injected.append(Injected(now, method, fault.kind, fault.acts))
+        if fault.kind == "rate-limit" and not any(limit is fault for limit, _ in self._limits):
+            self._limits.append((fault, now + timedelta(seconds=fault.for_seconds)))
+        return fault
+
+    def since(self, kind: Kind, now: datetime) -> datetime | None:
+        """Return since when a lasting state of that kind has been there; None if it is not now."""
+        begun = [at for fault, at in self._lasting(kind, now)]
+        return min(begun, default=None)
+
+    def hidden_seconds(self, now: datetime) -> float:
+        """Return for how long a new submission is hidden from GetSubmission."""
+        hidden = [fault.for_seconds for fault, _ in self._lasting("submission-hidden", now)]
+        return max([*hidden, self._mix.submission_hidden if self._mix else 0.0])
+
+    def note(self, method: str, kind: Kind, now: datetime) -> None:
+        """Record that a lasting state changed an answer."""
+        self.injected.append(Injected(now, method, kind, acts=False))
+
+    def remaining(self, fault: Fault, now: datetime) -> float:
+        """Return the seconds for which a rate limit still lasts."""
+        ends = next((ends for limit, ends in self._limits if limit is fault), now)
+        return max(0.0, (ends - now).total_seconds())
+
+    def _due(self, fault: Fault) -> datetime:
+        after = self._start + timedelta(seconds=fault.after or 0.0)
+        return after if fault.at is None else max(after, fault.at)
+
+    def _lasting(self, kind: Kind, now: datetime) -> Iterator[tuple[Fault, datetime]]:
+        """Yield the states of that kind that are there, and since when."""
+        for number, fault in enumerate(self._script):
+            timed = fault.at is not None or fault.after is not None
+            begun = self._due(fault) if timed else self._begun.get(number)
+            if fault.kind != kind or begun is None or now < begun:
+                continue
+            if kind != "token-expired" or now < begun + timedelta(seconds=fault.for_seconds):
+                yield fault, begun
+
+    def _limited(self, method: str, now: datetime) -> Fault | None:
+        self._limits = [(fault, ends) for fault, ends in self._limits if now < ends]
+        return next((fault for fault, _ in self._limits if fnmatchcase(method, fault.method)), None)
+
+    def _scripted(self, method: str, now: datetime) -> Fault | None:
+        for number, fault in enumerate(self._script):
+            if not fnmatchcase(method, fault.method) or now < self._due(fault) or number in self._begun:
+                continue
+            self._seen[number] += 1
+            if self._seen[number] <= fault.skip or (fault.count and self._hit[number] >= fault.count):
+                continue
+            self._hit[number] += 1
+            if fault.kind in LASTING:
+                self._begun[number] = now
+                continue
+            return fault
+        return None
+
+    def _mixed(self, method: str) -> Fault | None:
+        mix = self._mix
+        if mix is None:
+            return None
+        turn = self._asked[method]
+
+        def drawn(what: str) -> float:
+            return share_of(mix.seed, what, method, turn)
+
+        acts = method in WRITES and drawn("acts") < mix.acted_on
+        if method == "SaveKernel" and drawn("kernel-error") < mix.kernel_error:
+            return Fault(kind="kernel-error")
+        if method in WRITES and drawn("write") < mix.write_trouble:
+            kind: Kind = "cut" if drawn("which") < 0.7 else "internal-error"
+            return Fault(kind=kind, method=method, acts=acts)
+        if drawn("rate-limit") < mix.rate_limit:
+            told = ("none", "honest", "lying")[int(drawn("told") * 3)]
+            seconds, plain = 5 + 115 * drawn("how long"), drawn("plain") < 0.3
+            return Fault.model_validate(
+                {
+                    "kind": "rate-limit",
+                    "method": method,
+                    "retry_after": told,
+                    "for_seconds": seconds,
+                    "plain_text": plain,
+                }
+            )
+        chances: tuple[tuple[Kind, float], ...] = (
+            *(("internal-error", mix.internal_error), ("unavailable", mix.unavailable), ("stall", mix.stall)),
+            *(("cut", mix.cut), ("html", mix.html)),
+        )
+        happens = next((kind for kind, chance in chances if drawn(kind) < chance), None)
+        return None if happens is None else Fault(kind=happens, method=method, acts=acts, seconds=mix.stall_seconds)

@@ -1,0 +1,127 @@
+"""The forum as it stood at a time: which topics and messages there are, how they nest, what is sticky."""
+
+from bisect import insort
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from bot.rehearsal.identity import numbered
+from bot.rehearsal.readings import Readings
+from scrapers.community import Community
+from scrapers.rows import MessageRow, TopicRow
+
+_OPENING = timedelta(minutes=10)
+"""A topic's first message by its own author is the opening one if it is not later than this."""
+
+
+@dataclass(frozen=True)
+class Post:
+    """A message that is visible, and the replies to it that are."""
+
+    row: MessageRow
+    at: datetime
+    """When it was posted."""
+    votes: int
+    replies: list["Post"] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A topic that is visible."""
+
+    row: TopicRow
+    at: datetime
+    votes: int
+    posts: list[MessageRow]
+    """The visible ones, oldest first."""
+    opening: MessageRow | None
+    """The message that opened it, if the snapshot has it."""
+    sticky: bool
+
+    @property
+    def comments(self) -> int:
+        """How many visible messages there are beside the opening one."""
+        return len(self.posts) - (self.opening is not None)
+
+    @property
+    def last(self) -> datetime:
+        """When the latest message was posted, or the topic where it has none."""
+        return max((row.posted_at for row in self.posts if row.posted_at), default=self.at)
+
+
+class Forum:
+    """A snapshot's topics and messages; rows without a time are never visible.
+
+    A topic is visible from its time, a message from its own or its edit's, whichever is later, in a visible topic: an
+    older text of an edited message is not known. A deleted one is there, and says nothing.
+    """
+
+    def __init__(self, community: Community, readings: Readings, *, sticky: int, depth: int) -> None:
+        self._readings = readings
+        self._depth = depth
+        self._topics = [row for row in community.topics if row.posted_at is not None]
+        self._sticky = {row.id for row in sorted(self._topics, key=_posted)[:sticky]}
+        self._messages: dict[str, list[MessageRow]] = defaultdict(list)
+        for row in community.messages:
+            if row.posted_at is not None:
+                insort(self._messages[row.topic_id], row, key=_posted)
+        self.topic_ids = numbered("topic", (row.id for row in self._topics))
+        self._rows = {row.id: row for row in self._topics}
+
+    def threads(self, now: datetime) -> list[Thread]:
+        """Return the visible topics, oldest first."""
+        return [self._thread(row, now) for row in sorted(self._topics, key=_posted) if _posted(row) <= now]
+
+    def thread(self, number: int | None, now: datetime) -> Thread | None:
+        """Return the topic that a number on the wire stands for, None if it is not visible."""
+        row = self._rows.get(self.topic_ids.get(number or 0, ""))
+        return self._thread(row, now) if row is not None and _posted(row) <= now else None
+
+    def posts(self, thread: Thread, now: datetime, *, opening: bool) -> list[Post]:
+        """Return a topic's messages as a tree, oldest first, with the one that opens it or without.
+
+        A reply whose parent is not visible stands at the top; one deeper than the site nests hangs on the deepest
+        level that there is.
+        """
+        shown = [row for row in thread.posts if opening or row is not thread.opening]
+        made = {row.id: Post(row, _posted(row), self._readings.votes("message", row.id, now)) for row in shown}
+        depths: dict[str, int] = {}
+        above: dict[str, Post | None] = {}
+        top: list[Post] = []
+        for row in shown:
+            parent = made.get(row.parent_id or "")
+            parent = parent if parent is not None and parent.row.id in depths else None
+            while parent is not None and depths[parent.row.id] >= self._depth:
+                parent = above[parent.row.id]
+            above[row.id] = parent
+            depths[row.id] = 0 if parent is None else depths[parent.row.id] + 1
+            (top if parent is None else parent.replies).append(made[row.id])
+        return top
+
+    def visible(self, now: datetime) -> Iterable[tuple[Thread, MessageRow]]:
+        """Yield every visible message that is not deleted, with its topic."""
+        for thread in self.threads(now):
+            yield from ((thread, row) for row in thread.posts if not row.deleted)
+
+    def _thread(self, row: TopicRow, now: datetime) -> Thread:
+        posts = [message for message in self._messages[row.id] if _known(message) <= now]
+        first = next((message for message in posts if message.parent_id is None), None)
+        opens = (
+            first is not None
+            and (first.author == row.author or None in (first.author, row.author))
+            and _posted(first) - _posted(row) <= _OPENING
+        )
+        votes = self._readings.votes("topic", row.id, now)
+        return Thread(row, _posted(row), votes, posts, first if opens else None, row.id in self._sticky)
+
+
+def _posted(row: TopicRow | MessageRow) -> datetime:
+    if row.posted_at is None:
+        raise ValueError(f"{row.id} has no time")
+    return row.posted_at
+
+
+def _known(row: MessageRow) -> datetime:
+    posted = _posted(row)
+    return max(posted, row.edited_at) if row.edited_at else posted

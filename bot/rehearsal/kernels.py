@@ -1,0 +1,129 @@
+"""The kernels as they stood at a time: which versions there are, and which one is the current."""
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from bot.rehearsal.readings import Readings
+from bot.rehearsal.rendering import slugified
+from scrapers.community import COMMUNITY, Community
+from scrapers.inside import resolve_inside
+from scrapers.rows import KernelRow
+
+_LANGUAGES = {".py": "python", ".ipynb": "python", ".r": "r", ".rmd": "rmarkdown", ".jl": "julia", ".sql": "sqlite"}
+
+
+@dataclass(frozen=True)
+class Version:
+    """One version of a kernel."""
+
+    owner: str
+    """User name."""
+    slug: str
+    number: int
+    title: str
+    author: str
+    """Display name."""
+    language: str
+    kernel_type: str
+    """`script` or `notebook`."""
+    at: datetime
+    """When it was run."""
+    source: str
+    competition_sources: tuple[str, ...] = ()
+    dataset_sources: tuple[str, ...] = ()
+    kernel_sources: tuple[str, ...] = ()
+    model_sources: tuple[str, ...] = ()
+    parent_ref: str | None = None
+    row_id: str | None = None
+    """The snapshot's id; None of a kernel that was pushed here."""
+    private: bool = False
+    gpu: bool = False
+    internet: bool = False
+
+    @property
+    def ref(self) -> str:
+        """`owner/slug`."""
+        return f"{self.owner}/{self.slug}"
+
+
+class Kernels:
+    """A snapshot's kernels and those that were pushed; versions without a time are never visible."""
+
+    def __init__(self, root: Path, community: Community, readings: Readings, slug: str) -> None:
+        self._readings = readings
+        self._versions: dict[str, list[Version]] = defaultdict(list)
+        rows = sorted(community.kernels, key=lambda row: (row.ref, row.version or 0))
+        for row in rows:
+            if row.created_at is not None:
+                version = _read(root / COMMUNITY, row, row.created_at, slug, len(self._versions[wire_ref(row)]) + 1)
+                self._versions[version.ref].append(version)
+
+    def push(self, version: Version) -> None:
+        """Add a version that was pushed."""
+        self._versions[version.ref].append(version)
+
+    def versions(self, ref: str, now: datetime) -> list[Version]:
+        """Return the visible versions of a kernel, the current one last."""
+        seen = [version for version in self._versions.get(ref, ()) if version.at <= now]
+        return sorted(seen, key=lambda version: (version.at, version.number))
+
+    def current(self, now: datetime) -> list[Version]:
+        """Return the current version of each visible kernel, by the time it was run."""
+        latest = [found[-1] for ref in list(self._versions) if (found := self.versions(ref, now))]
+        return sorted(latest, key=lambda version: (version.at, version.ref))
+
+    def created(self, ref: str, now: datetime) -> datetime:
+        """Return when a visible kernel's first version was run."""
+        return self.versions(ref, now)[0].at
+
+    def votes(self, version: Version, now: datetime) -> int:
+        """Return a version's votes as last read."""
+        return self._readings.votes("kernel", version.row_id, now) if version.row_id else 0
+
+    def score(self, version: Version, now: datetime) -> float | None:
+        """Return a version's public score as last read."""
+        return self._readings.score(version.row_id, now) if version.row_id else None
+
+    def tier(self, version: Version, now: datetime) -> str | None:
+        """Return the tier of a version's author as last read."""
+        return self._readings.tier("kernel", version.row_id, now) if version.row_id else None
+
+
+def wire_ref(row: KernelRow) -> str:
+    """Return `owner/slug` of a row; a reference without an owner gets its author's."""
+    if row.ref.count("/") == 1:
+        return row.ref
+    return f"{slugified(row.author or '') or 'unknown'}/{slugified(row.ref)}"
+
+
+def _read(folder: Path, row: KernelRow, at: datetime, slug: str, position: int) -> Version:
+    path = resolve_inside(folder, row.path) if row.path else None
+    suffix = path.suffix.lower() if path else ""
+    source = path.read_text(encoding="utf-8", errors="replace") if path else ""
+    prose = suffix in (".md", ".txt", ".html") or row.kind == "writeup"
+    notebook = suffix == ".ipynb" or prose or (not path and row.kind == "notebook")
+    owner, _, name = wire_ref(row).partition("/")
+    return Version(
+        owner=owner,
+        slug=name,
+        number=row.version if row.version is not None else position,
+        title=row.title or name,
+        author=row.author or owner,
+        language=(row.language or _LANGUAGES.get(suffix) or "python").lower(),
+        kernel_type="notebook" if notebook else "script",
+        at=at,
+        source=_as_notebook(source) if prose else source,
+        competition_sources=(slug,),
+        dataset_sources=tuple(map(str, row.datasets or ())),
+        parent_ref=row.parent_ref,
+        row_id=row.id,
+    )
+
+
+def _as_notebook(prose: str) -> str:
+    """Return prose as a notebook of one cell, which is how it is found on Kaggle."""
+    cell = {"cell_type": "markdown", "metadata": {}, "source": prose}
+    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4})

@@ -1,0 +1,40 @@
+"""Where the user stands: while the competition runs by its public score, in the end by its private one."""
+
+from datetime import datetime
+from typing import Any
+
+from bot.rehearsal.site import Site
+
+
+def standing_of(site: Site, now: datetime) -> dict[str, Any]:
+    """Return what came of the rehearsal so far, for a table or as JSON.
+
+    Returns:
+        `over`; `submissions` and how many of them were `scored` and `failed`; `public_score`, the best, and
+        `public_rank` among the `teams` that have arrived; when it is over `private_score`, `rank` among all real teams,
+        `medal` and `win_rate`, else None; `requests` and `faults`, how many.
+    """
+    taken = site.desk.all(now)
+    best = site.desk.best_public(now)
+    board = site.standings(now, private=False)
+    final = site.desk.final(now) if site.over(now) else None
+    score = final.private_score if final else None
+    end = None if score is None else site.board.final(score)
+    return {
+        "competition": site.card.slug,
+        "time": now.isoformat(),
+        "over": site.over(now),
+        "submissions": len(taken),
+        "scored": sum(one.status == "COMPLETE" for one in taken),
+        "failed": sum(one.status == "ERROR" for one in taken),
+        "public_score": best[0].public_score if best else None,
+        "public_rank": next((rank for rank, team in enumerate(board, 1) if team.id == site.team_id), None),
+        "teams": len(board),
+        "private_score": score,
+        "rank": end.rank if end else None,
+        "final_teams": len(site.snapshot.leaderboard),
+        "medal": end.medal if end else None,
+        "win_rate": end.win_rate if end else None,
+        "requests": sum(site.requests.values()),
+        "faults": len(site.faults.injected),
+    }

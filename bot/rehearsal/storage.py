@@ -1,0 +1,120 @@
+"""Files that are downloaded: the competition's data, one by one or as one zip, and outputs of kernels, by signed address."""
+
+import hashlib
+import hmac
+import secrets
+import tempfile
+import threading
+import zipfile
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import format_datetime
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import quote
+
+from bot.rehearsal.wire import Refused
+from scrapers.inside import walk
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A file that may be sent, and its headers."""
+
+    path: Path
+    headers: dict[str, str]
+
+
+class Storage:
+    """What lies under signed addresses; nothing but the competition's `data/` and what was added is ever there."""
+
+    def __init__(self, data: Path, slug: str, made_at: datetime, link_seconds: float) -> None:
+        """Prepare the storage; nothing is written before it is asked for.
+
+        Args:
+            data: the folder with the competition's files.
+            slug: the competition's.
+            made_at: `Last-Modified` of all files.
+            link_seconds: of the site's clock, for which a signed address is good.
+        """
+        self._data = data
+        self._slug = slug
+        self._made_at = made_at
+        self._life = link_seconds
+        self._key = secrets.token_bytes(32)
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._added: dict[str, Path] = {}
+        self._zipping = threading.Lock()
+        self._making = threading.Lock()
+
+    def close(self) -> None:
+        """Remove what was written."""
+        if self._scratch is not None:
+            self._scratch.cleanup()
+
+    @property
+    def _folder(self) -> Path:
+        with self._making:
+            if self._scratch is None:
+                self._scratch = tempfile.TemporaryDirectory(prefix="rehearsal-")
+        return Path(self._scratch.name)
+
+    @cached_property
+    def files(self) -> dict[str, int]:
+        """The competition's files: size in bytes by the path below `data/`, in order."""
+        found = {path.relative_to(self._data).as_posix(): path for path in walk(self._data) if path.is_file()}
+        return {name: found[name].stat().st_size for name in sorted(found)}
+
+    def link(self, place: str, base_url: str, now: datetime) -> str:
+        """Return the signed address of a place: `archive/<slug>.zip`, `data/<file>`, or one that was added."""
+        expires = int(now.timestamp() + self._life)
+        path = f"/storage/{quote(place)}"
+        return f"{base_url}{path}?X-Goog-Expires={expires}&X-Goog-Signature={self._sign(place, expires)}"
+
+    def add(self, place: str, content: bytes) -> None:
+        """Store a file at a place outside of `data/` and `archive/`."""
+        path = self._folder / hashlib.sha256(place.encode()).hexdigest()
+        path.write_bytes(content)
+        self._added[place] = path
+
+    def open(self, place: str, expires: str, signature: str, now: datetime) -> Stored:
+        """Return the file at a signed address; the zip of all data is made when it is first asked for.
+
+        Raises:
+            Refused: 403 for a bad signature or an address that has expired, 404 where nothing is.
+        """
+        good = expires.isdecimal() and hmac.compare_digest(signature, self._sign(place, int(expires)))
+        if not good or now.timestamp() > int(expires):
+            raise Refused(403, "The signature does not match, or the address has expired")
+        path = self._path(place)
+        if path is None:
+            raise Refused(404, "Not found")
+        size = path.stat().st_size
+        etag = hashlib.sha256(f"{place}/{size}".encode()).hexdigest()[:32]
+        return Stored(path, {"etag": f'"{etag}"', "last-modified": format_datetime(self._made_at, usegmt=True)})
+
+    def _path(self, place: str) -> Path | None:
+        if place == f"archive/{self._slug}.zip":
+            return self._zip()
+        name = place.removeprefix("data/")
+        if name != place and name in self.files:
+            return self._data / name
+        return self._added.get(place)
+
+    def _zip(self) -> Path:
+        with self._zipping:
+            path = self._folder / "data.zip"
+            if not path.exists():
+                scratch = path.with_suffix(".part")
+                with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+                    for name in self.files:
+                        entry = zipfile.ZipInfo(name, self._made_at.timetuple()[:6])
+                        entry.compress_type = zipfile.ZIP_DEFLATED
+                        with (self._data / name).open("rb") as source, archive.open(entry, "w") as target:
+                            while chunk := source.read(1 << 20):
+                                target.write(chunk)
+                scratch.replace(path)
+            return path
+
+    def _sign(self, place: str, expires: int) -> str:
+        return hmac.new(self._key, f"{place}\n{expires}".encode(), "sha256").hexdigest()

@@ -1,0 +1,162 @@
+"""The user's submissions: how many are allowed, what came of each, and when anybody may know it."""
+
+import hashlib
+import random
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+
+from bot.rehearsal.settings import SiteSettings
+from scrapers.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from bot.rehearsal.grader import Grade, Grader
+
+Status = Literal["PENDING", "COMPLETE", "ERROR"]
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A submission as it stands at a time."""
+
+    ref: int
+    tag: str
+    """Its description, which is where a client puts its tag."""
+    sha256: str
+    at: datetime
+    file_name: str
+    size: int
+    """Bytes."""
+    status: Status
+    public_score: float | None
+    private_score: float | None
+    """Known to the site before the deadline, and told after it."""
+    error: str | None
+
+
+@dataclass(frozen=True)
+class _Kept:
+    ref: int
+    tag: str
+    sha256: str
+    at: datetime
+    file_name: str
+    size: int
+    graded: "Future[Grade]"
+    ready_at: datetime
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many submissions there were, and how many more are allowed now."""
+
+    today: int
+    total: int
+    allowed: int
+
+
+class SubmissionDesk:
+    """Takes submissions and has them graded in a thread of its own; what it answers depends on the time it is asked."""
+
+    def __init__(self, snapshot: Snapshot, settings: SiteSettings, daily: int) -> None:
+        self._snapshot = snapshot
+        self._settings = settings
+        self._daily = daily
+        self._kept: list[_Kept] = []
+        self._rng = random.Random(f"{settings.seed}/submissions")  # noqa: S311 - nothing secret
+        self._next = 40_000_000 + self._rng.randrange(1_000_000)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="grading")
+        self._grader: Grader | None = None
+
+    def warm(self) -> None:
+        """Have the answers read now, so that the first submission does not wait for it."""
+        self._thread.submit(self._open)
+
+    def settle(self) -> None:
+        """Return when all that was taken has been graded, which takes real time whatever the site's clock says."""
+        wait([kept.graded for kept in list(self._kept)])
+
+    def close(self) -> None:
+        """Grade no more."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def take(self, content: bytes, file_name: str, tag: str, now: datetime) -> int:
+        """Take a submission and return its number; whether it is allowed has been asked before."""
+        return self._take(content, file_name, tag, now, lambda: self._open().grade(content, file_name))
+
+    def take_failed(self, file_name: str, tag: str, now: datetime, error: str) -> int:
+        """Take a submission that has no file, for a kernel that did not write one."""
+
+        def failed() -> "Grade":
+            from bot.rehearsal.grader import Grade
+
+            return Grade(error=error)
+
+        return self._take(b"", file_name, tag, now, failed)
+
+    def _take(self, content: bytes, file_name: str, tag: str, now: datetime, grade: Callable[[], "Grade"]) -> int:
+        self._next += self._rng.randrange(1, 500)
+        ready = now + timedelta(seconds=self._rng.uniform(*self._settings.grading_seconds))
+        digest = hashlib.sha256(content).hexdigest()
+        graded = self._thread.submit(grade)
+        self._kept.append(_Kept(self._next, tag, digest, now, file_name, len(content), graded, ready))
+        return self._next
+
+    def all(self, now: datetime) -> list[Submission]:
+        """Return all submissions as they stand, in the order in which they came."""
+        return [_stands(kept, now) for kept in list(self._kept)]
+
+    def find(self, ref: int, now: datetime) -> Submission | None:
+        """Return the submission of that number."""
+        return next((_stands(kept, now) for kept in list(self._kept) if kept.ref == ref), None)
+
+    def limits(self, now: datetime, *, closed: bool) -> Limits:
+        """Return the quota of the UTC day; submissions that failed do not count."""
+        taken = self.all(now)
+        today = sum(one.at.date() == now.date() and one.status != "ERROR" for one in taken)
+        return Limits(today, len(taken), 0 if closed else max(0, self._daily - today))
+
+    def best_public(self, now: datetime, count: int = 1) -> list[Submission]:
+        """Return the submissions with the best public scores, the best and of equals the earliest first."""
+        card = self._snapshot.card
+        scored = [(one, one.public_score) for one in self.all(now) if one.status == "COMPLETE"]
+        ranked = sorted(
+            ((one, score) for one, score in scored if score is not None),
+            key=lambda pair: (-card.oriented(pair[1]), pair[0].at),
+        )
+        return [one for one, _ in ranked[:count]]
+
+    def final(self, now: datetime) -> Submission | None:
+        """Return the submission that counts in the end: the better on the private part of the two best public ones."""
+        chosen = [(one, one.private_score) for one in self.best_public(now, 2)]
+        known = [(self._snapshot.card.oriented(score), one) for one, score in chosen if score is not None]
+        return max(known, key=lambda pair: pair[0])[1] if known else None
+
+    def _open(self) -> "Grader":
+        # Imported here, in the grading thread: numpy and scikit-learn take a second, and reading alone needs neither.
+        from bot.rehearsal.grader import open_grader
+
+        if self._grader is None:
+            share = self._settings.public_share
+            self._grader = open_grader(self._snapshot, seed=self._settings.seed, public_share=share)
+        return self._grader
+
+
+def _stands(kept: _Kept, now: datetime) -> Submission:
+    known = (
+        kept.graded.result() if kept.graded.done() and not kept.graded.cancelled() and now >= kept.ready_at else None
+    )
+    return Submission(
+        ref=kept.ref,
+        tag=kept.tag,
+        sha256=kept.sha256,
+        at=kept.at,
+        file_name=kept.file_name,
+        size=kept.size,
+        status="PENDING" if known is None else "ERROR" if known.error else "COMPLETE",
+        public_score=known.public if known else None,
+        private_score=known.private if known else None,
+        error=known.error if known else None,
+    )

@@ -1,0 +1,91 @@
+"""Answers that go wrong: each fault of a request as a client meets it."""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from bot.rehearsal.faults import Fault, Faults
+from bot.rehearsal.wire import Refused
+
+Act = Callable[[], Awaitable[Response]]
+
+_HTML = "<!doctype html><html><head><title>Kaggle: Your Home for Data Science</title></head><body></body></html>"
+_KERNEL_ERROR = "Maximum batch CPU session count of 5 reached."
+
+
+async def troubled(fault: Fault, act: Act, request: Request, faults: Faults, now: datetime) -> Response:
+    """Return the answer to a request that something befalls.
+
+    Args:
+        fault: what befalls it.
+        act: acts on the request, and returns the answer that there would have been.
+        request: the request.
+        faults: what tells how long a rate limit still lasts.
+        now: the site's time.
+    """
+    if fault.kind == "stall":
+        return await _stall(fault, act, request)
+    if fault.acts:
+        with suppress(Refused):
+            await act()
+    if fault.kind == "rate-limit":
+        return _too_many(fault, faults.remaining(fault, now))
+    if fault.kind == "cut":
+        return Cut(begun=fault.acts)
+    if fault.kind == "html":
+        return HTMLResponse(_HTML)
+    if fault.kind == "kernel-error":
+        return JSONResponse({"error": _KERNEL_ERROR})
+    raise Refused(503, "Service unavailable") if fault.kind == "unavailable" else Refused(500, "Internal error")
+
+
+def _too_many(fault: Fault, seconds: float) -> Response:
+    told = {"honest": math.ceil(seconds), "lying": max(1, math.floor(seconds / 20))}.get(fault.retry_after)
+    headers = {} if told is None else {"retry-after": str(told)}
+    if fault.plain_text:
+        return PlainTextResponse("Too many requests", 429, headers)
+    error = {"code": 429, "message": "Too many requests", "status": "RESOURCE_EXHAUSTED"}
+    return JSONResponse({"error": error}, 429, headers)
+
+
+async def _stall(fault: Fault, act: Act, request: Request) -> Response:
+    """Answer late, unless the client has gone; what is not acted on first is acted on after the wait."""
+    answer = await act() if fault.acts else None
+    if answer is None:
+        # The body is kept for whoever acts later, as to wait for the client's end is to read on.
+        await request.body()
+    try:
+        async with asyncio.timeout(fault.seconds):
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+        return Cut(begun=False)
+    except TimeoutError:
+        return answer if answer is not None else await act()
+
+
+class Cut(Response):
+    """No answer: the connection ends, before a byte of one, or in its middle."""
+
+    def __init__(self, *, begun: bool) -> None:
+        super().__init__(b'{"mess', media_type="application/json")
+        self._begun = begun
+        self.headers["content-length"] = "64"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """End the connection; the server puts its transport into the scope's state."""
+        transport: Any = scope["state"]["transport"]
+        if self._begun:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            await send({"type": "http.response.body", "body": self.body, "more_body": True})
+            transport.close()
+        else:
+            transport.abort()
+        while (await receive())["type"] != "http.disconnect":
+            pass

@@ -1,0 +1,103 @@
+"""Files that are uploaded: a token and an address for each, and bytes that arrive in one go or bit by bit."""
+
+import re
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from bot.rehearsal.wire import Refused
+
+_RANGE = re.compile(r"bytes (?:\*|(\d+)-(\d+))/(\d+|\*)")
+
+
+@dataclass
+class Upload:
+    """One upload: what was announced, and what has arrived."""
+
+    token: str
+    """Names the whole file in CreateSubmission."""
+    file_name: str
+    length: int
+    expires: datetime
+    content: bytearray = field(default_factory=bytearray)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that was announced has arrived."""
+        return len(self.content) == self.length
+
+
+class Uploads:
+    """All uploads of the site; one that nobody finishes expires."""
+
+    def __init__(self, seconds: float, largest: int) -> None:
+        """Make an empty store.
+
+        Args:
+            seconds: of the site's clock, for which an upload's address is good.
+            largest: bytes of one file.
+        """
+        self._life = timedelta(seconds=seconds)
+        self._largest = largest
+        self._by_place: dict[str, Upload] = {}
+        self._by_token: dict[str, Upload] = {}
+
+    def start(self, file_name: str, length: int, now: datetime) -> tuple[Upload, str]:
+        """Announce a file; return its upload, and the last part of the address to PUT it to."""
+        if not file_name or "/" in file_name or "\\" in file_name or "\0" in file_name or file_name in (".", ".."):
+            raise Refused(400, "Invalid file name")
+        if not 0 <= length <= self._largest:
+            raise Refused(400, f"Invalid content length; the largest file has {self._largest} bytes")
+        upload = Upload(secrets.token_urlsafe(48), file_name, length, now + self._life)
+        place = secrets.token_urlsafe(24)
+        self._by_place[place] = self._by_token[upload.token] = upload
+        return upload, place
+
+    def at(self, place: str, now: datetime) -> Upload | None:
+        """Return the upload of an address; None where there is none, or it has expired."""
+        upload = self._by_place.get(place)
+        return upload if upload is not None and now < upload.expires else None
+
+    def finished(self, token: str, now: datetime) -> Upload:
+        """Return the upload that a token names; refused unless all of it has arrived."""
+        upload = self._by_token.get(token)
+        if upload is None or now >= upload.expires:
+            raise Refused(400, "Invalid upload token")
+        if not upload.complete:
+            raise Refused(400, "The upload has not been completed")
+        return upload
+
+
+def begin(upload: Upload, content_range: str | None) -> bool:
+    """Prepare an upload for the bytes of a PUT; return whether the request brings any.
+
+    Without `Content-Range` the file begins anew; `bytes */N` asks how much has arrived; `bytes A-B/N` goes on at A,
+    which must be where the upload stands.
+
+    Raises:
+        Refused: a range that cannot be read or does not fit.
+    """
+    if content_range is None:
+        upload.content.clear()
+        return True
+    found = _RANGE.fullmatch(content_range.strip())
+    if found is None:
+        raise Refused(400, "Invalid Content-Range")
+    if found[1] is None:
+        return False
+    start = int(found[1])
+    if start > len(upload.content):
+        raise Refused(416, "The range does not begin where the upload stands")
+    del upload.content[start:]
+    return True
+
+
+def add(upload: Upload, chunk: bytes) -> None:
+    """Add bytes that have arrived.
+
+    Raises:
+        Refused: more bytes than were announced.
+    """
+    if len(upload.content) + len(chunk) > upload.length:
+        raise Refused(400, "More bytes than were announced")
+    upload.content += chunk

@@ -1,0 +1,210 @@
+"""What goes over the wire: requests read with care, answers written as Kaggle writes them, refusals in both shapes."""
+
+import base64
+import binascii
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+ItemT = TypeVar("ItemT")
+Json = dict[str, Any]
+
+_CODES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+}
+_OPTIONAL = frozenset(
+    ("publicScore", "privateScore", "isPrivate", "enableGpu", "enableTpu", "enableInternet", "isPublished", "tier")
+)
+"""Fields that are there with a default value too, as a client must tell that from their absence."""
+_LONG = frozenset(
+    ("id", "ref", "teamId", "userId", "forumId", "kernelId", "totalBytes", "size", "sessionId", "totalDocuments")
+)
+
+
+class Refused(Exception):
+    """A request that the site answers with an error status."""
+
+    def __init__(self, status: int, message: str, code: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.code = code or _CODES.get(status, "UNKNOWN")
+
+
+def precondition(message: str) -> Refused:
+    """Return Kaggle's 400 for what is well formed but may not be done now."""
+    return Refused(400, message, "FAILED_PRECONDITION")
+
+
+def denied(permission: str) -> Refused:
+    """Return Kaggle's 403, which also answers for whatever does not exist."""
+    return Refused(403, f"Permission '{permission}' was denied")
+
+
+@dataclass(frozen=True)
+class Redirect:
+    """An answer that sends the client to a signed address of the storage."""
+
+    url: str
+
+
+@dataclass(frozen=True)
+class Binary:
+    """An answer that is a file."""
+
+    content: bytes
+    media_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Answer = Json | Redirect | Binary
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request to a method: its JSON body, the site's time when it came, and the site's own address."""
+
+    body: Mapping[str, Any]
+    now: datetime
+    base_url: str = ""
+
+    def text(self, name: str) -> str:
+        """Return a field as text, empty if it is not there."""
+        value = self.body.get(name)
+        text = value if isinstance(value, str) else "" if value is None else str(value)
+        return text.encode(errors="replace").decode()  # JSON may hold half a pair of surrogates, which no answer can
+
+    def number(self, name: str) -> int | None:
+        """Return a field as an integer; 64-bit ones may come as text."""
+        value = self.body.get(name)
+        if value is None or value == "":
+            return None
+        try:
+            return int(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise Refused(400, f"Invalid value for {name}") from error
+
+    def flag(self, name: str) -> bool:
+        """Return whether a boolean field is true."""
+        return self.body.get(name) is True
+
+    def many(self, name: str) -> list[Any]:
+        """Return a field that is a list, empty if it is not there."""
+        value = self.body.get(name)
+        if value is not None and not isinstance(value, list):
+            raise Refused(400, f"Invalid value for {name}")
+        return value or []
+
+    def inner(self, name: str) -> "Call":
+        """Return a field that is an object, as a call of its own; an empty one if it is not there."""
+        value = self.body.get(name)
+        if value is not None and not isinstance(value, dict):
+            raise Refused(400, f"Invalid value for {name}")
+        return replace(self, body=value or {})
+
+    def enum(self, name: str, prefix: str, names: Sequence[str]) -> str:
+        """Return an enumeration's name without its prefix; names and numbers are taken, the first is the default.
+
+        Args:
+            name: the field.
+            prefix: what the long form of each name begins with.
+            names: short names, each at the place of its number; an empty one is a number that nothing has.
+        """
+        value = self.body.get(name)
+        if value is None or value == "":
+            return names[0]
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(names) and names[value]:
+            return names[value]
+        short = value.upper().removeprefix(prefix) if isinstance(value, str) else ""
+        if short not in names or not short:
+            raise Refused(400, f"Invalid value for {name}")
+        return short
+
+    def page(self, items: Sequence[ItemT], *, default: int = 20, largest: int = 100) -> tuple[list[ItemT], str]:
+        """Return the page that is asked for, and the token of the next one, empty after the last.
+
+        Page numbers count where `page` is there, and then there is no token; tokens count otherwise.
+        """
+        size = self.number("pageSize")
+        size = default if not size or size < 0 else min(size, largest)
+        page = self.number("page")
+        if page is not None:
+            start = (max(page, 1) - 1) * size
+            return list(items[start : start + size]), ""
+        start = _offset(self.text("pageToken"))
+        token = page_token(start + size) if start + size < len(items) else ""
+        return list(items[start : start + size]), token
+
+
+def page_token(offset: int) -> str:
+    """Return an opaque token for the page that begins there."""
+    return base64.urlsafe_b64encode(f"o:{offset}".encode()).decode()
+
+
+def _offset(token: str) -> int:
+    if not token:
+        return 0
+    try:
+        found = re.fullmatch(r"o:(\d{1,9})", base64.urlsafe_b64decode(token.encode()).decode())
+    except (ValueError, binascii.Error):
+        found = None
+    if found is None:
+        raise Refused(400, "Invalid page token")
+    return int(found[1])
+
+
+def wire_time(time: datetime | None) -> str | None:
+    """Return a time as Kaggle writes it: UTC, `Z`, and 0 to 9 fractional digits, always the same for the same time."""
+    if time is None:
+        return None
+    text = f"{time:%Y-%m-%dT%H:%M:%S}"
+    needed = len(f"{time.microsecond:06d}".rstrip("0"))
+    digits = max(needed, zlib.crc32(text.encode()) % 10)
+    return f"{text}.{time.microsecond:06d}000"[: len(text) + 1 + digits] + "Z" if digits else f"{text}Z"
+
+
+def error_body(refused: Refused, *, nested: bool) -> Json:
+    """Return the body of a refusal in the gateway's shape, or in the legacy one."""
+    if nested:
+        return {"error": {"code": refused.status, "message": refused.message, "status": refused.code}}
+    return {"code": refused.status, "message": refused.message}
+
+
+def finished(answer: Json, *, leave_out_defaults: bool, unknown_fields: bool, ids_as_text: bool) -> Json:
+    """Return an answer as it is sent: without defaults, with fields from the future, with long integers as text."""
+    body: Json = _dressed(answer, leave_out_defaults, unknown_fields, ids_as_text)
+    if unknown_fields and body:
+        body["rolloutCohort"] = {"name": "b", "since": "2026-11-01T00:00:00Z"}
+    return body
+
+
+def _dressed(value: Any, compact: bool, extra: bool, texts: bool, name: str = "") -> Any:
+    if isinstance(value, list):
+        return [_dressed(item, compact, extra, texts) for item in value]
+    if isinstance(value, dict):
+        items = ((key, item) for key, item in value.items() if item is not None)
+        kept = {
+            key: _dressed(item, compact, extra, texts, key) for key, item in items if not compact or _said(key, item)
+        }
+        return kept | ({"renderHint": 3} if extra and "id" in kept else {})
+    if texts and name in _LONG and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value
+
+
+def _said(name: str, value: Any) -> bool:
+    return name in _OPTIONAL or isinstance(value, dict) or bool(value)
+
+
+def listed(name: str, items: Iterable[Any], token: str = "", **more: Any) -> Json:
+    """Return the answer of a list method; past the end it becomes `{}` when defaults are left out."""
+    return {name: list(items), "nextPageToken": token, **more}

@@ -1,0 +1,178 @@
+"""The submitter of Kaggle: its own three calls, each made once, and its list of what it has."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.submission import Quota
+from scrapers.kaggle.client import KaggleClient
+from scrapers.kaggle.competitions import Competition, Competitions
+from scrapers.kaggle.submissions import SentFile, Status, Submissions
+from state.errors import (
+    BotError,
+    KaggleError,
+    NotAuthenticated,
+    NotebooksOnly,
+    NotEntered,
+    NotFound,
+    NotSent,
+    QuotaReached,
+    SiteUnavailable,
+    SubmissionRefused,
+    UnknownAnswer,
+)
+
+__all__ = ["KaggleSubmitter", "Settling", "refusal"]
+
+_CHUNK = 1 << 18
+_NO_FILES = (
+    "takes notebooks, not files: a kernel has to be submitted there, which the bot cannot do yet; enter another competition, "
+    "or hand in its solution yourself"
+)
+
+
+class Settling(BaseModel):
+    """How long Kaggle may take to show what it has just taken."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    looks: int = Field(default=5, ge=1, description="times that it is looked for")
+    first: float = Field(default=2.0, ge=0, description="seconds before the second look; they double")
+
+
+class KaggleSubmitter:
+    """Submits files to one competition over HTTP; a `Submitter`."""
+
+    def __init__(self, client: KaggleClient, slug: str, file_name: str, settling: Settling | None = None) -> None:
+        """Set it up.
+
+        Args:
+            client: asks Kaggle.
+            slug: the competition.
+            file_name: what the competition wants a file to be called.
+            settling: how long it may take to show.
+        """
+        self.client = client
+        self.slug = slug
+        self.file_name = file_name
+        self._settling = settling or Settling()
+        self._submissions = Submissions(client, slug)
+
+    async def quota(self) -> Quota:
+        """Return what Kaggle still takes; the quota begins anew at 00:00 UTC.
+
+        Raises:
+            SiteUnavailable: it cannot be asked.
+            KaggleError: this user may not submit there.
+        """
+        limits = await self._submissions.limits()
+        today = (limits.served_at or self.client.clock.now()).replace(hour=0, minute=0, second=0, microsecond=0)
+        resets = None if limits.limited_by_total else today + timedelta(days=1)
+        return Quota(remaining=max(0, limits.num_allowed_now), resets_at=resets)
+
+    async def submit(self, file: Path, tag: str) -> str:
+        """Send a file; see `Submitter.submit`. The tag is its description there."""
+        await self.ensure_open()
+        token = await self._uploaded(file)
+        try:
+            created = await self._submissions.create(token, tag)
+        except (KaggleError, NotSent) as error:
+            raise refusal(error) from error
+        if created.ref <= 0:
+            raise SiteUnavailable(f"Kaggle has no number for what was submitted: {created.message or 'without a word'}")
+        return await self.confirmed(created.ref, tag)
+
+    async def find(self, tag: str) -> str | None:
+        """Return Kaggle's number of what was submitted under a tag; see `Submitter.find`."""
+        async for sent in self._submissions.all():
+            if sent.description.strip() == tag:
+                return str(sent.ref)
+        return None
+
+    async def score(self, ref: str) -> float | None:
+        """Return the public score; see `Submitter.score`."""
+        try:
+            sent = await self._submissions.get(int(ref))
+        except NotFound:
+            return None  # a moment after it was made Kaggle may not know it yet
+        if sent.status is Status.ERROR:
+            raise SubmissionRefused(sent.error_description or "Kaggle found the file invalid, without a word")
+        return float(sent.public_score) if sent.status is Status.COMPLETE and sent.public_score else None
+
+    async def ensure_open(self) -> Competition:
+        """Return the competition, if files can be submitted to it now.
+
+        Raises:
+            NotebooksOnly: it takes kernels.
+            NotSent: it takes nothing (not entered, over, closed), or cannot be asked.
+        """
+        try:
+            competition = await Competitions(self.client).get(self.slug)
+        except (KaggleError, SiteUnavailable) as error:
+            raise NotSent(f"nothing was sent: {error}") from error
+        now = competition.served_at or self.client.clock.now()
+        if competition.is_kernels_submissions_only:
+            raise NotebooksOnly(f"{self.slug} {_NO_FILES}")
+        if not competition.user_has_entered:
+            raise NotSent(f"{self.slug} is not entered: accept its rules on the website")
+        if competition.submissions_disabled or (competition.deadline and competition.deadline <= now):
+            raise NotSent(f"{self.slug} takes no submissions any more")
+        return competition
+
+    async def confirmed(self, ref: int, tag: str) -> str:
+        """Return Kaggle's number of a submission once Kaggle shows it.
+
+        Raises:
+            SiteUnavailable: it shows none of that number, or another one.
+        """
+        wait, sent = self._settling.first, None
+        for look in range(self._settling.looks):
+            if look:
+                await self.client.clock.sleep(wait)
+                wait *= 2
+            if (sent := await self._shown(ref)) is not None:
+                break
+        if sent is None or sent.description.strip() != tag:
+            raise SiteUnavailable(f"Kaggle said that it has {tag} as {ref}, and does not show it")
+        return str(ref)
+
+    async def _shown(self, ref: int) -> SentFile | None:
+        try:
+            return await self._submissions.get(ref)
+        except NotFound:
+            return None
+
+    async def _uploaded(self, file: Path) -> str:
+        """Upload a file and return its token; whatever goes wrong, nothing is submitted by that."""
+        try:
+            size, modified = file.stat().st_size, int(file.stat().st_mtime)
+            upload = await self._submissions.start_upload(self.file_name, size, modified)
+            if not upload.token or not upload.create_url:
+                raise UnknownAnswer("Kaggle did not say where the file is to go")
+            await self.client.put(upload.create_url, _chunks(file), size)
+        except SubmissionRefused:
+            raise
+        except QuotaReached:
+            raise
+        except (KaggleError, SiteUnavailable, OSError) as error:
+            raise NotSent(f"nothing was sent: {error}") from error
+        return upload.token
+
+
+def refusal(error: BotError) -> BotError:
+    """Return what Kaggle's no to a submission means: of this file for good, or that it may be sent later."""
+    if isinstance(error, NotSent | SubmissionRefused):
+        return error
+    if isinstance(error, NotAuthenticated | NotEntered):
+        return NotSent(f"nothing was sent: {error}")
+    if isinstance(error, UnknownAnswer):
+        return SiteUnavailable(str(error))  # it may have been done
+    return SubmissionRefused(str(error))
+
+
+async def _chunks(file: Path) -> AsyncIterator[bytes]:
+    with file.open("rb") as content:
+        while chunk := content.read(_CHUNK):
+            yield chunk

@@ -1,0 +1,19 @@
+"""The live task card: what a competition's fields, pages, tables and leaderboard agree on, or what its owner must say."""
+
+from scrapers.kaggle.card.derive import derive
+from scrapers.kaggle.card.evidence import Evidence, Sample, Tables
+from scrapers.kaggle.card.findings import OWNER, Derived, Finding, Missing
+from scrapers.kaggle.card.overrides import CardOverrides, CompetitionOverrides
+
+__all__ = [
+    "OWNER",
+    "CardOverrides",
+    "CompetitionOverrides",
+    "Derived",
+    "Evidence",
+    "Finding",
+    "Missing",
+    "Sample",
+    "Tables",
+    "derive",
+]

@@ -1,0 +1,45 @@
+"""Which direction a leaderboard's order shows: it has the best first."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from scrapers.card import Direction
+
+__all__ = ["BoardReading", "read_order"]
+
+
+@dataclass(frozen=True)
+class BoardReading:
+    """What scores in a board's order show."""
+
+    direction: Direction | None
+    """None: it shows none, for the reason in `says`."""
+    low: float | None
+    high: float | None
+    says: str
+    """In words for a person."""
+
+
+def read_order(scores: Sequence[str]) -> BoardReading:
+    """Read the scores of a leaderboard, best first, as Kaggle writes them; what is no finite number is passed over."""
+    numbers = [number for score in scores if (number := _number(score)) is not None]
+    if not numbers:
+        return BoardReading(None, None, None, "the leaderboard is empty")
+    low, high = min(numbers), max(numbers)
+    if low == high:
+        return BoardReading(None, low, high, "all scores of the leaderboard are equal")
+    if all(first <= second for first, second in pairwise(numbers)):
+        return BoardReading("minimize", low, high, f"the leaderboard goes up from {numbers[0]:g} to {numbers[-1]:g}")
+    if all(first >= second for first, second in pairwise(numbers)):
+        return BoardReading("maximize", low, high, f"the leaderboard goes down from {numbers[0]:g} to {numbers[-1]:g}")
+    return BoardReading(None, low, high, "the leaderboard is in no order of its scores")
+
+
+def _number(score: str) -> float | None:
+    try:
+        number = float(score.strip())
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,79 @@
+"""All that is known of a competition before its task card: Kaggle's fields, pages, tables and leaderboard."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from scrapers.kaggle.competitions import Competition, Page
+
+__all__ = ["Evidence", "Sample", "Tables"]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The sample submission: its columns and what their cells are like."""
+
+    name: str
+    header: tuple[str, ...]
+    rows: int
+    unique: frozenset[str]
+    """Columns whose cells all differ."""
+    numeric: frozenset[str]
+    """Columns whose cells are numbers."""
+
+    @classmethod
+    def of(cls, header: Sequence[str], rows: Sequence[Sequence[str]], name: str = "sample_submission.csv") -> "Sample":
+        """Make one of its cells."""
+        columns = list(zip(*rows, strict=True)) if rows else [() for _ in header]
+        unique = {column for column, cells in zip(header, columns, strict=True) if len(set(cells)) == len(cells)}
+        numeric = {column for column, cells in zip(header, columns, strict=True) if all(map(_is_number, cells))}
+        return cls(name, tuple(header), len(rows), frozenset(unique), frozenset(numeric))
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What the data files say."""
+
+    sample: Sample | None = None
+    train: tuple[str, ...] | None = None
+    """The header of train.csv; None: there is no such table."""
+    test: tuple[str, ...] | None = None
+    labels: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Of the columns of train.csv that may hold classes, which there are; perhaps not all."""
+    problem: str = ""
+    """Why there is no sample, where somebody can do something about it."""
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """All names of columns."""
+        return frozenset((*(self.sample.header if self.sample else ()), *(self.train or ()), *(self.test or ())))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything about one competition; None of `tables` means that its data is not here yet."""
+
+    slug: str
+    fields: Competition
+    pages: tuple[Page, ...] = ()
+    tables: Tables | None = None
+    board: tuple[str, ...] = ()
+    """Scores as Kaggle writes them, best first."""
+
+    @property
+    def title(self) -> str:
+        """The competition's title, else its name."""
+        return self.fields.title or self.slug
+
+    @property
+    def times(self) -> tuple[datetime | None, datetime | None]:
+        """When it began, and when it ends."""
+        return self.fields.enabled_date, self.fields.deadline
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,57 @@
+"""What was found out about a competition: each field's value with who says so, and what its owner must say instead."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scrapers.card import TaskCard
+
+__all__ = ["OWNER", "Derived", "Finding", "Missing", "toml_key"]
+
+OWNER = "owner, bot.toml"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A field's value, if it is certain, with its sources."""
+
+    value: object | None
+    sources: tuple[str, ...] = ()
+    """Who says so, each with its words."""
+    conflicts: tuple[str, ...] = ()
+    """What does not agree, or makes it uncertain."""
+
+    @property
+    def source(self) -> str:
+        """All sources in one line."""
+        return "; ".join(self.sources)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A field that is not certain, and the line that settles it."""
+
+    competition: str
+    field: str
+    why: str
+    line: str
+    """For bot.toml, such as `metric = "rmse"`."""
+
+    def __str__(self) -> str:
+        section = f"[competitions.{toml_key(self.competition)}]"
+        return f"{self.competition}: {self.field} is not certain: {self.why}; write into bot.toml, below {section}: {self.line}"
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A task card, or what it lacks."""
+
+    card: TaskCard | None
+    findings: Mapping[str, Finding]
+    missing: tuple[Missing, ...] = ()
+
+
+def toml_key(name: str) -> str:
+    """Return a name as a key of TOML."""
+    bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+    return name if bare else json.dumps(name, ensure_ascii=False)

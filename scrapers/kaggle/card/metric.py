@@ -1,0 +1,122 @@
+"""The official metric: what Kaggle's field, the pages and the leaderboard say of it, and whether they agree."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scrapers.kaggle.card.names import Named, whole_name
+from scrapers.kaggle.card.pages import Block
+from scrapers.kaggle.card.statements import Reading, read_statements
+from scrapers.kaggle.card.suspicions import suspicions
+from scrapers.kaggle.card.wording import comparable, uncamel
+
+__all__ = ["MetricReading", "contradicted", "read_metric", "settle"]
+
+_LARGEST = {"roc_auc": 1.0, "accuracy": 1.0}
+"""No score of these is larger, and none of any that can be computed is below 0."""
+
+
+@dataclass(frozen=True)
+class MetricReading:
+    """What is said of the metric, before it is known how many columns are predicted."""
+
+    metric: str | None
+    """As the sources agree; None: they do not, or say nothing."""
+    columnwise: bool = False
+    multiclass: bool = False
+    """Whether the text says that each row has one of several classes."""
+    sources: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+
+
+def read_metric(field: str, blocks: Sequence[Block], columns: frozenset[str], title: str) -> MetricReading:
+    """Read Kaggle's field and the pages.
+
+    Args:
+        field: Kaggle's `evaluationMetric`, perhaps empty.
+        blocks: of all pages.
+        columns: names of the data's columns.
+        title: of the competition.
+    """
+    said = whole_name(comparable(uncamel(field))) or whole_name(comparable(field))
+    text = read_statements(blocks, columns, title)
+    conflicts = []
+    if field and said is None:
+        conflicts.append(f"Kaggle calls the metric {field!r}, which is not known here")
+    conflicts += [f"{sentence.quote} names a measure that is not known" for sentence in text.unknown]
+    logarithms = _is_rmsle_in_other_words(text, said)
+    metrics = {"rmsle"} if logarithms else {statement.named.metric for statement in text.official}
+    conflicts += [
+        f"{statement.sentence.quote} may mean something else than plain {statement.named.metric}"
+        for statement in text.official
+        if statement.changed and not (logarithms and statement.of_logarithms)
+    ]
+    candidates = metrics | ({said.metric} if said else set())
+    if len(candidates) > 1:
+        conflicts.append(f"more than one metric is named: {', '.join(sorted(candidates))}")
+    for metric in sorted(candidates & text.excluded):
+        conflicts.append(f"the pages also name {metric} as something else than what scores")
+    others = text.mentioned - candidates
+    if others and (said is None or not (text.official or said.metric in text.mentioned)):
+        conflicts.append(f"the pages speak of {', '.join(sorted(others))} besides")
+    sources = _sources(field, said, text)
+    if len(candidates) != 1:
+        return MetricReading(None, sources=sources, conflicts=tuple(conflicts))
+    (metric,) = candidates
+    conflicts += suspicions(blocks, columns, metric)
+    columnwise = bool(said and said.columnwise) or any(one.columnwise for one in text.official)
+    columnwise |= metric in text.columnwise
+    multiclass = bool(text.multiclass or (said and said.multiclass) or any(o.named.multiclass for o in text.official))
+    certain = None if conflicts or not sources else metric
+    return MetricReading(certain, columnwise, multiclass and not text.multilabel, sources, tuple(conflicts))
+
+
+def settle(reading: MetricReading, predictions: Sequence[str], *, one_of_classes: bool) -> tuple[str | None, str]:
+    """Return the metric's name for these prediction columns, or None and why it is open.
+
+    Args:
+        reading: with a metric.
+        predictions: the prediction columns.
+        one_of_classes: whether training data has one column whose values name them.
+    """
+    metric, many = reading.metric or "", len(predictions) > 1
+    if not many:
+        if metric == "log_loss" and reading.multiclass:
+            return None, "the pages speak of several classes, but there is one prediction column"
+        return metric, ""
+    if metric == "log_loss":
+        if reading.columnwise:
+            return "mean_columnwise_log_loss", ""
+        if reading.multiclass or one_of_classes:
+            return metric, ""
+        return None, "nothing says whether each row has one of several classes or may have many"
+    if metric == "mae":
+        return metric, ""
+    if metric in ("rmse", "rmsle", "roc_auc"):
+        if reading.columnwise:
+            return {"rmse": "mean_columnwise_rmse", "rmsle": "mean_columnwise_rmsle"}.get(metric, metric), ""
+        return None, f"nothing says how {metric} goes over {len(predictions)} prediction columns"
+    return None, f"nothing is known of {metric} over {len(predictions)} prediction columns"
+
+
+def contradicted(metric: str, low: float | None, high: float | None) -> str | None:
+    """Return why scores between these cannot be of that metric; None if they can."""
+    largest = _LARGEST.get(metric)
+    if high is not None and largest is not None and high > largest:
+        return f"the leaderboard has the score {high:g}, more than {metric} can have"
+    return None
+
+
+def _is_rmsle_in_other_words(text: Reading, said: Named | None) -> bool:
+    """Whether Kaggle says RMSLE and the pages speak of the RMSE of logarithms."""
+    metrics = {statement.named.metric for statement in text.official}
+    logs = all(one.of_logarithms for one in text.official if one.named.metric == "rmse")
+    return bool(said and said.metric == "rmsle" and text.official and logs and metrics <= {"rmse", "rmsle"})
+
+
+def _sources(field: str, said: Named | None, text: Reading) -> tuple[str, ...]:
+    """Return who names the metric; a text whose words may also be everyday words counts beside Kaggle's field only."""
+    found = [f"Kaggle's evaluationMetric: {field!r}"] if said else []
+    sure = [one for one in text.official if one.sure or said]
+    if sure:
+        found.append(sure[0].sentence.quote)
+    return tuple(found)

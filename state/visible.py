@@ -1,0 +1,196 @@
+"""What is visible of a community at a time, as queries whose columns are the fields of a `Post`.
+
+They are made once, with the parameters `competition` and `as_of`: making one takes longer than what it asks.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Select,
+    String,
+    bindparam,
+    exists,
+    func,
+    literal,
+    literal_column,
+    select,
+    tuple_,
+)
+from sqlalchemy.orm import aliased
+from sqlalchemy.sql.elements import SQLCoreOperations
+from sqlmodel import col
+from sqlmodel.sql.sqltypes import UTCDateTime
+
+from state.readings import latest_reading
+from state.tables import KernelVersion, Message, Topic
+
+__all__ = [
+    *(
+        "PostTable",
+        "as_of",
+        "competition",
+        "counts",
+        "kernels",
+        "latest_versions",
+        "messages",
+        "topics",
+        "version_order",
+    ),
+    *("visible_kernel", "visible_message", "visible_topic"),
+]
+
+PostTable = type[Topic] | type[Message] | type[KernelVersion]
+
+
+def competition() -> BindParameter[str]:
+    """Return the parameter that names the competition."""
+    return bindparam("competition", type_=String())
+
+
+def as_of() -> BindParameter[datetime]:
+    """Return the parameter that is the time of the view."""
+    return bindparam("as_of", type_=UTCDateTime())
+
+
+@cache
+def topics(*, collected: bool) -> Select[Any]:
+    """Select the visible topics; `collected`: a value without a reading is as the row was collected, not unknown."""
+    return select(
+        col(Topic.id),
+        col(Topic.posted_at).label("time"),
+        col(Topic.title),
+        literal("").label("text"),
+        col(Topic.author),
+        latest_reading(Topic, "topic", "tier", as_of(), collected=collected),
+        latest_reading(Topic, "topic", "votes", as_of(), collected=collected),
+        col(Topic.id).label("topic_id"),
+        col(Topic.url),
+    ).where(*visible_topic())
+
+
+@cache
+def messages(*, collected: bool) -> Select[Any]:
+    """Select the visible messages; `collected` as in `topics`."""
+    title = select(col(Topic.title)).where(
+        col(Topic.competition) == competition(), col(Topic.id) == col(Message.topic_id)
+    )
+    return select(
+        col(Message.id),
+        _text_known().label("time"),
+        title.scalar_subquery().label("title"),
+        col(Message.markdown).label("text"),
+        col(Message.author),
+        latest_reading(Message, "message", "tier", as_of(), collected=collected),
+        latest_reading(Message, "message", "votes", as_of(), collected=collected),
+        col(Message.topic_id),
+        col(Message.parent_id),
+    ).where(*visible_message())
+
+
+@cache
+def kernels(*, collected: bool) -> Select[Any]:
+    """Select the visible kernel versions; `collected` as in `topics`."""
+    return select(
+        col(KernelVersion.id),
+        col(KernelVersion.created_at).label("time"),
+        col(KernelVersion.title),
+        col(KernelVersion.text),
+        col(KernelVersion.author),
+        latest_reading(KernelVersion, "kernel", "tier", as_of(), collected=collected),
+        latest_reading(KernelVersion, "kernel", "votes", as_of(), collected=collected),
+        latest_reading(KernelVersion, "kernel", "public_score", as_of(), collected=collected),
+        col(KernelVersion.ref),
+        col(KernelVersion.version),
+        col(KernelVersion.language),
+        col(KernelVersion.kind).label("kernel_kind"),
+        col(KernelVersion.parent_ref),
+        col(KernelVersion.datasets),
+        col(KernelVersion.url),
+    ).where(*visible_kernel())
+
+
+@cache
+def latest_versions(*, collected: bool) -> Select[Any]:
+    """Select the highest of each kernel's visible versions; `collected` as in `topics`."""
+    later = aliased(KernelVersion)
+    superseded = exists().where(
+        col(later.competition) == competition(),
+        col(later.ref) == col(KernelVersion.ref),
+        col(later.created_at) <= as_of(),
+        tuple_(*_by_number(later)) > tuple_(*_by_number(KernelVersion)),
+    )
+    return kernels(collected=collected).where(~superseded.correlate(KernelVersion))
+
+
+@cache
+def counts() -> Select[*tuple[Any, ...]]:
+    """Select how many are visible, and how many have no time, by the fields of `CommunityCounts`."""
+
+    def count(name: str, table: PostTable, *where: ColumnElement[bool]) -> ColumnElement[int]:
+        return select(func.count()).select_from(table).where(*where).scalar_subquery().label(name)
+
+    def undated(name: str, table: PostTable, time: SQLCoreOperations[Any]) -> ColumnElement[int]:
+        return count(name, table, col(table.competition) == competition(), time.is_(None))
+
+    return select(
+        count("topics", Topic, *visible_topic()),
+        count("messages", Message, *visible_message()),
+        count("kernels", KernelVersion, *visible_kernel()),
+        undated("undated_topics", Topic, col(Topic.posted_at)),
+        undated("undated_messages", Message, col(Message.posted_at)),
+        undated("undated_kernels", KernelVersion, col(KernelVersion.created_at)),
+    )
+
+
+def visible_topic() -> Sequence[ColumnElement[bool]]:
+    """Return what a visible topic fulfils."""
+    return (
+        col(Topic.competition) == competition(),
+        col(Topic.posted_at) <= as_of(),
+        col(Topic.deleted).is_(False),
+    )
+
+
+def visible_message() -> Sequence[ColumnElement[bool]]:
+    """Return what a visible message fulfils."""
+    # Looked up for each message: SQLite, which knows no sizes, might begin a join with the topics.
+    topic = exists().where(col(Topic.id) == col(Message.topic_id), *visible_topic())
+    return (
+        col(Message.competition) == competition(),
+        _text_known() <= as_of(),
+        col(Message.deleted).is_(False),
+        topic.correlate(Message),
+    )
+
+
+def visible_kernel() -> Sequence[ColumnElement[bool]]:
+    """Return what a visible kernel version fulfils."""
+    # SQLite's `+` bars a column from any index: without statistics it takes a range of one for better than a list of
+    # ids, and would read all there is (https://sqlite.org/optoverview.html#uplus).
+    created: ColumnElement[datetime] = literal_column("+kernelversion.created_at", UTCDateTime())
+    return (col(KernelVersion.competition) == competition(), created <= as_of())
+
+
+def version_order(table: type[KernelVersion]) -> tuple[SQLCoreOperations[Any], ...]:
+    """Return the columns by which `posts.in_order` sorts kernel versions."""
+    return (col(table.created_at), func.coalesce(table.version, 0), col(table.id))
+
+
+def _by_number(table: type[KernelVersion]) -> tuple[SQLCoreOperations[Any], ...]:
+    """Return the columns by which one version of a kernel supersedes another.
+
+    Not by time: a version that was missed is dated with when it was found, which may be after its successor's.
+    """
+    created, number, id = version_order(table)
+    return (number, created, id)
+
+
+def _text_known() -> ColumnElement[datetime]:
+    """Return the time from which a message's text is known, null if never."""
+    posted: SQLCoreOperations[Any] = col(Message.posted_at)
+    return func.max(posted, func.coalesce(Message.edited_at, posted), type_=UTCDateTime())

@@ -1,0 +1,136 @@
+"""`bot rehearse`: what it refuses, what it prints, and how it ends."""
+
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli.app import app
+from state.errors import BotError, SnapshotError, UsageError
+from tests.bot.rehearsal.parts import Client, tiny, truth_with
+from tests.source_tree import ROOT
+from tests.tiny_snapshot import write_tiny
+
+
+@contextmanager
+def rehearsing(snapshot: Path, *options: str) -> Iterator["subprocess.Popen[str]"]:
+    command = [sys.executable, "-m", "bot", "rehearse", str(snapshot), "--port", "0", *options]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=snapshot.parent
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def line(process: "subprocess.Popen[str]") -> dict[str, Any]:
+    assert process.stdout is not None
+    found: dict[str, Any] = json.loads(process.stdout.readline())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--start", "yesterday"), "--start"),
+        (("--start", "2021-01-01T00:00:00Z"), "outside of the competition"),
+        (("--faults", "none.toml"), "none.toml cannot be read"),
+        (("--faults", "none.toml", "--faults-seed", "1"), "not both"),
+    ],
+)
+def test_wrong_options_are_named(tmp_path: Path, options: tuple[str, ...], named: str) -> None:
+    done = CliRunner().invoke(app, ["rehearse", str(write_tiny(tmp_path / "tiny")), "--port", "0", *options])
+    assert isinstance(done.exception, BotError)
+    assert named in str(done.exception)
+
+
+def test_every_mistake_in_a_snapshot_is_told_in_one_go(tmp_path: Path) -> None:
+    snapshot = write_tiny(tmp_path / "tiny")
+    (snapshot / "leaderboard.csv").unlink()
+    (snapshot / "private" / "answers.csv").unlink()
+    done = CliRunner().invoke(app, ["rehearse", str(snapshot)])
+    assert isinstance(done.exception, SnapshotError)
+    assert len(done.exception.problems) == 2
+
+
+def test_a_port_that_is_taken_is_a_usage_error(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = CliRunner().invoke(app, ["rehearse", str(write_tiny(tmp_path / "tiny")), "--port", str(port)])
+    assert isinstance(done.exception, UsageError)
+    assert f"port {port} cannot be had" in str(done.exception)
+
+
+def test_other_commands_do_not_pay_for_a_web_server() -> None:
+    code = "import sys, bot.cli; print(sorted({'starlette', 'uvicorn', 'markdown_it', 'kaggle'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.integration
+def test_programs_are_told_the_address_and_the_clock_and_at_the_end_the_standing(tmp_path: Path) -> None:
+    with rehearsing(write_tiny(tmp_path / "tiny"), "--json", "--speed", "50") as process:
+        told = line(process)
+        assert (told["competition"], told["clock"]["speed"]) == ("tiny-table", 50)
+        assert told["environment"]["http_proxy"] == told["url"]
+        process.send_signal(signal.SIGTERM)
+        rest = process.communicate(timeout=30)[0]
+    assert process.returncode == 0
+    assert json.loads(rest)["over"] is False
+
+
+@pytest.mark.integration
+def test_people_are_told_the_address_the_token_and_how_to_reach_it(tmp_path: Path) -> None:
+    with rehearsing(
+        write_tiny(tmp_path / "tiny"), "--token", "KGAT_mine", "--start", "2020-01-20T00:00:00Z"
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        said = [process.stdout.readline() for _ in range(6)]
+        progress = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=30)[0]
+    text = "".join(said)
+    for words in ("tiny-table is on at http://127.0.0.1:", "KGAT_mine", "http_proxy=http://127.0.0.1:", "NO_PROXY= "):
+        assert words in text
+    assert "standing so far" in rest
+    assert "2020-01-2" in progress
+    assert "s left" in progress
+    assert process.returncode == 0
+
+
+@pytest.mark.integration
+def test_a_rehearsal_ends_with_the_competition_and_tells_the_final_standing(tmp_path: Path) -> None:
+    snapshot = tiny(tmp_path)
+    options = ("--json", "--until-end", "--start", "2020-02-29T18:00:00Z", "--speed", "3600")
+    with rehearsing(snapshot.path, *options) as process:
+        told = line(process)
+        with httpx2.Client(trust_env=False, verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)) as http:
+            Client(told["url"], http, told["token"]).submit(truth_with(snapshot, 0.0), "r-1")
+        end = json.loads(process.communicate(timeout=60)[0])
+    assert process.returncode == 0
+    assert (end["over"], end["scored"], end["rank"], end["medal"]) == (True, 1, 1, "gold")
+
+
+@pytest.mark.integration
+def test_a_rehearsal_in_which_nothing_was_scored_ends_with_1(tmp_path: Path) -> None:
+    options = ("--until-end", "--start", "2020-02-29T23:00:00Z", "--speed", "36000")
+    with rehearsing(write_tiny(tmp_path / "tiny"), *options) as process:
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 1
+    assert "final standing" in said

@@ -1,0 +1,130 @@
+"""What the tests of the stand-in site share: a clock that is set by hand, a client, and a site on the small snapshot."""
+
+import json
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.rehearsal.faults import Faults
+from bot.rehearsal.serving import serving
+from bot.rehearsal.settings import SiteSettings
+from bot.rehearsal.site import Site
+from scrapers.snapshot import Snapshot
+from tests.tiny_snapshot import SLUG, write_tiny
+
+COMPETITIONS = "competitions.CompetitionApiService"
+KERNELS = "kernels.KernelsApiService"
+DISCUSSIONS = "discussions.DiscussionApiService"
+SEARCH = "search.SearchApiService"
+START = datetime(2020, 1, 10, 12, tzinfo=UTC)
+"""Ten days into the small competition."""
+DEADLINE = datetime(2020, 3, 1, tzinfo=UTC)
+
+
+class HandClock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self, time: datetime) -> None:
+        self.time = time
+
+    def now(self) -> datetime:
+        return self.time
+
+    def as_of(self) -> datetime:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+
+    def pass_by(self, **span: float) -> None:
+        self.time += timedelta(**span)
+
+
+@dataclass(frozen=True)
+class Client:
+    """Speaks to a site as a client of the API does."""
+
+    url: str
+    http: httpx2.Client
+    token: str = "KGAT_rehearsal"
+    slug: str = SLUG
+
+    def post(self, method: str, **body: Any) -> httpx2.Response:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return self.http.post(f"{self.url}/v1/{method}", json=body, headers=headers)
+
+    def ask(self, method: str, **body: Any) -> dict[str, Any]:
+        answer = self.post(method, **body)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def compete(self, method: str, **body: Any) -> dict[str, Any]:
+        return self.ask(f"{COMPETITIONS}/{method}", competitionName=self.slug, **body)
+
+    def upload(self, content: bytes, name: str = "submission.csv") -> str:
+        started = self.compete("StartSubmissionUpload", fileName=name, contentLength=len(content))
+        assert self.http.put(started["createUrl"], content=content).status_code == 200
+        return str(started["token"])
+
+    def create(self, token: str, tag: str = "a tag") -> httpx2.Response:
+        body = {"competitionName": self.slug, "blobFileTokens": token, "submissionDescription": tag}
+        return self.post(f"{COMPETITIONS}/CreateSubmission", **body)
+
+    def submit(self, content: bytes, tag: str = "a tag") -> int:
+        answer = self.create(self.upload(content), tag)
+        assert answer.status_code == 200, answer.text
+        return int(answer.json()["ref"])
+
+
+@dataclass(frozen=True)
+class Served:
+    """A site that is served, its clock, and a client of it."""
+
+    site: Site
+    clock: HandClock
+    client: Client
+
+    @property
+    def sample(self) -> bytes:
+        return (self.site.snapshot.data / "sample_submission.csv").read_bytes()
+
+    def settle(self) -> None:
+        """Let all submissions be graded, and the time pass that the site takes for it."""
+        self.site.desk.settle()
+        self.clock.pass_by(minutes=10)
+
+
+@contextmanager
+def served(
+    snapshot: Snapshot, settings: SiteSettings | None = None, faults: Faults | None = None, at: datetime = START
+) -> Iterator[Served]:
+    clock = HandClock(at)
+    site = Site(snapshot, clock, settings, faults)
+    verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # nothing is encrypted here, and reading certificates takes long
+    with serving(site) as url, httpx2.Client(trust_env=False, verify=verify, timeout=10) as http:
+        yield Served(site, clock, Client(url, http, slug=snapshot.card.slug))
+
+
+def tiny(folder: Path, **changes: Any) -> Snapshot:
+    """Write the small snapshot with some fields of its manifest changed, and load it."""
+    path = write_tiny(folder / "tiny")
+    manifest = path / "snapshot.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | changes))
+    return Snapshot.load(path, METRIC_DIRECTIONS)
+
+
+def truth_with(snapshot: Snapshot, wrong: float) -> bytes:
+    """Return a submission that is sure of the true label, but for that share of the rows."""
+    lines = snapshot.answers.read_text().splitlines()
+    rows = [line.split(",") for line in lines[1:]]
+    cut = round(len(rows) * wrong)
+    said = [(row, 0.5 if place < cut else 0.9 if label == "1" else 0.1) for place, (row, label) in enumerate(rows)]
+    return "\n".join(["id,label", *(f"{row},{chance}" for row, chance in said)]).encode() + b"\n"

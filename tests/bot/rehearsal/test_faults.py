@@ -1,0 +1,33 @@
+"""A script of faults in a file: what is read, and what is refused with its name."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.rehearsal.faults import Faults
+from state.errors import UsageError
+from tests.bot.rehearsal.parts import START
+
+
+def test_a_file_holds_a_script_and_a_mix(tmp_path: Path) -> None:
+    file = tmp_path / "faults.toml"
+    file.write_text('[[fault]]\nkind = "cut"\nmethod = "Create*"\nacts = true\n\n[mix]\nseed = 3\nrate_limit = 1.0\n')
+    faults = Faults.read(file)
+    found = [faults.draw(method, START) for method in ("CreateSubmission", "ListKernels")]
+    assert [(one.kind, one.acts) for one in found if one] == [("cut", True), ("rate-limit", False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('[[fault]]\nkind = "flood"\n', "fault.0.kind"),
+        ('[[fault]]\nkind = "cut"\nhow = 1\n', "fault.0.how"),
+        ("[mix]\nrate_limit = 2\n", "mix.rate_limit"),
+        ("[mix\n", "cannot be read"),
+    ],
+)
+def test_mistakes_in_a_file_are_named(tmp_path: Path, text: str, named: str) -> None:
+    file = tmp_path / "faults.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=named):
+        Faults.read(file)

@@ -1,0 +1,99 @@
+"""The search: votes, scores and tiers as they were last read, of what matches a title."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.rehearsal.identity import wire_id
+from bot.rehearsal.settings import SiteSettings
+from scrapers.snapshot import Snapshot
+from tests.bot.rehearsal.parts import SEARCH, Served, served
+from tests.bot.rehearsal.test_notebooks import kernel, with_kernels
+
+
+def find(it: Served, *types: str | int, query: str = "Tiny table", **body: Any) -> list[dict[str, Any]]:
+    filters = {"query": query, "documentTypes": list(types)} | body.pop("filters", {})
+    answer = it.client.ask(f"{SEARCH}/ListEntities", filters=filters, pageSize=100, **body)
+    return [one for one in answer.get("documents", []) if one["documentType"] != "PLAYLIST"]
+
+
+def test_a_kernels_best_score_and_tier_are_known_once_they_were_read(tmp_path: Path) -> None:
+    rows = [
+        kernel(1, "ann/one", 1, "2020-01-03T00:00:00Z"),
+        kernel(2, "ann/one", 2, "2020-01-05T00:00:00Z"),
+        kernel(3, "ann/two", 1, "2020-01-05T00:00:00Z"),
+    ]
+    readings = [
+        {"target": "kernel", "id": 1, "at": "2020-01-03T00:00:00Z", "public_score": 0.4, "tier": "EXPERT"},
+        {"target": "kernel", "id": 2, "at": "2020-01-12T00:00:00Z", "public_score": 0.5, "votes": 7, "tier": "MASTER"},
+    ]
+    with served(with_kernels(tmp_path, rows, readings)) as it:
+        one, two = find(it, "KERNEL")
+        assert (one["slug"], one["ownerUser"]["userName"], one["id"]) == ("one", "ann", wire_id("kernel", "ann/one"))
+        assert one["kernelDocument"] == {"bestPublicScore": 0.4, "hasLinkedSubmission": True}
+        assert {"tier"} & set(one["ownerUser"]) == set()
+        assert two["kernelDocument"] == {}
+        it.clock.time = datetime(2020, 1, 12, tzinfo=UTC)
+        later = find(it, "KERNEL")[0]
+        assert (later["votes"], later["ownerUser"]["tier"], later["kernelDocument"]["bestPublicScore"]) == (
+            7,
+            "MASTER",
+            0.4,
+        )
+
+
+@pytest.mark.parametrize("kind", ["COMMENT", "DOCUMENT_TYPE_COMMENT", 6])
+def test_types_are_taken_by_either_name_and_by_number(here: Served, kind: str | int) -> None:
+    assert [one["id"] for one in find(here, kind)] == [12]
+
+
+def test_topics_and_comments_say_where_they_belong(here: Served) -> None:
+    [topic] = find(here, "TOPIC", filters={"discussionFilters": {"sourceType": 1}})
+    said = topic["discussionDocument"]
+    assert said["forumUrl"] == "https://www.kaggle.com/competitions/tiny-table/discussion"
+    assert "standardised columns" in said["messageStripped"]
+    assert (
+        find(here, "TOPIC", filters={"discussionFilters": {"sourceType": "SEARCH_DISCUSSIONS_SOURCE_TYPE_DATASET"}})
+        == []
+    )
+    [comment] = find(here, "COMMENT")
+    assert comment["discussionDocument"]["newCommentUrl"].endswith("/discussion/1#12")
+    assert [one["id"] for one in find(here, "COMMENT", "TOPIC")] == [1, 12]
+
+
+def test_a_users_tier_is_the_latest_that_was_read_of_any_post(here: Served) -> None:
+    [user] = find(here, "USER")
+    assert (user["ownerUser"]["displayName"], user["ownerUser"]["tier"]) == ("ann", "EXPERT")
+    here.clock.time = datetime(2020, 1, 7, tzinfo=UTC)
+    assert "tier" not in find(here, "USER")[0]["ownerUser"]
+    assert find(here, "USER", filters={"userFilters": {"userIds": [1]}}) == []
+    assert find(here, "USER", filters={"userFilters": {"userIds": [wire_id("user", "ann")]}})
+
+
+def test_it_knows_the_title_and_not_the_slug(here: Served) -> None:
+    assert find(here, "KERNEL", query="tiny-table") == []
+    assert find(here, "KERNEL", query="linear")
+    assert find(here, "KERNEL", query="nothing like it") == []
+
+
+def test_documents_are_ordered_and_paged(tmp_path: Path) -> None:
+    rows = [kernel(number, f"ann/k{number}", 1, f"2020-01-0{number}T00:00:00Z") for number in range(1, 6)]
+    readings = [{"target": "kernel", "id": 3, "at": "2020-01-06T00:00:00Z", "votes": 3}]
+    with served(with_kernels(tmp_path, rows, readings), SiteSettings(unknown_enums=False)) as it:
+        assert find(it, "KERNEL", canonicalOrderBy="LIST_SEARCH_CONTENT_ORDER_BY_VOTES")[0]["slug"] == "k3"
+        newest = find(it, "KERNEL", canonicalOrderBy="LIST_SEARCH_CONTENT_ORDER_BY_DATE_CREATED")
+        assert [one["slug"] for one in newest] == ["k5", "k4", "k3", "k2", "k1"]
+        wanted: dict[str, Any] = {"filters": {"query": "", "documentTypes": ["KERNEL"]}, "pageSize": 4}
+        first = it.client.ask(f"{SEARCH}/ListEntities", **wanted)
+        second = it.client.ask(f"{SEARCH}/ListEntities", **wanted, pageToken=first["nextPageToken"])
+        assert (len(first["documents"]), len(second["documents"]), second["totalDocuments"]) == (4, 1, 5)
+
+
+def test_a_kind_and_a_tier_that_no_client_knows_are_among_what_is_found(snapshot: Snapshot, here: Served) -> None:
+    found = here.client.ask(f"{SEARCH}/ListEntities", filters={"query": "tiny"})["documents"]
+    assert (found[-1]["documentType"], found[-1]["ownerUser"]["tier"]) == ("PLAYLIST", "LUMINARY")
+    with served(snapshot, SiteSettings(unknown_enums=False)) as it:
+        found = it.client.ask(f"{SEARCH}/ListEntities", filters={"query": "tiny"})["documents"]
+        assert {one["documentType"] for one in found} == {"KERNEL", "TOPIC", "COMMENT", "USER"}

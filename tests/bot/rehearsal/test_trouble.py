@@ -1,0 +1,159 @@
+"""Faults as a client meets them: what it sees, what was acted on, and what is recorded."""
+
+from datetime import timedelta
+from typing import Any
+
+import httpx2
+import pytest
+
+from bot.rehearsal.faults import Fault, FaultMix, Faults
+from scrapers.snapshot import Snapshot
+from tests.bot.rehearsal.parts import COMPETITIONS, KERNELS, START, served
+
+LIMITS = f"{COMPETITIONS}/GetSubmissionLimits"
+
+
+def script(*faults: dict[str, Any]) -> Faults:
+    return Faults([Fault.model_validate(fault) for fault in faults])
+
+
+@pytest.mark.parametrize(("told", "said"), [("none", None), ("honest", "60"), ("lying", "3")])
+def test_a_rate_limit_lasts_as_long_as_it_does_whatever_it_says(
+    snapshot: Snapshot, told: str, said: str | None
+) -> None:
+    faults = script({"kind": "rate-limit", "method": "GetSubmission*", "retry_after": told})
+    with served(snapshot, faults=faults) as it:
+        first = it.client.post(LIMITS, competitionName=it.client.slug)
+        assert (first.status_code, first.headers.get("retry-after")) == (429, said)
+        assert first.json()["error"]["status"] == "RESOURCE_EXHAUSTED"
+        it.clock.pass_by(seconds=40)
+        assert it.client.post(LIMITS, competitionName=it.client.slug).status_code == 429
+        assert it.client.compete("GetCompetition")
+        it.clock.pass_by(seconds=21)
+        assert it.client.compete("GetSubmissionLimits")
+        assert [(one.method, one.kind) for one in faults.injected] == [("GetSubmissionLimits", "rate-limit")] * 2
+
+
+def test_a_rate_limit_may_be_plain_text(snapshot: Snapshot) -> None:
+    with served(snapshot, faults=script({"kind": "rate-limit", "plain_text": True})) as it:
+        answer = it.client.post(LIMITS, competitionName=it.client.slug)
+        assert (answer.status_code, answer.text) == (429, "Too many requests")
+
+
+@pytest.mark.parametrize(("kind", "status"), [("internal-error", 500), ("unavailable", 503)])
+def test_server_trouble_comes_as_often_as_the_script_says(snapshot: Snapshot, kind: str, status: int) -> None:
+    with served(snapshot, faults=script({"kind": kind, "skip": 1, "count": 2})) as it:
+        got = [it.client.post(LIMITS, competitionName=it.client.slug).status_code for _ in range(5)]
+        assert got == [200, status, status, 200, 200]
+
+
+def test_a_fault_waits_for_its_time(snapshot: Snapshot) -> None:
+    later = {"kind": "internal-error", "at": (START + timedelta(hours=1)).isoformat()}
+    with served(snapshot, faults=script(later, {"kind": "unavailable", "after": 7200})) as it:
+        assert it.client.compete("GetSubmissionLimits")
+        it.clock.pass_by(hours=1)
+        assert it.client.post(LIMITS, competitionName=it.client.slug).status_code == 500
+        assert it.client.compete("GetSubmissionLimits")
+        it.clock.pass_by(hours=1)
+        assert it.client.post(LIMITS, competitionName=it.client.slug).status_code == 503
+
+
+@pytest.mark.parametrize("acts", [False, True])
+def test_a_cut_connection_does_not_tell_whether_a_submission_was_made(snapshot: Snapshot, acts: bool) -> None:
+    with served(snapshot, faults=script({"kind": "cut", "method": "CreateSubmission", "acts": acts})) as it:
+        token = it.client.upload(it.sample)
+        with pytest.raises(httpx2.RemoteProtocolError):
+            it.client.create(token, "r-1 00000000")
+        assert [one.tag for one in it.site.submissions] == (["r-1 00000000"] if acts else [])
+        assert it.client.create(token, "r-2 00000000").status_code == 200
+
+
+def test_an_error_may_come_after_the_act_and_a_page_of_html_too(snapshot: Snapshot) -> None:
+    faults = script(
+        {"kind": "internal-error", "method": "CreateSubmission", "acts": True},
+        {"kind": "html", "method": "CreateSubmission", "acts": True},
+        {"kind": "html", "method": "CreateSubmission"},
+    )
+    with served(snapshot, faults=faults) as it:
+        token = it.client.upload(it.sample)
+        answers = [it.client.create(token, f"r-{number}") for number in range(3)]
+        assert [answer.status_code for answer in answers] == [500, 200, 200]
+        assert [answer.headers["content-type"].split(";")[0] for answer in answers[1:]] == ["text/html"] * 2
+        assert [one.tag for one in it.site.submissions] == ["r-0", "r-1"]
+
+
+def test_a_stalled_request_is_answered_late_or_not_acted_on_where_the_client_has_gone(snapshot: Snapshot) -> None:
+    slow = {"kind": "stall", "method": "CreateSubmission", "seconds": 0.05}
+    with served(snapshot, faults=script(slow, slow | {"seconds": 60}, slow | {"seconds": 60, "acts": True})) as it:
+        token = it.client.upload(it.sample)
+        assert it.client.create(token, "r-0").status_code == 200
+        for tag in ("r-1", "r-2"):
+            with pytest.raises(httpx2.ReadTimeout):
+                it.client.http.post(
+                    f"{it.client.url}/v1/{COMPETITIONS}/CreateSubmission",
+                    json={"competitionName": it.client.slug, "blobFileTokens": token, "submissionDescription": tag},
+                    headers={"Authorization": "Bearer KGAT_rehearsal"},
+                    timeout=0.2,
+                )
+        assert [one.tag for one in it.site.submissions] == ["r-0", "r-2"]
+
+
+def test_a_new_submission_is_hidden_for_a_while_and_listed_all_the_same(snapshot: Snapshot) -> None:
+    with served(snapshot, faults=script({"kind": "submission-hidden", "after": 0, "for_seconds": 30})) as it:
+        ref = it.client.submit(it.sample)
+        assert it.client.post(f"{COMPETITIONS}/GetSubmission", ref=ref).status_code == 404
+        assert it.client.compete("ListSubmissions")["submissions"][0]["ref"] == ref
+        it.clock.pass_by(seconds=31)
+        assert it.client.ask(f"{COMPETITIONS}/GetSubmission", ref=ref)["ref"] == ref
+        assert [one.kind for one in it.site.faults.injected] == ["submission-hidden"]
+
+
+def test_a_token_expires_for_a_while(snapshot: Snapshot) -> None:
+    with served(snapshot, faults=script({"kind": "token-expired", "after": 60, "for_seconds": 120})) as it:
+        assert it.client.compete("GetCompetition")
+        it.clock.pass_by(seconds=60)
+        assert it.client.post(LIMITS, competitionName=it.client.slug).status_code == 401
+        it.clock.pass_by(seconds=120)
+        assert it.client.compete("GetCompetition")
+
+
+def test_the_rules_change_from_a_request_on(snapshot: Snapshot) -> None:
+    with served(snapshot, faults=script({"kind": "rules-changed", "method": "ListDataFiles"})) as it:
+        before = it.client.compete("ListCompetitionPages", pageName="rules")
+        it.client.compete("ListDataFiles")
+        after = it.client.compete("ListCompetitionPages", pageName="rules")
+        assert "Amendment" not in before["pages"][0]["content"]
+        assert "Amendment" in after["pages"][0]["content"]
+
+
+def test_hosts_close_a_competition_early(snapshot: Snapshot) -> None:
+    with served(snapshot, faults=script({"kind": "closed-early", "after": 3600})) as it:
+        token = it.client.upload(it.sample)
+        it.clock.pass_by(hours=2)
+        found = it.client.compete("GetCompetition")
+        assert found["submissionsDisabled"]
+        assert found["deadline"].startswith("2020-01-10T13:00:00")
+        refused = it.client.create(token)
+        assert refused.status_code == 400
+        assert it.site.submissions == []
+
+
+def test_a_kernel_may_fail_to_be_saved_under_200(snapshot: Snapshot) -> None:
+    with served(snapshot, faults=script({"kind": "kernel-error", "method": "SaveKernel"})) as it:
+        kernel = {"slug": "rehearsal/first-try", "newTitle": "First try", "text": "print()", "kernelType": "script"}
+        assert "versionNumber" not in it.client.ask(f"{KERNELS}/SaveKernel", **kernel)
+        assert it.client.ask(f"{KERNELS}/SaveKernel", **kernel)["versionNumber"] == 1
+
+
+def test_a_seed_makes_the_same_trouble_again(snapshot: Snapshot) -> None:
+    def trouble(seed: int) -> list[str]:
+        faults = Faults(mix=FaultMix(seed=seed))
+        for _ in range(100):
+            for method in ("ListCompetitionTopics", "CreateSubmission", "SaveKernel"):
+                faults.draw(method, START)
+        return [f"{one.method} {one.kind} {one.acts}" for one in faults.injected]
+
+    assert trouble(1) == trouble(1)
+    assert trouble(1) != trouble(2)
+    kinds = {line.split()[1] for line in trouble(1)}
+    assert kinds >= {"rate-limit", "cut", "internal-error", "kernel-error"}

@@ -1,0 +1,138 @@
+"""The submitters of Kaggle, each against the stand-in site."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from bot.rehearsal.settings import SiteSettings
+from bot.submission import Submitter
+from bot.submission.kaggle import KaggleSubmitter
+from bot.submission.kaggle_package import PackageSubmitter
+from scrapers.kaggle.credentials import Credentials
+from scrapers.kaggle.pacing import Tally
+from scrapers.kaggle.settings import KaggleSection, open_client
+from state.clock import SystemClock
+from state.errors import NotebooksOnly, NotSent, QuotaReached, SiteUnavailable, SubmissionRefused, UsageError
+from tests.bot.submission.kaggle_site import played, predictions
+
+QUICK = SiteSettings(grading_seconds=(1.0, 2.0))
+
+
+async def scored(submitter: Submitter, ref: str) -> float:
+    deadline = time.monotonic() + 30
+    while (score := await submitter.score(ref)) is None:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
+    return score
+
+
+async def test_a_file_is_submitted_under_its_tag_found_by_it_and_scored(tmp_path: Path) -> None:
+    with played(tmp_path, settings=QUICK) as site:
+        async with site.submitter() as submitter:
+            assert (await submitter.quota()).remaining == 5
+            ref = await submitter.submit(predictions(tmp_path, 0.3), "run-1-abc")
+            assert await submitter.find("run-1-abc") == ref
+            assert await submitter.find("run-1-ab") is None
+            assert await scored(submitter, ref) > 0
+        (sent,) = site.site.submissions
+        assert (str(sent.ref), sent.tag, sent.file_name) == (ref, "run-1-abc", "submission.csv")
+
+
+async def test_the_quota_is_that_of_the_sites_day(tmp_path: Path) -> None:
+    # The day is long: at this speed one of the site's is 10 minutes.
+    with played(tmp_path, speed=144.0, settings=QUICK) as site:
+        async with site.submitter() as submitter:
+            for number in range(5):
+                await submitter.submit(predictions(tmp_path, 0.3 + number / 100), f"run-{number}")
+            quota = await submitter.quota()
+            assert quota.remaining == 0
+            assert quota.resets_at is not None
+            assert (quota.resets_at.hour, (quota.resets_at - site.clock.now()).days) == (0, 0)
+            with pytest.raises(QuotaReached, match="allowance"):
+                await submitter.submit(predictions(tmp_path, 0.4), "run-6")
+            assert await submitter.find("run-6") is None
+
+
+async def test_an_invalid_file_is_refused_with_the_sites_words_when_it_is_scored(tmp_path: Path) -> None:
+    with played(tmp_path, settings=QUICK) as site:
+        async with site.submitter() as submitter:
+            ref = await submitter.submit(predictions(tmp_path, 0.5, rows=7), "short")
+            with pytest.raises(SubmissionRefused, match=r"row|id"):
+                await scored(submitter, ref)
+
+
+async def test_what_is_not_open_is_not_sent_to(tmp_path: Path) -> None:
+    for name, settings, days, words in (
+        ("a", SiteSettings(entered=False), 1.0, "accept its rules"),
+        ("b", QUICK, 80.0, "no submissions any more"),
+    ):
+        with played(tmp_path / name, settings=settings, days=days) as site:
+            async with site.submitter() as submitter:
+                with pytest.raises(NotSent, match=words):
+                    await submitter.submit(predictions(tmp_path / name), "tag")
+            assert not site.site.submissions
+
+
+async def test_a_competition_of_notebooks_is_recognised_before_anything_is_sent(tmp_path: Path) -> None:
+    with played(tmp_path, kind="code") as site:
+        async with site.submitter() as submitter:
+            with pytest.raises(NotebooksOnly, match="takes notebooks, not files"):
+                await submitter.submit(predictions(tmp_path), "tag")
+        assert not site.site.requests["StartSubmissionUpload"]
+
+
+async def test_an_unknown_key_sends_nothing(tmp_path: Path) -> None:
+    with played(tmp_path) as site:
+        async with site.submitter(token="KGAT_wrong") as submitter:
+            with pytest.raises(NotSent, match="another token"):
+                await submitter.submit(predictions(tmp_path), "tag")
+
+
+async def test_a_site_that_is_gone_sends_nothing(tmp_path: Path) -> None:
+    with played(tmp_path) as site:
+        file = predictions(tmp_path)
+    async with site.submitter() as submitter:
+        with pytest.raises(NotSent, match="could not be asked"):
+            await submitter.submit(file, "tag")
+        with pytest.raises(SiteUnavailable):
+            await submitter.find("tag")
+
+
+@pytest.mark.integration
+async def test_the_kaggle_package_submits_in_a_process_of_its_own(tmp_path: Path) -> None:
+    with played(tmp_path, settings=QUICK) as site:
+        async with site.package() as submitter:
+            ref = await submitter.submit(predictions(tmp_path, 0.3), "run-1-abc")
+            assert await submitter.find("run-1-abc") == ref
+            assert await scored(submitter, ref) > 0
+        assert [sent.tag for sent in site.site.submissions] == ["run-1-abc"]
+
+
+@pytest.mark.integration
+async def test_the_package_is_killed_when_its_time_is_over(tmp_path: Path) -> None:
+    with played(tmp_path, settings=QUICK) as site:
+        async with site.package(seconds=0.2) as submitter:
+            began = time.monotonic()
+            with pytest.raises(SiteUnavailable, match=r"killed after 0\.2 s"):
+                await submitter.submit(predictions(tmp_path), "tag")
+            assert time.monotonic() - began < 20
+        assert not site.site.submissions
+
+
+@pytest.mark.integration
+async def test_the_packages_no_is_told_in_the_sites_words(tmp_path: Path) -> None:
+    with played(tmp_path, speed=144.0, settings=QUICK) as site:
+        async with site.submitter() as ours, site.package() as package:
+            for number in range(5):
+                await ours.submit(predictions(tmp_path, 0.3 + number / 100), f"run-{number}")
+            with pytest.raises(QuotaReached, match="allowance"):
+                await package.submit(predictions(tmp_path, 0.4), "run-6")
+
+
+async def test_the_package_is_only_led_where_it_can_go(tmp_path: Path) -> None:
+    section = KaggleSection(url="https://other.example/v1")
+    async with open_client(section, SystemClock(), Tally(), lambda: Credentials("KGAT_x")) as client:
+        with pytest.raises(UsageError, match="cannot be led"):
+            PackageSubmitter(KaggleSubmitter(client, "leaf", "submission.csv"), Credentials("KGAT_x"))
