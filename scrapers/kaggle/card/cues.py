@@ -164,9 +164,7 @@ OTHER_CONTEST = re.compile(
 )
 
 COLUMNWISE = (
-    re.compile(
-        r"(?:mean |average |averaged )?(?:of (?:the )?)?columns? ?wise(?: mean| average| averaged)?(?: of(?: the)?)?"
-    ),
+    re.compile(r"(?:mean |average |averaged )?(?:of (?:the )?)?columns? ?wise(?: mean| average| averaged)?(?: of(?: the)?)?"),
     re.compile(
         r"\b(?:mean|averaged?|averaging)\b[^.;]{0,60}?\b(?:over|across|of|for)"
         r"(?: (?:all|each|every|the|both|of|\d+|two|three|four|five|six|ten|individual|predicted|target|prediction|output))*"
@@ -181,9 +179,7 @@ COLUMNWISE = (
 
 GENERIC = re.compile(
     r"^\W*"
-    + _any(
-        "the_ a_ an_ its_ their_ your_ how_ all_ this_ our_ some_ that_ these_ those_ only_ approximately_ about_ roughly_"
-    )
+    + _any("the_ a_ an_ its_ their_ your_ how_ all_ this_ our_ some_ that_ these_ those_ only_ approximately_ about_ roughly_")
     + r"*"
     + _any(
         r"""test hold_?out held_out hidden unseen private public leaderboard data dataset \d+ portion subset basis criteria judges?
