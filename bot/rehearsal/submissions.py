@@ -145,9 +145,14 @@ class SubmissionDesk:
 
 
 def _stands(kept: _Kept, now: datetime) -> Submission:
-    known = (
-        kept.graded.result() if kept.graded.done() and not kept.graded.cancelled() and now >= kept.ready_at else None
-    )
+    known, error = None, None
+    status: Status = "PENDING"
+    if now >= kept.ready_at and kept.graded.done() and not kept.graded.cancelled():
+        failure = kept.graded.exception()
+        known = kept.graded.result() if failure is None else None
+        # What the stand-in itself failed with may speak of the answers, so that its kind has to do.
+        error = known.error if known else f"Evaluation Exception: {type(failure).__name__}"
+        status = "ERROR" if error else "COMPLETE"
     return Submission(
         ref=kept.ref,
         tag=kept.tag,
@@ -155,8 +160,8 @@ def _stands(kept: _Kept, now: datetime) -> Submission:
         at=kept.at,
         file_name=kept.file_name,
         size=kept.size,
-        status="PENDING" if known is None else "ERROR" if known.error else "COMPLETE",
+        status=status,
         public_score=known.public if known else None,
         private_score=known.private if known else None,
-        error=known.error if known else None,
+        error=error,
     )
