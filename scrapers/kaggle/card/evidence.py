@@ -6,7 +6,7 @@ from datetime import datetime
 
 from scrapers.kaggle.competitions import Competition, Page
 
-__all__ = ["Evidence", "Sample", "Tables"]
+__all__ = ["Evidence", "Sample", "Tables", "is_quantity"]
 
 
 @dataclass(frozen=True)
@@ -19,14 +19,14 @@ class Sample:
     unique: frozenset[str]
     """Columns whose cells all differ."""
     numeric: frozenset[str]
-    """Columns whose cells are numbers."""
+    """Columns whose cells are numbers, and no keys by their looks: not whole numbers that differ."""
 
     @classmethod
     def of(cls, header: Sequence[str], rows: Sequence[Sequence[str]], name: str = "sample_submission.csv") -> "Sample":
         """Make one of its cells."""
         columns = list(zip(*rows, strict=True)) if rows else [() for _ in header]
         unique = {column for column, cells in zip(header, columns, strict=True) if len(set(cells)) == len(cells)}
-        numeric = {column for column, cells in zip(header, columns, strict=True) if all(map(_is_number, cells))}
+        numeric = {column for column, cells in zip(header, columns, strict=True) if is_quantity(cells)}
         return cls(name, tuple(header), len(rows), frozenset(unique), frozenset(numeric))
 
 
@@ -71,9 +71,10 @@ class Evidence:
         return self.fields.enabled_date, self.fields.deadline
 
 
-def _is_number(cell: str) -> bool:
+def is_quantity(cells: Sequence[str]) -> bool:
+    """Whether cells may be sample predictions: numbers, all equal or not all whole."""
     try:
-        float(cell)
+        numbers = [float(cell) for cell in cells]
     except ValueError:
         return False
-    return True
+    return len(set(numbers)) <= 1 or not all(number.is_integer() for number in numbers)

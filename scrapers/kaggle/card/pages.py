@@ -80,9 +80,12 @@ def as_markdown(page: Page) -> str:
         soup = BeautifulSoup(text, "html.parser")
         for element in soup(["script", "style"]) + list(soup.find_all(string=lambda part: isinstance(part, Comment))):
             element.extract()
-        text = markdownify(
-            str(soup), heading_style="ATX", escape_underscores=False, escape_asterisks=False, escape_misc=False
-        )
+        try:
+            text = markdownify(
+                str(soup), heading_style="ATX", escape_underscores=False, escape_asterisks=False, escape_misc=False
+            )
+        except RecursionError:  # absurd nesting
+            text = soup.get_text("\n")
     return re.sub(r"<!--.*?-->", " ", text, flags=re.DOTALL)
 
 
