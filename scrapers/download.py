@@ -14,7 +14,7 @@ import httpx2
 
 from state.errors import DownloadFailed, SiteUnavailable
 
-__all__ = ["SPARE_BYTES", "Download", "Opening", "Pin", "opening"]
+__all__ = ["SPARE_BYTES", "Download", "Opening", "Pin", "opening", "pin_of"]
 
 SPARE_BYTES = 500_000_000
 """Left free on the disk."""
@@ -111,12 +111,15 @@ class Download:
             DownloadFailed: it could not be had, or is not what it must be; nothing lies at the target then, and what came
                 is kept if it can be of use.
             OSError: it cannot be written.
+            Whatever `address` raises; what came is kept.
         """
         furthest, in_vain = self._have(), 0
         while True:
+            asked_now = self._url is None
+            url = self._url = self._url or await self.address()
             began_anew = self._have() == 0
             try:
-                await self._fetch()
+                await self._fetch(url, asked_now)
                 return await self._finish(began_anew)
             except (_Interrupted, SiteUnavailable, httpx2.TransportError) as error:
                 in_vain = 0 if self._have() >= furthest + _WORTH else in_vain + 1
@@ -133,7 +136,7 @@ class Download:
             return 0
 
     async def _finish(self, began_anew: bool) -> Pin:
-        found = await asyncio.to_thread(_pin_of, self.part)
+        found = await asyncio.to_thread(pin_of, self.part)
         if self.pin is not None and found != self.pin:
             self.discard()
             if began_anew:
@@ -144,7 +147,7 @@ class Download:
         self._note.unlink(missing_ok=True)
         return found
 
-    async def _fetch(self) -> None:
+    async def _fetch(self, url: str, asked_now: bool) -> None:
         """Fetch what is missing of the part; on return it is whole."""
         known, have = self._known(), self._have()
         if self.pin is None and have and (known is None or not known.validator):
@@ -153,14 +156,12 @@ class Download:
         total = self.pin.bytes if self.pin else (known.total if known else None)
         if total is not None and have and have >= total:
             return
-        asked_now = self._url is None
-        self._url = self._url or await self.address()
         headers = {"Accept-Encoding": "identity"}
         if have:
             headers["Range"] = f"bytes={have}-"
             if known and known.validator:
                 headers["If-Range"] = known.validator
-        async with self.open(self._url, headers) as response:
+        async with self.open(url, headers) as response:
             self._check_status(response, asked_now=asked_now, have=have)
             start, total = self._place(response, known, have)
             self._check_size(total, start)
@@ -232,6 +233,7 @@ class Download:
             return None
 
 
-def _pin_of(path: Path) -> Pin:
+def pin_of(path: Path) -> Pin:
+    """Return what a file is."""
     with path.open("rb") as file:
         return Pin(path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())

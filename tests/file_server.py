@@ -1,11 +1,13 @@
 """A file server on loopback that knows ranges and versions, and can break off, stall, lie, fail, or ignore what it is asked."""
 
+import json
 import re
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 
 @dataclass
@@ -28,6 +30,8 @@ class FileServer:
     encoding: str = ""
     shift: int = 0
     """Bytes by which it says that a range begins later than it was asked."""
+    post: Callable[[str, Any], tuple[int, dict[str, str], Any]] | None = None
+    """What answers posts of JSON: given path and content, it returns status, headers and content."""
     ranges: list[int] = field(default_factory=list)
     conditions: list[str] = field(default_factory=list)
     """The headers `If-Range` that came, empty where there was none."""
@@ -40,6 +44,9 @@ class FileServer:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 outer._answer(self)
+
+            def do_POST(self) -> None:
+                outer._answer_post(self)
 
             def log_message(self, format: str, *args: object) -> None:
                 pass
@@ -61,6 +68,17 @@ class FileServer:
     def url(self, name: str) -> str:
         """Return a file's address."""
         return f"http://127.0.0.1:{self._server.server_port}/{name}"
+
+    def _answer_post(self, request: BaseHTTPRequestHandler) -> None:
+        content = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
+        assert self.post is not None
+        status, headers, answer = self.post(request.path, content)
+        data = json.dumps(answer).encode()
+        request.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(data))}.items():
+            request.send_header(name, value)
+        request.end_headers()
+        request.wfile.write(data)
 
     def _answer(self, request: BaseHTTPRequestHandler) -> None:
         name = request.path.lstrip("/").split("?")[0]
