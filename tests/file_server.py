@@ -1,5 +1,6 @@
 """A file server on loopback that knows ranges and versions, and can break off, stall, lie, fail, or ignore what it is asked."""
 
+import contextlib
 import json
 import re
 import threading
@@ -28,6 +29,8 @@ class FileServer:
     """The header `Last-Modified`."""
     says_length: bool = True
     encoding: str = ""
+    pause: float = 0.0
+    """Seconds of rest after each 64 KB of a body."""
     shift: int = 0
     """Bytes by which it says that a range begins later than it was asked."""
     post: Callable[[str, Any], tuple[int, dict[str, str], Any]] | None = None
@@ -97,7 +100,8 @@ class FileServer:
             request.send_error(416)
             return
         self._headers(request, start, len(content), etag)
-        self._body(request, content[start:])
+        with contextlib.suppress(ConnectionError):  # whoever asked may have been killed
+            self._body(request, content[start:])
         request.close_connection = True
 
     def _headers(self, request: BaseHTTPRequestHandler, start: int, total: int, etag: str) -> None:
@@ -119,4 +123,8 @@ class FileServer:
             request.wfile.write(body[: self.stall_after.pop(0)])
             self._release.wait(30)
             return
-        request.wfile.write(body)
+        for place in range(0, len(body), 1 << 16) if self.pause else ():
+            request.wfile.write(body[place : place + (1 << 16)])
+            self._release.wait(self.pause)
+        if not self.pause:
+            request.wfile.write(body)

@@ -1,7 +1,9 @@
 """A site on loopback that lists and serves one competition's data, as Kaggle does: as a zip at a signed address."""
 
+import asyncio
 import io
 import random
+import sys
 import zipfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -63,19 +65,8 @@ class DataSite:
     @asynccontextmanager
     async def data(self, folder: Path, **more: Any) -> AsyncIterator[CompetitionData]:
         """Yield what fetches the data into a folder."""
-        async with self.client() as client:
+        async with client_at(self.server.url("v1")) as client:
             yield CompetitionData(client, SLUG, folder, **{"spare": 0} | more)
-
-    @asynccontextmanager
-    async def client(self) -> AsyncIterator[KaggleClient]:
-        """Yield a client of the site, with a clock that nobody waits for."""
-        patience = Patience(silence=_SILENCE, whole=5.0)
-        pace = Pace(per_minute=1e6, burst=1000, apart=0.0)
-        url = self.server.url("v1")
-        # Without certificates, which take a while to load, and are of no use on loopback.
-        async with httpx2.AsyncClient(verify=False, timeout=_SILENCE) as http:
-            key = Credentials("KGAT_x")
-            yield KaggleClient(http, lambda: key, SetClock(), Tally(), url=url, patience=patience, pace=pace)
 
     def _post(self, path: str, content: Any) -> tuple[int, dict[str, str], Any]:
         method = path.rsplit("/", 1)[-1]
@@ -89,3 +80,24 @@ class DataSite:
         day = "2026-11-01T00:00:00Z"
         files = [{"name": n, "totalBytes": s, "creationDate": self.created.get(n, day)} for n, s in self.listed.items()]
         return 200, {}, {"files": files}
+
+
+@asynccontextmanager
+async def client_at(url: str) -> AsyncIterator[KaggleClient]:
+    """Yield a client of the site, with a clock that nobody waits for."""
+    patience = Patience(silence=_SILENCE, whole=5.0)
+    pace = Pace(per_minute=1e6, burst=1000, apart=0.0)
+    # Without certificates, which take a while to load, and are of no use on loopback.
+    async with httpx2.AsyncClient(verify=False, timeout=_SILENCE) as http:
+        key = Credentials("KGAT_x")
+        yield KaggleClient(http, lambda: key, SetClock(), Tally(), url=url, patience=patience, pace=pace)
+
+
+async def _fetch(url: str, folder: Path) -> None:
+    async with client_at(url) as client:
+        data = CompetitionData(client, SLUG, folder, spare=0, progress=lambda one: print(one.doing, flush=True))
+        await data.fetch()
+
+
+if __name__ == "__main__":
+    asyncio.run(_fetch(sys.argv[1], Path(sys.argv[2])))

@@ -1,6 +1,9 @@
 """Tests of a competition's data: fetched once, whole, unmixed, whatever the site does and wherever it was stopped."""
 
 import asyncio
+import random
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -301,3 +304,29 @@ async def test_tables_in_zips_of_their_own_are_unpacked_and_other_zips_kept(site
         "sampleSubmission.csv": b"id,price\n7,0\n",
         "sample_submission.csv": b"id,price\n7,0\n",
     }
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("seed", range(3))
+def test_a_process_that_is_killed_again_and_again_gets_there_and_mixes_nothing(
+    site: DataSite, tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    files = FILES | {f"more/{number}.bin": rng.randbytes(400_000) for number in range(8)}
+    site.serve(files, zipped(files, zipfile.ZIP_STORED))
+    site.server.pause = 0.02
+    command = [sys.executable, "-m", "tests.scrapers.kaggle.data_site", site.server.url("v1"), str(tmp_path)]
+    kills = 0
+    while not (tmp_path / "data.json").exists():
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for _ in range(rng.randint(1, 40) if kills < 25 else 1_000_000):
+                if not process.stdout.readline():
+                    break
+            kills += process.poll() is None
+            process.kill()
+    starts = site.server.ranges
+    print(f"{kills} kills, {len(starts)} downloads begun, {starts.count(0)} of them from the beginning")
+    assert kills > 2
+    assert starts.count(0) <= 2, "what was there was gone on from"
+    assert asyncio.run(fetch(site, tmp_path)) == files
