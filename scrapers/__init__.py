@@ -2,18 +2,20 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from scrapers.card import MetricSpec, TaskCard
-from state.tables import CommunityRow
+# Not at run time: the processes that clean would load the database's libraries, and there are several of them.
+if TYPE_CHECKING:
+    from scrapers.card import TaskCard
+    from state.tables import CommunityRow
 
-__all__ = ["CommunitySource", "MetricSpec", "TaskCard", "TaskSource"]
+__all__ = ["CommunitySource", "TaskSource"]
 
 
 class CommunitySource(Protocol):
     """Yields what is new in a community: table rows with their own times, in any order."""
 
-    def changes(self, since: str | None) -> AsyncIterator[CommunityRow]:
+    def changes(self, since: str | None) -> "AsyncIterator[CommunityRow]":
         """Yield rows (topics, messages, kernel versions, observations) newer than the watermark; None means all."""
         ...
 
@@ -21,7 +23,7 @@ class CommunitySource(Protocol):
 class TaskSource(Protocol):
     """Gives the task card and the competition's files."""
 
-    async def card(self) -> TaskCard:
+    async def card(self) -> "TaskCard":
         """Return the task card."""
         ...
 

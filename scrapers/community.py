@@ -8,7 +8,7 @@ from typing import TypeVar
 from scrapers.found import Found
 from scrapers.inside import resolve_inside
 from scrapers.jsonl import read_rows
-from scrapers.notebooks import kernel_text
+from scrapers.kernel_source import kernel_text
 from scrapers.rows import KernelRow, MessageRow, ObservationRow, TopicRow
 from state.tables import CommunityRow
 

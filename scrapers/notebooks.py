@@ -1,122 +1,177 @@
-"""Kernel files as text: a notebook's prose and code with its outputs cut down, scripts and prose as they are."""
+"""A notebook's JSON as text: its prose and its code in fences, each with what it printed, cut down."""
 
-import html
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from scrapers.cleaning import LARGEST_TEXT, clean, cut_middle
+from scrapers.cleaning import both_ends, clean, without_encoded, without_references
+from scrapers.fences import fenced
+from scrapers.languages import language_named
 
 _LONGEST_OUTPUT = 2_000
 """Characters kept of one cell's output."""
-_LARGEST_NOTEBOOK = 64_000_000
-"""Bytes; of a larger file only both ends are read, as text."""
+_LONGEST_READ = 12_000
+"""Characters of one output's two ends that are looked at."""
+_MOST_OBJECTS = 200_000
+"""Lists and objects in a notebook's JSON, and a tenth of its values: what has more takes a gigabyte to hold."""
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_PROGRESS = re.compile(r"\d{1,3}%\s?\||[█▏▎▍▌▋▊▉]|\[[=>.\-# ]{8,}\]|\bETA:|\d+/\d+ \[.{0,40}(it/s|s/it)")
-_ENCODED = re.compile(r"(?<![A-Za-z0-9+/])(?:data:[\w/+.;=-]{1,100},)?[A-Za-z0-9+/]{400,}={0,2}")
+_BAR = re.compile(r"\d%\s?\||\[[=>.\-# ]{8,}\]")
+_BLOCKS = re.compile("[█▏▎▍▌▋▊▉]")
 _TAG = re.compile(r"<[^<>]{0,2000}>")
-_BACKTICKS = re.compile(r"`{3,}")
 
 
-def kernel_text(path: Path) -> str:
-    """Return what a kernel's file says, as clean text of at most `cleaning.LARGEST_TEXT` bytes.
+class NotANotebook(ValueError):
+    """What was to be read as a notebook cannot be read as one of any format."""
 
-    A notebook (`.ipynb`, nbformat 3 or 4) becomes its markdown and its code in fences, each with the text of its
-    output: without images and progress bars, long logs cut. A file that is no notebook after all, and every other kind,
-    is read as text. Bytes that are not UTF-8 are replaced.
 
-    Raises:
-        OSError: the file cannot be read.
+def notebook_text(source: str, language: str | None = None) -> str:
+    """Return a notebook's JSON as text, neither cleaned nor cut; what is no notebook comes back without images.
+
+    Formats before 4 are brought to it by nbformat first.
+
+    Args:
+        source: the file's text.
+        language: of the code, where the notebook does not say; None means python.
     """
-    text = _read(path)
-    if path.suffix.lower() == ".ipynb":
-        text = notebook_text(text)
-    return cut_middle(clean(text))
-
-
-def notebook_text(source: str) -> str:
-    """Return a notebook's JSON as text (see `kernel_text`), not cut; what is no notebook comes back without images."""
     try:
-        notebook = json.loads(source)
-    except (ValueError, RecursionError):
-        return _ENCODED.sub("[encoded data left out]", source)
-    if not isinstance(notebook, dict):
-        return _ENCODED.sub("[encoded data left out]", source)
-    language = _language(notebook)
-    parts = (part for cell in _cells(notebook) for part in _cell_parts(cell, language))
+        notebook = _format_4(source)
+    except NotANotebook:
+        return without_encoded(source)
+    named = notebook_language(notebook) or language or "python"
+    parts = (part for cell in notebook["cells"] for part in _cell_parts(cell, named))
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def _read(path: Path) -> str:
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        if size <= _LARGEST_NOTEBOOK:
-            data = file.read()
-        else:
-            start = file.read(LARGEST_TEXT)
-            file.seek(size - LARGEST_TEXT)
-            data = start + b"\n" + file.read(LARGEST_TEXT)
-    return data.decode("utf-8-sig", errors="replace")
-
-
-def _language(notebook: dict[str, Any]) -> str:
+def notebook_language(notebook: dict[str, Any]) -> str | None:
+    """Return the language that a notebook says its code is in, None where it says none."""
     metadata = _mapping(notebook.get("metadata"))
     for holder in ("language_info", "kernelspec"):
         section = _mapping(metadata.get(holder))
-        name = section.get("language") or section.get("name")
-        if isinstance(name, str) and re.fullmatch(r"[A-Za-z]{1,20}", name):
-            return name.lower()
-    return "python"
+        for name in ("language", "name"):
+            if language := language_named(section.get(name)):
+                return language
+    return None
 
 
-def _cells(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the cells of format 4, or those of all worksheets of format 3."""
-    sheets = notebook.get("worksheets")
-    for holder in (notebook, *(sheets if isinstance(sheets, list) else [])):
-        cells = _mapping(holder).get("cells")
-        yield from (cell for cell in (cells if isinstance(cells, list) else []) if isinstance(cell, dict))
+def _format_4(source: str) -> dict[str, Any]:
+    """Read a notebook of any format.
+
+    Raises:
+        NotANotebook: it is none, it is broken, or it holds more than is worth reading.
+    """
+    # Imported here, as it takes a while, and most commands read no notebook.
+    import nbformat
+    from nbformat.converter import convert
+    from nbformat.v4.convert import upgrade_cell
+    from nbformat.validator import ValidationError
+
+    if source.count("{") + source.count("[") > _MOST_OBJECTS or source.count(",") > 10 * _MOST_OBJECTS:
+        raise NotANotebook("it has too many parts")
+    try:
+        content = json.loads(source)
+        version = _mended(content)
+        notebook: dict[str, Any] = nbformat.versions[version].to_notebook_json(content)
+        if version < 4:
+            # The last step cell by cell, as the whole of it also checks all against two schemas, only to log what it finds.
+            sheets = convert(notebook, 3)["worksheets"]  # type: ignore[no-untyped-call]
+            notebook["cells"] = [upgrade_cell(cell) for sheet in sheets for cell in sheet["cells"]]  # type: ignore[no-untyped-call]
+    except NotANotebook:
+        raise
+    except (ValidationError, ValueError, TypeError, LookupError, AttributeError, NameError, RecursionError) as error:
+        # nbformat relies on what its schemas say, and fails in one of these ways where a file is otherwise.
+        raise NotANotebook(str(error)[:200]) from error
+    notebook["cells"] = [cell for cell in notebook["cells"] if isinstance(cell, dict)]
+    return notebook
+
+
+def _mended(content: Any) -> int:
+    """Complete what nbformat fails on in notebooks that are otherwise fit to read; return the format's number.
+
+    Raises:
+        NotANotebook: there are no cells.
+    """
+    if not isinstance(content, dict):
+        raise NotANotebook("it is no object")
+    content["metadata"] = _mapping(content.get("metadata"))
+    version = content.get("nbformat")
+    if version not in (1, 2, 3):
+        version = 3 if "cells" not in content and isinstance(content.get("worksheets"), list) else 4
+    content["nbformat"] = version
+    if version in (2, 3):
+        holders = content["worksheets"] = _mappings(content.get("worksheets"))
+    else:
+        holders = [content]
+    if not any(isinstance(holder.get("cells"), list) for holder in holders):
+        raise NotANotebook("it has no cells")
+    for holder in holders:
+        holder["cells"] = _mappings(holder.get("cells"))
+        if version == 1:  # which has no others, and would be read wrongly
+            holder["cells"] = [cell for cell in holder["cells"] if cell.get("cell_type") in ("code", "text")]
+        for cell in holder["cells"]:
+            _mend_cell(cell)
+    return int(version)
+
+
+def _mend_cell(cell: dict[str, Any]) -> None:
+    cell.setdefault("cell_type", "raw")
+    cell["metadata"] = _mapping(cell.get("metadata"))
+    cell.pop("attachments", None)
+    for name in ("source", "input"):
+        if name in cell:
+            lines = cell[name] if isinstance(cell[name], list) else [cell[name]]
+            cell[name] = [line for line in lines if isinstance(line, str)]
+    if not isinstance(cell.get("level", 1), int) or not 0 < cell.get("level", 1) < 7:
+        cell["level"] = 1
+    cell["outputs"] = _mappings(cell.get("outputs"))
+    for output in cell["outputs"]:
+        output.setdefault("output_type", "display_data")
+        output["text"] = _joined(output.get("text"))
+        output["data"] = _mapping(output.get("data"))
 
 
 def _cell_parts(cell: dict[str, Any], language: str) -> Iterator[str]:
-    source = _joined(cell.get("source", cell.get("input")))
-    source = _ENCODED.sub("[encoded data left out]", source).strip("\n")
-    kind = cell.get("cell_type")
-    if kind != "code":
-        level = cell.get("level")
-        yield f"{'#' * level} {source}" if kind == "heading" and isinstance(level, int) and 0 < level < 7 else source
+    source = _joined(cell.get("source")).strip("\n")
+    if cell.get("cell_type") != "code":
+        yield without_encoded(source)
         return
     if source.strip():
-        yield _fenced(source, language)
-    outputs = cell.get("outputs")
-    texts = (_output_text(_mapping(output)) for output in (outputs if isinstance(outputs, list) else []))
-    text = "\n".join(text for text in texts if text)
+        yield fenced(without_encoded(source), language)
+    text = "\n".join(text for text in map(_output_text, _mappings(cell.get("outputs"))) if text)
     if text:
-        yield "Output:\n" + _fenced(_shortened(text), "text")
+        yield "Output:\n" + fenced(_shortened(text), "text")
 
 
 def _output_text(output: dict[str, Any]) -> str:
-    kind = output.get("output_type")
-    if kind in ("error", "pyerr"):
+    if output.get("output_type") == "error":
         return clean(f"{output.get('ename')}: {_joined(output.get('evalue'))}")[:_LONGEST_OUTPUT]
-    data = _mapping(output.get("data")) or output  # format 3 has the representations in the output itself
-    text = _joined(data.get("text/plain", data.get("text")))
-    markup = _joined(data.get("text/html", data.get("html")))
-    if not text and markup:
-        text = html.unescape(_TAG.sub(" ", markup[:100_000]))
-    if any(name.startswith("image/") or name in ("png", "jpeg", "svg") for name in data):
+    data = _mapping(output.get("data"))
+    if any(name.startswith("image/") for name in data):
         return "[image left out]"
+    text = _joined(data.get("text/plain")) or _joined(output.get("text"))
+    if not text and (markup := _joined(data.get("text/html"))):
+        text = without_references(_TAG.sub(" ", markup[:100_000]))
     return _without_progress(text)
 
 
 def _without_progress(text: str) -> str:
     """Drop escape codes, what a carriage return has overwritten, progress bars and encoded data."""
-    text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
+    text = _ESCAPES.sub("", both_ends(text, _LONGEST_READ).replace("\r\n", "\n"))
     lines = (line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
-    kept = [line.rstrip() for line in lines if not _PROGRESS.search(line[:1000])]
-    return _ENCODED.sub("[encoded data left out]", "\n".join(kept)).strip("\n")
+    kept = [line.rstrip() for line in lines if not _is_progress(line[:1000])]
+    return without_encoded("\n".join(kept)).strip("\n")
+
+
+def _is_progress(line: str) -> bool:
+    """Whether a line is a progress bar, as tqdm, Keras, curl and the like draw them."""
+    # Asked of every line of every log: the expressions are for lines that may be one.
+    return (
+        (("%" in line or "[" in line) and _BAR.search(line) is not None)
+        or (("it/s" in line or "s/it" in line) and "[" in line)
+        or "ETA:" in line
+        or (not line.isascii() and _BLOCKS.search(line) is not None)
+    )
 
 
 def _shortened(text: str) -> str:
@@ -124,12 +179,6 @@ def _shortened(text: str) -> str:
         return text
     start, end = text[: _LONGEST_OUTPUT * 2 // 3], text[-_LONGEST_OUTPUT // 3 :]
     return f"{start}\n[... {len(text) - len(start) - len(end):,} characters of output cut ...]\n{end}"
-
-
-def _fenced(text: str, language: str) -> str:
-    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=2)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _joined(value: object) -> str:
@@ -141,3 +190,7 @@ def _joined(value: object) -> str:
 
 def _mapping(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: object) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

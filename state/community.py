@@ -17,7 +17,7 @@ from state.store import Store
 from state.tables import KernelVersion, Message, Topic
 from state.visible import PostTable, version_order
 
-__all__ = ["CommunityCounts", "CommunityView", "Post", "Signals", "add_community"]
+__all__ = ["CommunityCounts", "CommunityView", "Post", "Repeat", "Signals", "add_community"]
 
 Signals = Literal["asof", "collected"]
 _BATCH = 500
@@ -34,6 +34,16 @@ class CommunityCounts:
     undated_topics: int
     undated_messages: int
     undated_kernels: int
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """That a post's text is the same as an earlier one's, or nearly so."""
+
+    original: str
+    """The earliest such post, such as `kernel/10`; it may repeat another one less closely."""
+    similarity: float
+    """Share of the text that both have, 1 where they are the same but for layout."""
 
 
 class CommunityView:
@@ -128,6 +138,21 @@ class CommunityView:
         """Count what is visible, and what has no time."""
         with self._store.read() as session:
             return CommunityCounts(**session.execute(visible.counts(), self._parameters()).mappings().one())
+
+    def repeats(self) -> dict[str, Repeat]:
+        """Return by item which visible messages and kernel versions repeat an earlier one, as far as that was looked into."""
+        with self._store.read() as session:
+            rows = session.execute(visible.repeats(), self._parameters()).all()
+        return {f"{kind}/{id}": Repeat(f"{kind}/{original}", share) for kind, id, original, share in rows}
+
+    def forks(self) -> dict[str, str]:
+        """Return by item of which kernel (`author/name`) a visible kernel version is a fork.
+
+        That is what its source says, else whose code it nearly has, if the earliest such code is another author's.
+        """
+        with self._store.read() as session:
+            rows = session.execute(visible.forks(), self._parameters()).all()
+        return {f"kernel/{id}": parent for id, parent in rows}
 
     def _parameters(self) -> dict[str, Any]:
         return {"competition": self.competition, "as_of": self.as_of}

@@ -22,7 +22,7 @@ from state.engine import BUSY_SECONDS, reading, writing
 from state.faults import damaged
 from state.tables import Blob, Event
 
-__all__ = ["Store", "Transaction", "iso"]
+__all__ = ["Store", "Transaction", "as_stored", "iso"]
 
 _PAGE = 500
 _RESERVED = frozenset({"id", "at"})
@@ -42,8 +42,12 @@ def iso(time: datetime) -> str:
     return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _as_stored(time: datetime) -> str:
-    """Return an aware time as its column holds it."""
+def as_stored(time: datetime) -> str:
+    """Return an aware time as its column holds it.
+
+    Raises:
+        ValueError: the time is naive.
+    """
     if time.tzinfo is None:
         raise ValueError(f"{time} has no time zone")
     return time.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
@@ -91,7 +95,7 @@ class Transaction:
                 raise ValueError(f"the event's field {name} is {value}, which JSON cannot hold")
         seq = self._next_seq(run_id)
         self.connection.exec_driver_sql(
-            _INSERT_EVENT, (run_id, seq, _as_stored(self.now()), type, node, json.dumps(data))
+            _INSERT_EVENT, (run_id, seq, as_stored(self.now()), type, node, json.dumps(data))
         )
         return seq
 

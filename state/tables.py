@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 from sqlalchemy import JSON, Index, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
+from state.likeness import KeptSketch, Likeness, SketchBand
+
 __all__ = [
     "Analysis",
     "Blob",
@@ -20,8 +22,10 @@ __all__ = [
     "Execution",
     "Idea",
     "IdeaUse",
+    "KeptSketch",
     "KernelVersion",
     "LedgerEntry",
+    "Likeness",
     "Message",
     "ModelCall",
     "Node",
@@ -29,6 +33,7 @@ __all__ = [
     "Observation",
     "Report",
     "Run",
+    "SketchBand",
     "Step",
     "Submission",
     "Topic",

@@ -13,11 +13,13 @@ from sqlalchemy import (
     ColumnElement,
     Select,
     String,
+    and_,
     bindparam,
     exists,
     func,
     literal,
     literal_column,
+    or_,
     select,
     tuple_,
 )
@@ -27,7 +29,7 @@ from sqlmodel import col
 from sqlmodel.sql.sqltypes import UTCDateTime
 
 from state.readings import latest_reading
-from state.tables import KernelVersion, Message, Topic
+from state.tables import KernelVersion, Likeness, Message, Topic
 
 __all__ = [
     *(
@@ -145,6 +147,48 @@ def counts() -> Select[*tuple[Any, ...]]:
         undated("undated_messages", Message, col(Message.posted_at)),
         undated("undated_kernels", KernelVersion, col(KernelVersion.created_at)),
     )
+
+
+@cache
+def repeats() -> Select[*tuple[Any, ...]]:
+    """Select kind, id, original and similarity of the visible posts that repeat an earlier one that is visible too."""
+
+    def visible(id: SQLCoreOperations[Any]) -> ColumnElement[bool]:
+        # What may be known of a message hangs on its topic, and of a kernel version on its time alone.
+        message = exists().where(col(Message.id) == id, *visible_message()).correlate(Likeness)
+        return or_(col(Likeness.kind) == "kernel", message)
+
+    return select(col(Likeness.kind), col(Likeness.post_id), col(Likeness.original), col(Likeness.similarity)).where(
+        col(Likeness.competition) == competition(),
+        col(Likeness.known_at) <= as_of(),
+        col(Likeness.original).is_not(None),
+        visible(col(Likeness.post_id)),
+        visible(col(Likeness.original)),
+    )
+
+
+@cache
+def forks() -> Select[*tuple[Any, ...]]:
+    """Select id and parent's reference of the visible kernel versions that were forked: as they say, or as they look."""
+    parent = aliased(KernelVersion)
+    looks = (
+        select(col(parent.ref))
+        .join(
+            Likeness,
+            and_(col(Likeness.competition) == col(parent.competition), col(Likeness.original) == col(parent.id)),
+        )
+        .where(
+            col(Likeness.competition) == competition(),
+            col(Likeness.kind) == "kernel",
+            col(Likeness.post_id) == col(KernelVersion.id),
+            col(parent.author) != col(KernelVersion.author),
+            col(parent.ref) != col(KernelVersion.ref),
+        )
+        .correlate(KernelVersion)
+        .scalar_subquery()
+    )
+    says = func.coalesce(KernelVersion.parent_ref, looks)
+    return select(col(KernelVersion.id), says.label("parent")).where(*visible_kernel(), says.is_not(None))
 
 
 def visible_topic() -> Sequence[ColumnElement[bool]]:

@@ -1,29 +1,50 @@
 """Reading: which posts are worth an analysis, and their analyses."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from bot.coder import TaskText
 from bot.community.prompts import AnalysisText, AnalyzePost, PostText
 from bot.models import Item
 from bot.runs.context import ReadingSettings, RunContext
-from state.community import Post
+from state.community import Post, Repeat
 from state.errors import ModelRefused
 from state.knowledge import add_analysis, analyses
 from state.tables import Analysis
 
+NO_REPEATS: Mapping[str, Repeat] = MappingProxyType({})
 
-def worth_reading(posts: Sequence[Post], settings: ReadingSettings, lower_is_better: bool) -> list[Post]:
-    """Choose posts: kernels best by score and most voted (half each), then messages by votes; unknown signals come last."""
+
+def worth_reading(
+    posts: Sequence[Post], settings: ReadingSettings, lower_is_better: bool, repeats: Mapping[str, Repeat] = NO_REPEATS
+) -> list[Post]:
+    """Choose posts: kernels best by score and most voted (half each), then messages by votes; unknown signals come last.
+
+    Of posts that repeat one another, as far as `repeats` tells by item, the first to be chosen stands for all.
+    """
     kernels = [p for p in posts if p.kind == "kernel"]
     sign = 1 if lower_is_better else -1
     scored = sorted(
         (p for p in kernels if p.public_score is not None), key=lambda p: (sign * (p.public_score or 0.0), p.id)
     )
-    chosen = scored[: (settings.kernels + 1) // 2]
-    taken = {p.id for p in chosen}
-    chosen += [p for p in _by_votes(kernels) if p.id not in taken][: settings.kernels - len(chosen)]
-    return chosen + _by_votes([p for p in posts if p.kind == "message"])[: settings.messages]
+    taken: set[str] = set()
+    chosen = _first(scored, (settings.kernels + 1) // 2, repeats, taken)
+    chosen += _first(_by_votes(kernels), settings.kernels - len(chosen), repeats, taken)
+    return chosen + _first(_by_votes([p for p in posts if p.kind == "message"]), settings.messages, repeats, taken)
+
+
+def _first(posts: Sequence[Post], count: int, repeats: Mapping[str, Repeat], taken: set[str]) -> list[Post]:
+    """Return the first posts that do not repeat what is taken, and take them."""
+    chosen: list[Post] = []
+    for post in posts:
+        source = post.item
+        while source in repeats:
+            source = repeats[source].original
+        if len(chosen) < count and source not in taken:
+            taken.add(source)
+            chosen.append(post)
+    return chosen
 
 
 def _by_votes(posts: Sequence[Post]) -> list[Post]:
@@ -86,10 +107,12 @@ def analysis_texts(context: RunContext) -> list[AnalysisText]:
     """Return the run's analyses for a prompt, the most effective and efficient first."""
     if context.community is None:
         return []
-    posts = {p.item: p for p in context.community.posts()}
     rows = sorted(_analyses(context), key=lambda a: (-(a.effectiveness + 0.5 * a.efficiency), a.id))
+    posts = {p.item: p for p in context.community.find(row.id for row in rows)}
+    # What its author has deleted since is not shown any more, nor is what we made of it.
+    shown = [row for row in rows if row.id in posts][: context.settings.reading.shown_analyses]
     texts = []
-    for row in rows[: context.settings.reading.shown_analyses]:
+    for row in shown:
         post = posts[row.id]
         texts.append(
             AnalysisText(

@@ -68,7 +68,10 @@ class Fault(BaseModel):
 
 
 class FaultMix(BaseModel):
-    """Chances for each request; drawn by seed for each method and the how-many-th request to it."""
+    """Chances for each request; drawn by seed for each method and the how-many-th request to it.
+
+    An expired token, changed rules and an early end are never drawn: they stop a client until a person comes.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

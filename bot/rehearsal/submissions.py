@@ -2,7 +2,6 @@
 
 import hashlib
 import random
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -84,23 +83,10 @@ class SubmissionDesk:
 
     def take(self, content: bytes, file_name: str, tag: str, now: datetime) -> int:
         """Take a submission and return its number; whether it is allowed has been asked before."""
-        return self._take(content, file_name, tag, now, lambda: self._open().grade(content, file_name))
-
-    def take_failed(self, file_name: str, tag: str, now: datetime, error: str) -> int:
-        """Take a submission that has no file, for a kernel that did not write one."""
-
-        def failed() -> "Grade":
-            from bot.rehearsal.grader import Grade
-
-            return Grade(error=error)
-
-        return self._take(b"", file_name, tag, now, failed)
-
-    def _take(self, content: bytes, file_name: str, tag: str, now: datetime, grade: Callable[[], "Grade"]) -> int:
         self._next += self._rng.randrange(1, 500)
         ready = now + timedelta(seconds=self._rng.uniform(*self._settings.grading_seconds))
         digest = hashlib.sha256(content).hexdigest()
-        graded = self._thread.submit(grade)
+        graded = self._thread.submit(lambda: self._open().grade(content, file_name))
         self._kept.append(_Kept(self._next, tag, digest, now, file_name, len(content), graded, ready))
         return self._next
 
@@ -145,9 +131,14 @@ class SubmissionDesk:
 
 
 def _stands(kept: _Kept, now: datetime) -> Submission:
-    known = (
-        kept.graded.result() if kept.graded.done() and not kept.graded.cancelled() and now >= kept.ready_at else None
-    )
+    known, error = None, None
+    status: Status = "PENDING"
+    if now >= kept.ready_at and kept.graded.done() and not kept.graded.cancelled():
+        failure = kept.graded.exception()
+        known = kept.graded.result() if failure is None else None
+        # What the stand-in itself failed with may speak of the answers, so that its kind has to do.
+        error = known.error if known else f"Evaluation Exception: {type(failure).__name__}"
+        status = "ERROR" if error else "COMPLETE"
     return Submission(
         ref=kept.ref,
         tag=kept.tag,
@@ -155,8 +146,8 @@ def _stands(kept: _Kept, now: datetime) -> Submission:
         at=kept.at,
         file_name=kept.file_name,
         size=kept.size,
-        status="PENDING" if known is None else "ERROR" if known.error else "COMPLETE",
+        status=status,
         public_score=known.public if known else None,
         private_score=known.private if known else None,
-        error=known.error if known else None,
+        error=error,
     )

@@ -63,7 +63,8 @@ class CoMindBriefing:
             return
         context = self._context
         if context.community is not None:
-            posts = worth_reading(context.community.posts(), context.settings.reading, context.card.lower_is_better)
+            seen, reading = context.community, context.settings.reading
+            posts = worth_reading(seen.posts(), reading, context.card.lower_is_better, seen.repeats())
             context.say(f"reading {len(posts)} posts")
             await analyze_posts(context, posts)
         if not reports_of(context) and tree[BASELINE].valid:

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapers.cleaning import LARGEST_TEXT
-from scrapers.notebooks import kernel_text, notebook_text
+from scrapers.kernel_source import kernel_text
+from scrapers.notebooks import notebook_text
 
 PICTURE = "iVBORw0KGgo" * 200
 

@@ -1,5 +1,6 @@
 """Which column of a submission names its rows, and which hold the predictions."""
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,12 +11,11 @@ from scrapers.kaggle.card.pages import Block
 __all__ = ["ColumnsReading", "Header", "headers_in", "read_columns"]
 
 _ID_LIKE = re.compile(
-    r"(?:.*[_ -])?(?:id|ids|uid|uuid|guid|key|index|idx|image|img|filename|file|fname|datetime|rowid|name)(?:[_ -]?(?:id|name|code|key))?"
-    r"|.*id|.*Id",
-    re.IGNORECASE,
+    r"(?i:(?:.*[_ -])?(?:id|ids|uid|uuid|guid|key|index|idx|image|img|filename|file|fname|datetime|rowid|name)"
+    r"(?:[_ -]?(?:id|name|code|key))?)|.*[a-z0-9](?:Id|ID)"
 )
 _CELL = re.compile(r"[\w .:/()#%+-]{1,80}")
-_CUT = re.compile(r",?\s*(?:\.{2,}|\u2026|etc\.?)\s*,?$")
+_DOTS = re.compile(r"\.{2,}|\u2026|etc\.?")
 _SPEAKS_OF_FORM = re.compile(r"submi|header|format|should look|must contain|sample", re.IGNORECASE)
 _WITHIN = 3
 """Paragraphs above a table in which the submission's form is spoken of."""
@@ -113,12 +113,13 @@ def headers_in(blocks: Sequence[Block]) -> list[Header]:
 
 def _header(block: Block) -> Header | None:
     lines = [line.strip().strip("`").strip() for line in block.text.splitlines() if line.strip()]
-    for first, second in zip(lines, lines[1:], strict=False):
+    for first, second in itertools.pairwise(lines):
         if "|" in first and re.fullmatch(r"[\s|:-]+", second):
             return _as_header([cell.strip() for cell in first.strip("|").split("|")], True, block)
-        whole = not _CUT.search(first)
-        names = [name.strip().strip('"') for name in _CUT.sub("", first).split(",")]
-        cells = _CUT.sub("", second).split(",")
+        names = [name.strip().strip('"') for name in first.split(",")]
+        whole = not any(_DOTS.fullmatch(name) for name in names)
+        names = list(itertools.takewhile(lambda name: not _DOTS.fullmatch(name), names))
+        cells = second.split(",")
         if len(names) >= 2 and len(cells) >= (len(names) if whole else 2) and _is_row(cells):
             return _as_header(names, whole, block)
     return None
@@ -173,14 +174,13 @@ class _Asked:
     def confirm(self, predictions: Sequence[str], classes: bool) -> None:
         """Ask who besides the sample says that all of these are predictions."""
         train, test = self.tables.train, self.tables.test
-        shown = any(one.whole for one in self.agreeing)
         if classes:
             self.sources.append("a column of train.csv has these classes")
         elif train is not None and all(name in train for name in predictions):
             self.sources.append("train.csv has them" + (", test.csv has not" if test is not None else ""))
         elif len(predictions) == 1:
             self.sources.append("there is no other column")
-        elif shown and all(name in self.sample.numeric for name in predictions):
+        elif self.agreeing and all(name in self.sample.numeric for name in predictions):
             self.sources.append("the page shows the same, and all are numbers")
         else:
             self.conflicts.append(f"nothing says that all other columns of {self.sample.name} are predictions")
@@ -196,7 +196,7 @@ def has_classes(labels: Mapping[str, frozenset[str]], predictions: Sequence[str]
             continue
         for name in names:
             prefix = name.removesuffix(longest)
-            if prefix != name and all(prefix + value in names for value in filled):
+            if prefix != name and {prefix + value for value in filled} == names:
                 return True
     return False
 
@@ -204,8 +204,12 @@ def has_classes(labels: Mapping[str, frozenset[str]], predictions: Sequence[str]
 def _from_text(tables: Tables, shown: Sequence[Header]) -> ColumnsReading:
     """Without a sample, take what a page shows if train.csv and test.csv say the same."""
     whole = [one for one in shown if one.whole]
-    if tables.problem or len(whole) != 1 or len(shown) != 1 or tables.train is None or tables.test is None:
-        reason = tables.problem or "there is no sample submission"
+    if tables.candidates or len(whole) != 1 or len(shown) != 1 or tables.train is None or tables.test is None:
+        reason = (
+            "it is not certain which file is the sample submission"
+            if tables.candidates
+            else "there is no sample submission"
+        )
         return ColumnsReading(None, None, conflicts=(reason,), proposed=whole[0].columns if whole else ())
     first, *others = whole[0].columns
     classes = has_classes(tables.labels, others)

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from scrapers.kaggle.competitions import Competition, Page
 
-__all__ = ["Evidence", "Sample", "Tables"]
+__all__ = ["Evidence", "Sample", "Tables", "is_quantity"]
 
 
 @dataclass(frozen=True)
@@ -17,16 +17,16 @@ class Sample:
     header: tuple[str, ...]
     rows: int
     unique: frozenset[str]
-    """Columns whose cells all differ."""
+    """Columns whose cells all differ; the first one is always judged."""
     numeric: frozenset[str]
-    """Columns whose cells are numbers."""
+    """Columns whose cells are numbers, and no keys by their looks: not whole numbers that differ."""
 
     @classmethod
     def of(cls, header: Sequence[str], rows: Sequence[Sequence[str]], name: str = "sample_submission.csv") -> "Sample":
         """Make one of its cells."""
         columns = list(zip(*rows, strict=True)) if rows else [() for _ in header]
         unique = {column for column, cells in zip(header, columns, strict=True) if len(set(cells)) == len(cells)}
-        numeric = {column for column, cells in zip(header, columns, strict=True) if all(map(_is_number, cells))}
+        numeric = {column for column, cells in zip(header, columns, strict=True) if is_quantity(cells)}
         return cls(name, tuple(header), len(rows), frozenset(unique), frozenset(numeric))
 
 
@@ -40,8 +40,8 @@ class Tables:
     test: tuple[str, ...] | None = None
     labels: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Of the columns of train.csv that may hold classes, which there are; perhaps not all."""
-    problem: str = ""
-    """Why there is no sample, where somebody can do something about it."""
+    candidates: tuple[str, ...] = ()
+    """Files that may be the sample, where it is not certain which."""
 
     @property
     def columns(self) -> frozenset[str]:
@@ -71,9 +71,10 @@ class Evidence:
         return self.fields.enabled_date, self.fields.deadline
 
 
-def _is_number(cell: str) -> bool:
+def is_quantity(cells: Sequence[str]) -> bool:
+    """Whether cells may be sample predictions: numbers, all equal or not all whole."""
     try:
-        float(cell)
+        numbers = [float(cell) for cell in cells]
     except ValueError:
         return False
-    return True
+    return len(set(numbers)) <= 1 or not all(number.is_integer() for number in numbers)

@@ -48,12 +48,16 @@ def read_metric(field: str, blocks: Sequence[Block], columns: frozenset[str], ti
     conflicts += [
         f"{statement.sentence.quote} may mean something else than plain {statement.named.metric}"
         for statement in text.official
-        if statement.changed and not (logarithms and statement.of_logarithms)
+        if (statement.changed or not (said or statement.clean)) and not (logarithms and statement.of_logarithms)
     ]
+    in_place = any(statement.sentence.block.topic == "evaluation" for statement in text.official)
+    if text.official and not in_place and (text.announced or said is None):
+        conflicts.append(f"{text.official[0].sentence.quote} is not where evaluation is described")
     candidates = metrics | ({said.metric} if said else set())
     if len(candidates) > 1:
         conflicts.append(f"more than one metric is named: {', '.join(sorted(candidates))}")
-    for metric in sorted(candidates & text.excluded):
+    taken_back = text.retracted if text.official else text.retracted | text.excluded
+    for metric in sorted(candidates & taken_back):
         conflicts.append(f"the pages also name {metric} as something else than what scores")
     others = text.mentioned - candidates
     if others and (said is None or not (text.official or said.metric in text.mentioned)):
@@ -62,7 +66,7 @@ def read_metric(field: str, blocks: Sequence[Block], columns: frozenset[str], ti
     if len(candidates) != 1:
         return MetricReading(None, sources=sources, conflicts=tuple(conflicts))
     (metric,) = candidates
-    conflicts += suspicions(blocks, columns, metric)
+    conflicts += suspicions(blocks, columns, metric, [one.sentence for one in text.official], alone=said is None)
     columnwise = bool(said and said.columnwise) or any(one.columnwise for one in text.official)
     columnwise |= metric in text.columnwise
     multiclass = bool(text.multiclass or (said and said.multiclass) or any(o.named.multiclass for o in text.official))

@@ -23,7 +23,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
     ("mae", rf"mean absolute {_ERROR}|mae"),
     (
         "roc_auc",
-        r"area under (?:the )?(?:roc(?: curve)?|receiver operat(?:ing|or) characteristics?(?: \(roc\))?(?: curve)?|curve)"
+        r"area under (?:the )?(?:roc(?: curve)?|receiver operat(?:ing|or)(?: characteristics?)?(?: \(roc\))?(?: curve)?|curve)"
         rf"|auc roc|auroc|(?:roc ?)?auc{_SCORE}",
     ),
     (

@@ -23,7 +23,8 @@ _RESCALED = re.compile(
     r"\b(?:rescaled|re ?normali[sz]ed|normali[sz]ed|divided by (?:the|their|its) (?:row )?sum|scaled to sum)\b"
 )
 _NOT_RESCALED = re.compile(
-    r"\b(?:not|never|without)(?: \w+){0,3}? (?:rescal\w+|re ?normali[sz]\w+|normali[sz]\w+|divided by)|\bno (?:rescaling|re ?normali[sz]ation|normali[sz]ation)\b"
+    r"\b(?:not|never|without)(?: \w+){0,3}? (?:rescal\w+|re ?normali[sz]\w+|normali[sz]\w+|divided by)"
+    r"|\bno (?:rescaling|re ?normali[sz]ation|normali[sz]ation)\b"
 )
 
 
@@ -42,8 +43,8 @@ class Parameters:
     @property
     def values(self) -> dict[str, float | bool]:
         """Return those that are said."""
-        eps = {"eps": value for value in self.eps}
-        return {**eps, **{"normalize": value for value in self.normalize}}
+        said = {"eps": self.eps, "normalize": self.normalize}
+        return {name: next(iter(values)) for name, values in said.items() if values}
 
 
 def read_parameters(blocks: Sequence[Block]) -> Parameters:

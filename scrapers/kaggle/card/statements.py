@@ -5,7 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from scrapers.kaggle.card.cues import (
+    BEFORE,
+    BETWEEN,
     CHANGES,
+    CLEAN,
     COLUMNWISE,
     CUES,
     ELSEWHERE,
@@ -27,6 +30,8 @@ from scrapers.kaggle.card.wording import comparable, sentences, visible
 __all__ = ["Reading", "Sentence", "Statement", "read_statements", "sentences_of"]
 
 _READ = ("evaluation", "overview", "submission")
+_LONGEST = 2_000
+"""Characters of a sentence that are read."""
 _WINDOW = 6
 """Words before a name in which another word may take it back."""
 _CONTINUES = 3
@@ -34,6 +39,11 @@ _CONTINUES = 3
 _SURE_CUES = 3
 """Of the cues, those that speak of a metric wherever they stand."""
 _BLANK = "\u00a4"
+_ITEM = re.compile(r"\s*(?:[*+-]|\d+[.)])\s+")
+_DEFINES = re.compile(r"\b(?:is|are|denotes|stands)\b|=")
+_APPOSITION = re.compile(
+    rf"^[\s,(]*(?:(?:or|aka|ie|also (?:known|referred to) as|abbreviated(?: as)?|called|simply|in short) )?(?:the )?{_BLANK}+\)?"
+)
 _CONTRAST = re.compile(r"\b(?:but|so|therefore|instead(?! of)|now)\b|;")
 _METRIC_HEADING = re.compile(r"metric|evaluation|scoring")
 _HEADING_CUE = re.compile(
@@ -63,6 +73,8 @@ class Statement:
     sentence: Sentence
     changed: bool = False
     """Whether other words of the sentence may make another metric of it."""
+    clean: bool = True
+    """Whether every word after the name is known to leave it as it is."""
 
     @property
     def sure(self) -> bool:
@@ -85,8 +97,12 @@ class Reading:
     official: list[Statement] = field(default_factory=list)
     unknown: list[Sentence] = field(default_factory=list)
     """Sentences that name a measure which is not known."""
+    announced: list[Sentence] = field(default_factory=list)
+    """Sentences of an evaluation's description that speak of a measure without naming it."""
     excluded: set[str] = field(default_factory=set)
     """Metrics that are named as something else than the official one."""
+    retracted: set[str] = field(default_factory=set)
+    """Metrics of which it is said that they do not score, or no more."""
     mentioned: set[str] = field(default_factory=set)
     """Metrics that are named where submissions' evaluation is spoken of, without a word on what for."""
     columnwise: set[str] = field(default_factory=set)
@@ -98,10 +114,10 @@ class Reading:
 def sentences_of(blocks: Sequence[Block], columns: frozenset[str]) -> Iterator[Sentence]:
     """Yield the sentences of paragraphs and headings in comparable form; code is none."""
     for block in blocks:
-        if block.kind != "code":
+        if block.kind != "code" and not _is_table_of(block.text, columns):
             text = visible(block.text.replace("\n", " "))
             for sentence in sentences(text):
-                if plain := comparable(sentence, columns):
+                if plain := comparable(sentence[:_LONGEST], columns):
                     yield Sentence(plain, block)
 
 
@@ -114,12 +130,13 @@ def read_statements(blocks: Sequence[Block], columns: frozenset[str], title: str
         title: of the competition, which a text may name.
     """
     reading = Reading()
+    words = frozenset(comparable(" ".join((title, *columns)).replace(".", " ")).split())
     expected = 0
     heading = ""
     for sentence in sentences_of([block for block in blocks if block.topic in _READ], columns):
         if sentence.block.kind == "heading":
             heading = sentence.text
-        reader = _Reader(sentence, frozenset(comparable(title).split()), expected > 0, heading)
+        reader = _Reader(sentence, frozenset(comparable(title).split()), words, expected > 0, heading)
         reader.read(reading)
         expected = _CONTINUES if reader.announces else expected - 1
         if sentence.block.topic == "evaluation":
@@ -134,6 +151,8 @@ class _Reader:
 
     sentence: Sentence
     title: frozenset[str]
+    words: frozenset[str]
+    """Of the title and the columns' names."""
     continues: bool
     """Whether a sentence just before announced a metric."""
     heading: str
@@ -142,6 +161,9 @@ class _Reader:
     def read(self, reading: Reading) -> None:
         text = self.sentence.text
         names = find_names(text)
+        if BEFORE.search(text) or NEGATED.search(text):
+            reading.retracted |= {named.metric for named in names}
+            return
         if self._is_elsewhere(text):
             reading.excluded |= {named.metric for named in names}
             return
@@ -155,7 +177,7 @@ class _Reader:
         last_official = None
         for named in names:
             if _governed(text, named) or REJECTED.match(text[named.end :]):
-                reading.excluded.add(named.metric)
+                reading.retracted.add(named.metric)
             elif cue is not None and named.start >= cue:
                 self._official(named, cue, blanked, reading)
                 last_official = named
@@ -167,11 +189,11 @@ class _Reader:
         self.announces = last_official is not None and last_official.weak
 
     def _is_elsewhere(self, text: str) -> bool:
-        if ELSEWHERE.search(text) or NEGATED.search(text):
+        if ELSEWHERE.search(text):
             return True
         for match in OTHER_CONTEST.finditer(text):
             words = [word for word in match[1].split() if word not in ("the", "a", "an", "of", "for", "and", "in")]
-            if words and not {"this", "current", "our"} & set(words) and not set(words) & self.title:
+            if words and not {"this", "current", "our"} & set(words) and not set(words) <= self.title:
                 return True
         return False
 
@@ -192,10 +214,14 @@ class _Reader:
         cues = CUES if self.sentence.block.topic == "evaluation" else CUES[:_SURE_CUES]
         end = max((match.end() for cue in cues for match in cue.finditer(text)), default=None)
         if end is None:
+            if self.continues and _ITEM.match(self.sentence.block.text) and not _DEFINES.search(text):
+                reading.unknown.append(self.sentence)  # one more of a list of measures
             return
         self.announces = True
         if not GENERIC.match(text[end:]):
             reading.unknown.append(self.sentence)
+        elif self.sentence.block.topic == "evaluation":
+            reading.announced.append(self.sentence)
 
     def _is_said_otherwise(self, text: str, names: Sequence[Named], named: Named) -> bool:
         """Whether a name without a cue before it is meant as the official metric all the same."""
@@ -212,12 +238,20 @@ class _Reader:
         columnwise, plain = _without_columnwise(blanked)
         gap = plain[cue or 0 : named.start]
         used_for = USED_FOR.match(plain[named.end :].lstrip(_BLANK))
-        rest = HARMLESS.sub(" ", plain[named.end :]).replace(_BLANK, " ")
-        rest = re.sub(r"^\W*\([^)\w]*\)", " ", rest)
-        followed = FOLLOWS.match(rest.replace(_BLANK, " ").lstrip()) and not CHANGES.search(rest)
+        rest = _APPOSITION.sub(" ", HARMLESS.sub(" ", plain[named.end :])).replace(_BLANK, " ")
+        followed = FOLLOWS.match(rest) and not CHANGES.search(rest)
         changed = not NEUTRAL.fullmatch(gap) or not (followed or used_for)
         if not any(one.named.metric == named.metric and one.sentence is self.sentence for one in reading.official):
-            reading.official.append(Statement(named, columnwise or named.columnwise, self.sentence, changed))
+            words = re.findall(r"[^\W\d]+", "" if used_for else BETWEEN.sub("", rest))
+            clean = all(CLEAN.fullmatch(word) or word in self.words for word in words)
+            reading.official.append(Statement(named, columnwise or named.columnwise, self.sentence, changed, clean))
+
+
+def _is_table_of(text: str, columns: frozenset[str]) -> bool:
+    """Whether it is a table, in markdown, of the data's own columns."""
+    first = text.split("\n", 1)[0].strip()
+    names = {cell.strip(" `*") for cell in first.strip("|").split("|")}
+    return first.startswith("|") and names <= columns
 
 
 def _governed(text: str, named: Named) -> bool:

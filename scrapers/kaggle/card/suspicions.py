@@ -1,37 +1,26 @@
-"""Signs that submissions are not scored by the plain metric that the pages name: weights, penalties, formulas, code."""
+"""Signs that submissions are not scored by the plain metric that the pages name: weights, penalties, groups, formulas, code."""
 
 import re
 from collections.abc import Sequence
 
-from scrapers.kaggle.card.cues import COLUMNWISE
+from scrapers.kaggle.card.cues import BEFORE, COLUMNWISE, ELSEWHERE, OTHER_CONTEST
 from scrapers.kaggle.card.names import find_names
 from scrapers.kaggle.card.pages import Block
-from scrapers.kaggle.card.statements import sentences_of
+from scrapers.kaggle.card.signs import (
+    ALTERS,
+    ASIDE,
+    HARMLESS_WEIGHTS,
+    LOGARITHMS,
+    OF_LOG_LOSS,
+    SIGNS,
+    UNDERSTOOD,
+    WEIGHING,
+)
+from scrapers.kaggle.card.statements import Sentence, sentences_of
 from scrapers.kaggle.card.wording import formulas
 
 __all__ = ["suspicions"]
 
-_SIGNS = re.compile(
-    r"\bweight(?:s|ed|ing|ings)?\b|\bpenalt(?:y|ies)\b|\bbonus\w*|\bmultipl(?:ied|ier)\b|\bmodified\b|\bvariant of\b|\badapted\b|\bcustomi[sz]ed\b"
-    r"|\bcustom (?:\w+ )?(?:metrics?|scores?|scoring|functions?|evaluation|implementation)\b"
-    r"|\b(?:scores?|metric|errors?|loss|values?|predictions?|targets?) (?:is|are|will be|gets?) (?:\w+ ){0,2}?(?:scaled|normali[sz]ed|weighted|capped"
-    r"|divided|multiplied|averaged|transformed|logged|raised|subtracted|adjusted|grouped|squared|combined|summed|rounded|thresholded|binned|converted)\b"
-    r"|\b(?:score|metric|error|loss)s? (?:is|are|will be) (?:then |first )?(?:computed|calculated|evaluated) (?:separately|individually|independently|per|for each|by group|within)\b"
-    r"|\bbefore (?:being )?scor(?:ed|ing)\b"
-    r"|\b(?:harmonic|geometric) mean\b|\bcombin(?:ation|ed|es|ing)\b|\bmean of the (?:two|three|four)\b|\baverage of the (?:two|three|four)\b"
-    r"|\b(?:minus|divided by|multiplied by|times) the\b"
-)
-_LOGARITHMS = re.compile(
-    r"\blog(?:arithm)?s? of (?:the |your )?(?:predict|target|actual|observed|true|sale|price|real)\w*|\blog transform\w*|\blog scale\b|\btaking (?:the )?log"
-)
-_RESCALING = re.compile(
-    r"rescaled|row sum|sum to one|sum to 1|divided by the (?:row )?sum|normali[sz]ed (?:so|to|by)|probabilities (?:are|will be) (?:automatically )?normali[sz]ed"
-)
-"""Log loss's own way with probabilities, which is read elsewhere."""
-_HARMLESS = re.compile(
-    r"\bweights? (?:must|should|files?)\b|\bmodel weights\b|\bpre ?trained weights\b|\bequal(?:ly)? weight(?:ed|s)?\b|\bsubmission weight\w*"
-)
-_WEIGHING = re.compile(r"weight|penalt|bonus|multipl")
 _DEFINES = re.compile(r"^\s*def \w+\(|^\s*return\b", re.MULTILINE)
 
 _LOG = re.compile(r"\\(?:log|ln|operatorname\{log)|log1p|\blog\b|\bln\b")
@@ -40,25 +29,28 @@ _SQUARE = re.compile(r"\^\s*\{?\s*2")
 _WEIGHT = re.compile(r"(?<![a-zA-Z\\])w(?:_|\b)|\\omega|\bweight")
 
 
-def suspicions(blocks: Sequence[Block], columns: frozenset[str], metric: str) -> list[str]:
+def suspicions(
+    blocks: Sequence[Block], columns: frozenset[str], metric: str, official: Sequence[Sentence], *, alone: bool
+) -> list[str]:
     """Return why it may be another metric than the one that is named, in words for a person.
 
     Args:
         blocks: of all pages.
         columns: names of the data's columns.
         metric: as the pages or Kaggle's field name it.
+        official: the sentences that name it, which are judged elsewhere.
+        alone: whether nobody but the pages names it, so that whatever is not understood is suspected.
     """
     concerned = [block for block in blocks if block.topic == "evaluation"]
-    found = []
-    for sentence in sentences_of(concerned, columns):
-        text = sentence.text
-        if metric == "log_loss" and _RESCALING.search(text) and not _WEIGHING.search(text):
-            continue
-        for pattern in COLUMNWISE:
-            text = pattern.sub(" ", text) if find_names(text) else text
-        logs = metric not in ("rmsle", "log_loss") and _LOGARITHMS.search(text)
-        if logs or _SIGNS.search(_HARMLESS.sub(" ", text)):
-            found.append(f"{sentence.quote} may change the metric")
+    form = [block for block in blocks if block.topic == "submission"]
+    found = [
+        f"{sentence.quote} may change the metric"
+        for sentence in sentences_of(concerned, columns)
+        if _is_suspect(sentence.text, metric, alone=alone and sentence not in official)
+    ]
+    if alone:
+        asides = sentences_of(form, columns)
+        found += [f"{aside.quote} may change the metric" for aside in asides if ASIDE.search(aside.text)]
     found += [
         f'page "{block.page}" scores by a program of its own'
         for block in concerned
@@ -68,6 +60,27 @@ def suspicions(blocks: Sequence[Block], columns: frozenset[str], metric: str) ->
     if written and (reason := _unlike(metric, " ".join(written))):
         found.append(f"a formula of the pages {reason}, unlike {metric}")
     return found
+
+
+def _is_suspect(text: str, metric: str, *, alone: bool) -> bool:
+    if metric == "log_loss" and OF_LOG_LOSS.search(text) and not WEIGHING.search(text):
+        return False
+    if metric not in ("rmsle", "log_loss") and LOGARITHMS.search(text):
+        return True
+    names = find_names(text)
+    text = HARMLESS_WEIGHTS.sub(" ", text)
+    columnwise = bool(names) and any(pattern.search(text) for pattern in COLUMNWISE)
+    for pattern in COLUMNWISE if columnwise else ():
+        text = pattern.sub(" ", text)
+    if SIGNS.search(text):
+        return True
+    if not alone or columnwise:
+        return False
+    if any(named.metric == metric for named in names):
+        return bool(ALTERS.search(text))
+    if names and (BEFORE.search(text) or ELSEWHERE.search(text) or OTHER_CONTEST.search(text)):
+        return False
+    return UNDERSTOOD.search(text) is None
 
 
 def _unlike(metric: str, formula: str) -> str | None:

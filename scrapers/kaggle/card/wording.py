@@ -1,5 +1,6 @@
 """Written language made comparable: markup, links, dashes and accents taken away, cut into sentences."""
 
+import html
 import re
 import unicodedata
 
@@ -27,8 +28,7 @@ _NEGATIONS = (
 
 
 def visible(markdown: str) -> str:
-    """Return what a reader sees of marked-up text: the words of links without their addresses, no tags, no formulas,
-    nothing that is struck out.
+    """Return what a reader sees of marked-up text: links' words without addresses, no tags, nothing that is struck out.
 
     A short formula such as `$R^2$` is a word; a long one is left out.
     """
@@ -37,7 +37,7 @@ def visible(markdown: str) -> str:
     text = _BARE.sub(" ", text)
     for _ in range(2):  # a picture within a link
         text = _LINK.sub(lambda match: match[1] or " ", text)
-    return _TAG.sub(" ", text)
+    return html.unescape(_TAG.sub(" ", text))
 
 
 def formulas(markdown: str) -> list[str]:

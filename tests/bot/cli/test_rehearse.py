@@ -76,12 +76,6 @@ def test_a_port_that_is_taken_is_a_usage_error(tmp_path: Path) -> None:
     assert f"port {port} cannot be had" in str(done.exception)
 
 
-def test_other_commands_do_not_pay_for_a_web_server() -> None:
-    code = "import sys, bot.cli; print(sorted({'starlette', 'uvicorn', 'markdown_it', 'kaggle'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
 @pytest.mark.integration
 def test_programs_are_told_the_address_and_the_clock_and_at_the_end_the_standing(tmp_path: Path) -> None:
     with rehearsing(write_tiny(tmp_path / "tiny"), "--json", "--speed", "50") as process:

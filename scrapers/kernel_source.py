@@ -1,0 +1,50 @@
+"""A kernel's source as text, whether it is a file or the string that a live site sends."""
+
+from pathlib import Path
+
+from scrapers.cleaning import LARGEST_TEXT, readable
+from scrapers.languages import language_named, language_of_file
+from scrapers.notebooks import notebook_text
+
+_LARGEST_NOTEBOOK = 64_000_000
+"""Bytes or characters; of a larger one only both ends are read, as text."""
+
+
+def text_of(source: str, *, language: str | None = None, kernel_type: str | None = None) -> str:
+    """Return what a kernel's source says, as clean text of at most `cleaning.LARGEST_TEXT` bytes.
+
+    A notebook (of any format) becomes its markdown and its code in fences, each with the text of its output: without
+    images and progress bars, long logs cut. A script, R markdown and prose are text as they are. What does not turn out
+    to be what it is said to be is read as text, so that nothing raises; encoded data is left out of all.
+
+    Args:
+        source: such as `GetKernel` gives as `blob.source`.
+        language: as the site names it, such as `python`, `r`, `rmarkdown`; what a notebook says of itself counts more.
+        kernel_type: `notebook` or `script`; None, or a notebook's source in a script: as it looks.
+    """
+    looks = source[:200].lstrip("\ufeff \t\r\n").startswith("{") and '"cells"' in source
+    if (looks or kernel_type == "notebook") and len(source) <= _LARGEST_NOTEBOOK:
+        source = notebook_text(source.removeprefix("\ufeff"), language_named(language))
+    return readable(source)
+
+
+def kernel_text(path: Path) -> str:
+    """Return what a kernel's file says; see `text_of`. Bytes that are not UTF-8 are replaced.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    kind = "notebook" if path.suffix.lower() in (".ipynb", ".irnb") else "script"
+    return text_of(_read(path), language=language_of_file(path.name), kernel_type=kind)
+
+
+def _read(path: Path) -> str:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        if size <= _LARGEST_NOTEBOOK:
+            data = file.read()
+        else:
+            start = file.read(LARGEST_TEXT)
+            file.seek(size - LARGEST_TEXT)
+            data = start + b"\n" + file.read(LARGEST_TEXT)
+    return data.decode("utf-8-sig", errors="replace")
