@@ -9,8 +9,8 @@ from sqlmodel import Session, col, select
 from scrapers.cleaning import clean
 from scrapers.kaggle.kernels import Kernel, KernelBlob
 from scrapers.kaggle.polling.authors import known_tiers
-from scrapers.kaggle.polling.text import text_of
 from scrapers.kaggle.polling.watch import Watch
+from scrapers.kernel_source import text_of
 from state.observing import observe
 from state.polled import PolledKernel
 from state.store import Transaction, put_blob
