@@ -1,5 +1,6 @@
 """Which models answer, at which endpoint and under which limits: the environment, and `[models]` of bot.toml."""
 
+import difflib
 import os
 import re
 from collections.abc import Mapping
@@ -20,7 +21,6 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from bot.configuration import read_section
 from bot.models.pricing import Price
 from state.errors import UsageError
 
@@ -104,25 +104,55 @@ def _read(variables: type[VariablesT]) -> VariablesT:
         raise UsageError(f"{str(wrong['loc'][0]).upper()}: {wrong['msg']}") from None
 
 
+def _role(name: str) -> str:
+    if name not in ROLES:
+        near = difflib.get_close_matches(name, ROLES, 1)
+        raise ValueError(
+            f"is no role; did you mean {near[0]}?" if near else f"is no role; known are {', '.join(ROLES)}"
+        )
+    return name
+
+
+ROLES = ("analyst", "proposer", "coordinator", "explorer", "coder", "monitor", "reviewer", "reporter")
+"""What a model may be asked as."""
+Roles = dict[Annotated[str, AfterValidator(_role)], str]
+Prices = dict[str, Price]
+
+
 class FallbackSection(BaseModel):
     """One table `[[models.fallback]]` of bot.toml: an endpoint that is asked when those before it do not answer."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    base_url: Address | None = None
-    """Its address; without one it is the first endpoint's, and the key as well unless `key` is given."""
-    key: Annotated[str, AfterValidator(_variable)] | None = None
-    """The name of the variable (or of the systemd credential) that holds its key; none is sent without one."""
-    model: str | None = None
-    """Its model for every role that `roles` does not name; without one the models are named as at the first endpoint."""
-    roles: dict[str, str] = {}
-    """Its model of a role, by the role's name."""
-    prices: dict[str, Price] = {}
-    """USD per million tokens here, by the model's name; they go before those under `[models]`."""
-    timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Seconds that one request may take; that of `[models]` unless set."""
-    retries: int | None = Field(default=None, ge=0, le=20)
-    """How often a failed request is sent again; that of `[models]` unless set."""
+    base_url: Address | None = Field(
+        default=None,
+        description="its address; without one it is the first endpoint's, and the key as well unless `key` is given",
+    )
+    key: Annotated[str, AfterValidator(_variable)] | None = Field(
+        default=None,
+        description="the name of the variable (or of the systemd credential) that holds its key; none is sent without one",
+    )
+    model: str | None = Field(
+        default=None,
+        description="its model for every role that `roles` does not name; without one the models are named as at the "
+        "first endpoint",
+    )
+    roles: Roles = Field(default={}, description="its model of a role, by the role's name")
+    prices: Prices = Field(
+        default={}, description="USD per million tokens here, by the model's name; they go before those under [models]"
+    )
+    timeout: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="seconds that one request may take; that of [models] unless set",
+    )
+    retries: int | None = Field(
+        default=None,
+        ge=0,
+        le=20,
+        description="how often a failed request is sent again; that of [models] unless set",
+    )
 
     @model_validator(mode="after")
     def _is_another(self) -> Self:
@@ -136,26 +166,44 @@ class ModelsSection(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    base_url: Address | None = None
-    """The endpoint's address; the variable OPENAI_BASE_URL goes before it."""
-    model: str | None = None
-    """The model of every role that `roles` does not name; the variable OPENAI_MODEL goes before it."""
-    roles: dict[str, str] = {}
-    """The model of a role, by the role's name."""
-    prices: dict[str, Price] = {}
-    """USD per million tokens, by the model's name."""
-    timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)
-    """Seconds that one request may take."""
-    max_tokens: int | None = Field(default=None, gt=0)
-    """Most tokens of one answer; not sent unless set."""
-    retries: int = Field(default=5, ge=0, le=20)
-    """How often a failed request is sent again."""
-    in_flight: int = Field(default=8, ge=1)
-    """Calls at once, over a whole run."""
-    fallback: tuple[FallbackSection, ...] = ()
-    """Endpoints that are asked in this order when the first does not answer."""
-    builtin_last: bool = False
-    """Whether the built-in model answers when no endpoint does."""
+    base_url: Address | None = Field(
+        default=None,
+        description="the endpoint's address; the variable OPENAI_BASE_URL goes before it; none: OpenAI's own",
+        examples=["http://localhost:8000/v1"],
+    )
+    model: str | None = Field(
+        default=None,
+        description="the model of every role that `roles` does not name; the variable OPENAI_MODEL goes before it",
+        examples=["large"],
+    )
+    roles: Roles = Field(
+        default={},
+        description=f"the model of a role, by the role's name: {', '.join(ROLES)}",
+        examples=[{"analyst": "small"}],
+    )
+    prices: Prices = Field(
+        default={},
+        description="USD per million tokens, by the model's name; they go before the list prices",
+        examples=[
+            {
+                "large": {"input": 2.0, "output": 8.0, "cached": 0.5},
+                "small": {"input": 0.2, "output": 0.8},
+            }
+        ],
+    )
+    timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False, description="seconds that one request may take")
+    max_tokens: int | None = Field(
+        default=None, gt=0, description="most tokens of one answer; not sent unless set", examples=[16_000]
+    )
+    retries: int = Field(default=5, ge=0, le=20, description="how often a failed request is sent again")
+    in_flight: int = Field(default=8, ge=1, description="calls at once, over a whole run")
+    fallback: tuple[FallbackSection, ...] = Field(
+        default=(),
+        description="endpoints that are asked in this order when the first does not answer; each may be written as a "
+        "table [[models.fallback]]",
+        examples=[[{"base_url": "https://other.example/v1", "key": "OTHER_API_KEY", "model": "large"}]],
+    )
+    builtin_last: bool = Field(default=False, description="whether the built-in model answers when no endpoint does")
 
 
 @dataclass(frozen=True)
@@ -283,17 +331,3 @@ class ModelSettings:
                 "or `model` under [models] in bot.toml; --model builtin needs no key"
             )
         return ModelChoice("openai", name, dict(self.section.roles))
-
-
-def load_settings(path: Path | None = None, environment: Environment | None = None) -> ModelSettings:
-    """Read the settings.
-
-    Args:
-        path: a bot.toml; None means that there is none.
-        environment: the variables; None means those of this process.
-
-    Raises:
-        UsageError: the file cannot be read, or holds an unknown or wrong key; the text names each.
-    """
-    section = read_section(path, "models", ModelsSection)
-    return ModelSettings(environment or Environment.read(), section)
