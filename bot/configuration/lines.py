@@ -109,28 +109,29 @@ class _Scanner:
     def _header(self) -> None:
         line, path = self._line(), self._resolve(self._key())
         self._expect("]")
-        first = next((known[path] for known in (self._headers, self._values, self._dotted) if path in known), None)
-        self._left_out = first is not None or self._inside_value(path)
-        if self._left_out:
-            self._repeat(path, line, first, header=True)
-        else:
+        self._table = path
+        if not self._is_taken(path, line):
             self._headers[path] = line
             self._record(path, line)
-        self._table = path
 
     def _array_header(self) -> None:
         line, names = self._line(), self._key()
         path = (*self._resolve(names[:-1]), names[-1])
         self._expect("]]")
-        first = next((known[path] for known in (self._headers, self._values, self._dotted) if path in known), None)
-        self._left_out = first is not None or self._inside_value(path)
-        if self._left_out:
-            self._repeat(path, line, first, header=True)
-            self._table = path
-            return
-        self._last[path] = self._last.get(path, -1) + 1
-        self._table = (*path, self._last[path])
-        self._record(self._table, line)
+        self._table = path
+        if not self._is_taken(path, line):
+            self._last[path] = self._last.get(path, -1) + 1
+            self._table = (*path, self._last[path])
+            self._record(self._table, line)
+
+    def _is_taken(self, path: KeyPath, line: int) -> bool:
+        """Say whether a header's table, or what it would lie in, is there already as something else; and remember it."""
+        inner = (path[:length] for length in range(1, len(path)) if path[:length] in self._values)
+        taken = next(inner, path if path in self._headers | self._values | self._dotted else None)
+        self._left_out = taken is not None
+        if taken is not None:
+            self._repeat(taken, line, self.at[taken], header=True)
+        return self._left_out
 
     def _resolve(self, names: tuple[str, ...]) -> KeyPath:
         """Return the path that a header means: of an array of tables its last element."""
@@ -203,11 +204,8 @@ class _Scanner:
         self._skip(_SPACE)
         return name
 
-    def _inside_value(self, path: KeyPath) -> bool:
-        return any(path[:length] in self._values for length in range(1, len(path)))
-
-    def _repeat(self, path: KeyPath, line: int, first: int | None, *, header: bool) -> None:
-        self._repeated.append((path, line, first or self.at.get(path, line), self._statement, header))
+    def _repeat(self, path: KeyPath, line: int, first: int, *, header: bool) -> None:
+        self._repeated.append((path, line, first, self._statement, header))
 
     def _record(self, path: KeyPath, line: int) -> None:
         if not self._left_out:
