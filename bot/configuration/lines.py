@@ -49,6 +49,13 @@ class Lines:
         """Return the line of a path, or else of the innermost thing around it that stands in the text."""
         return self.at.get(self.known(path))
 
+    def without_repetitions(self, text: str) -> str:
+        """Return the text with blanks for what is repeated, so that the rest can be read on the lines it stands on."""
+        for one in self.repeated:
+            blank = re.sub(r"[^\n]", " ", text[one.start : one.end])
+            text = text[: one.start] + blank + text[one.end :]
+        return text
+
 
 def scan(text: str) -> Lines:
     """Find where all keys, tables and elements stand.
@@ -110,7 +117,7 @@ class _Scanner:
         line, path = self._line(), self._resolve(self._key())
         self._expect("]")
         self._table = path
-        if not self._is_taken(path, line):
+        if not self._is_taken(path, line, path in self._headers | self._values | self._dotted):
             self._headers[path] = line
             self._record(path, line)
 
@@ -119,15 +126,16 @@ class _Scanner:
         path = (*self._resolve(names[:-1]), names[-1])
         self._expect("]]")
         self._table = path
-        if not self._is_taken(path, line):
+        if not self._is_taken(path, line, path in self.at and path not in self._last):
             self._last[path] = self._last.get(path, -1) + 1
             self._table = (*path, self._last[path])
+            self._headers[self._table] = line
             self._record(self._table, line)
 
-    def _is_taken(self, path: KeyPath, line: int) -> bool:
+    def _is_taken(self, path: KeyPath, line: int, itself: bool) -> bool:
         """Say whether a header's table, or what it would lie in, is there already as something else; and remember it."""
         inner = (path[:length] for length in range(1, len(path)) if path[:length] in self._values)
-        taken = next(inner, path if path in self._headers | self._values | self._dotted else None)
+        taken = next(inner, path if itself else None)
         self._left_out = taken is not None
         if taken is not None:
             self._repeat(taken, line, self.at[taken], header=True)

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from bot.configuration.fields import name_of
 from bot.configuration.lines import KeyPath, Lines, scan
 from bot.configuration.mistakes import Mistake, Where, invalid
-from bot.configuration.secret_texts import find_secrets, masked
+from bot.configuration.secret_texts import Secret, find_secrets, masked
 from bot.configuration.together import contradictions
 from bot.configuration.tree import Settings
 from state.errors import ConfigurationError
@@ -55,10 +55,10 @@ def read_configuration(file: Path | None) -> Configuration:
     where = Where(file, lines)
     mistakes = [*_repetitions(where), *_secrets(text, where)]
     try:
-        content = tomllib.loads(_without_repetitions(text, lines))
+        content = tomllib.loads(lines.without_repetitions(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigurationError(_sorted([*mistakes, _syntax(file, text, error)])) from None
-    mistakes += _hidden_secrets(content, where, {one.line for one in mistakes})
+    mistakes += _hidden_secrets(content, where, text)
     settings, found = _validated(content, where)
     # What is wrong with a secret is said already.
     secret = {one.line for one in mistakes if one.kind == "secret"}
@@ -98,43 +98,32 @@ def _repetitions(where: Where) -> Iterator[Mistake]:
         yield Mistake(str(where.file), one.line, sentence, "repeated", key)
 
 
-def _without_repetitions(text: str, lines: Lines) -> str:
-    """Return the text with blanks for what is repeated, so that the rest can be checked on the lines it stands on."""
-    for one in lines.repeated:
-        blank = re.sub(r"[^\n]", " ", text[one.start : one.end])
-        text = text[: one.start] + blank + text[one.end :]
-    return text
-
-
 def _secrets(text: str, where: Where) -> Iterator[Mistake]:
     """Find secrets line by line, wherever they hide: in comments and in what is no TOML, too."""
     keys = {line: path for path, line in where.lines.at.items()}
     for number, line in enumerate(text.split("\n"), 1):
-        for what, place in dict(find_secrets(line)).items():
-            yield _secret(where.file, number, keys.get(number, ()), what, place)
+        for secret in find_secrets(line):
+            yield _secret(where.file, number, keys.get(number, ()), secret)
 
 
-def _hidden_secrets(content: object, where: Where, told: set[int | None], path: KeyPath = ()) -> Iterator[Mistake]:
-    """Find secrets that are seen only when escapes in a text are resolved."""
+def _hidden_secrets(content: object, where: Where, text: str, path: KeyPath = ()) -> Iterator[Mistake]:
+    """Find secrets that are seen only when what the text escapes is resolved."""
     if isinstance(content, str):
-        line = where.lines.line(path)
-        for what, place in dict(find_secrets(content)).items():
-            if line not in told:
-                yield _secret(where.file, line, path, what, place)
+        for secret in find_secrets(content):
+            if secret.text not in text:
+                yield _secret(where.file, where.lines.line(path), path, secret)
     elif isinstance(content, Mapping):
         for key, value in content.items():
-            yield from _hidden_secrets(key, where, told, (*path, key))
-            yield from _hidden_secrets(value, where, told, (*path, key))
+            yield from _hidden_secrets(key, where, text, (*path, key))
+            yield from _hidden_secrets(value, where, text, (*path, key))
     elif isinstance(content, list):
         for number, value in enumerate(content):
-            yield from _hidden_secrets(value, where, told, (*path, number))
+            yield from _hidden_secrets(value, where, text, (*path, number))
 
 
-def _secret(file: Path, line: int | None, path: KeyPath, what: str, place: str) -> Mistake:
+def _secret(file: Path, line: int | None, path: KeyPath, secret: Secret) -> Mistake:
     key = masked(name_of(path)) or None
-    sentence = (
-        f"{key + ' holds' if key else 'here stands'} {what}, and no secret may stand in this file: put it into {place}"
-    )
+    sentence = f"{key + ' holds' if key else 'here stands'} {secret.what}, and no secret may stand in this file: put it into {secret.place}"
     return Mistake(str(file), line, sentence, "secret", key)
 
 

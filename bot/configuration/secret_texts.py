@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-__all__ = ["SECRET_NAME", "find_secrets", "masked"]
+__all__ = ["SECRET_NAME", "Secret", "find_secrets", "masked"]
 
 MASK = "[a secret]"
 _ANY = "a variable of the environment, a systemd credential, or the file that its program keeps it in"
@@ -59,11 +60,23 @@ SECRET_NAME = re.compile(r"(?:^|[_-])(?:api_?key|key|token|secret|password|passw
 """Names of keys under which people would put a secret."""
 
 
-def find_secrets(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what each secret in a text is, and where it belongs; never the secret."""
+@dataclass(frozen=True)
+class Secret:
+    """A secret in a text."""
+
+    what: str
+    place: str
+    """Where it belongs."""
+    text: str = field(repr=False)
+
+
+def find_secrets(text: str) -> Iterator[Secret]:
+    """Yield the first secret of each kind in a text."""
+    told = set()
     for what, place, pattern in _KINDS:
-        if pattern.search(text):
-            yield what, place
+        if (found := pattern.search(text)) and what not in told:
+            told.add(what)
+            yield Secret(what, place, found[0])
 
 
 def masked(text: str) -> str:

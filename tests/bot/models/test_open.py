@@ -164,7 +164,10 @@ def test_line_end_behind_a_key_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> No
         ('base_url = "h/v1"', "4: models.fallback.1.base_url must start with http://"),
         ('base_url = "http:///v1"', "4: models.fallback.1.base_url must hold a host"),
         ('base_url = "http://h:99999/v1"', "4: models.fallback.1.base_url must hold a host, and a port"),
-        ('base_url = "http://h/v1"\nkey = "other-42"', r"5: models.fallback.1.key must be the name of a variable(?!.*42)"),
+        (
+            'base_url = "http://h/v1"\nkey = "other-42"',
+            r"5: models.fallback.1.key must be the name of a variable(?!.*42)",
+        ),
         ('base_url = "http://h/v1"\nkey = "sk-secret"', r"5: models.fallback.1.key holds a model's key(?!.*sk-secret)"),
         ('base_url = "http://h/v1"\napi_key = "s"', "5: models.fallback.1.api_key is no key"),
         ("timeout = 5", "3: models.fallback.1 is the first endpoint once more"),
