@@ -216,9 +216,10 @@ class _Scanner:
         self._repeated.append((path, line, first, self._statement, header))
 
     def _record(self, path: KeyPath, line: int) -> None:
-        if not self._left_out:
-            for length in range(1, len(path) + 1):
-                self.at.setdefault(path[:length], line)
+        # What is around something known is known as well.
+        while path and path not in self.at and not self._left_out:
+            self.at[path] = line
+            path = path[:-1]
 
     def _line(self) -> int:
         return bisect_left(self._ends, self._here) + 1

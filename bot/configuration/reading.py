@@ -123,7 +123,8 @@ def _hidden_secrets(content: object, where: Where, text: str, path: KeyPath = ()
 
 def _secret(file: Path, line: int | None, path: KeyPath, secret: Secret) -> Mistake:
     key = masked(name_of(path)) or None
-    sentence = f"{key + ' holds' if key else 'here stands'} {secret.what}, and no secret may stand in this file: put it into {secret.place}"
+    holds = f"{key} holds" if key else "here stands"
+    sentence = f"{holds} {secret.what}, and no secret may stand in this file: put it into {secret.place}"
     return Mistake(str(file), line, sentence, "secret", key)
 
 
