@@ -56,7 +56,7 @@ def shown(configuration: Configuration, environment: Mapping[str, str] | None = 
 
 def given(configuration: Configuration) -> list[Shown]:
     """Return the keys that the file gives, in the order of the tables."""
-    return [one for one in shown(configuration, {}) if one.source != "default"]
+    return [one for one in shown(configuration, {}) if one.source != "default" and one.value != {}]
 
 
 def keys(configuration: Configuration, environment: Mapping[str, str] | None = None) -> dict[str, bool]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.configuration.lines import KeyPath, Lines, scan
@@ -98,6 +98,7 @@ STATEMENTS = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(STATEMENTS, max_size=8).map("".join))
 def test_a_text_that_tomllib_takes_repeats_nothing_and_is_found_whole(text: str) -> None:
     lines = scan(text)
@@ -113,6 +114,7 @@ def test_a_text_that_tomllib_takes_repeats_nothing_and_is_found_whole(text: str)
         assert set(lines.at) == set(paths(content))
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab=.[]{}\"'#\\\n ,1"))
 def test_what_is_no_toml_is_read_as_far_as_it_goes(text: str) -> None:
     assert isinstance(scan(text), Lines)
