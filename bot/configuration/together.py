@@ -23,29 +23,30 @@ def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
 
 def _prices(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     """Yield the models that no cap on money could be kept with."""
-    capped = [
-        slug for slug, one in settings.competitions.items() if (one.max_cost, one.max_cost_per_day) != (None, None)
-    ]
-    if settings.budget.money is None and not capped:
-        return
-    named = _first_named(settings) if settings.budget.money is not None or capped else {}
+    named = _capped_models(settings)
+    yield from _unpriced(named, Pricing(settings.models.prices))
+    for number, fallback in enumerate(settings.models.fallback if named or settings.budget.money is not None else ()):
+        here: KeyPath = ("models", "fallback", number)
+        own = {(*here, "model"): fallback.model} if fallback.model else {}
+        own |= {(*here, "roles", role): model for role, model in fallback.roles.items()}
+        yield from _unpriced(own, Pricing({**settings.models.prices, **fallback.prices}))
+
+
+def _capped_models(settings: Settings) -> dict[KeyPath, str]:
+    """Return the models that are asked under a cap on money, by the keys that name them."""
+    models, all_capped = settings.models, settings.budget.money is not None
+    named: dict[KeyPath, str] = {}
+    if all_capped:
+        named |= {("models", "model"): models.model} if models.model else {}
+        named |= {("models", "roles", role): model for role, model in models.roles.items()}
     for slug, one in settings.competitions.items():
-        if settings.budget.money is not None or slug in capped:
-            named |= {("competitions", slug, "model"): one.model} if one.model else {}
-            named |= {("competitions", slug, "roles", role): model for role, model in one.roles.items()}
-    first = Pricing(settings.models.prices)
-    yield from _unpriced(named, first)
-    for number, fallback in enumerate(settings.models.fallback):
-        here: dict[KeyPath, str] = {}
-        if fallback.model:
-            here["models", "fallback", number, "model"] = fallback.model
-        here |= {("models", "fallback", number, "roles", role): model for role, model in fallback.roles.items()}
-        yield from _unpriced(here, Pricing({**settings.models.prices, **fallback.prices}))
-
-
-def _first_named(settings: Settings) -> dict[KeyPath, str]:
-    named: dict[KeyPath, str] = {("models", "model"): settings.models.model} if settings.models.model else {}
-    return named | {("models", "roles", role): model for role, model in settings.models.roles.items()}
+        if not all_capped and one.max_cost is None and one.max_cost_per_day is None:
+            continue
+        if model := one.model or models.model:
+            named[("competitions", slug, "model") if one.model else ("models", "model")] = model
+        for role, model in {**models.roles, **one.roles}.items():
+            named[("competitions", slug, "roles", role) if role in one.roles else ("models", "roles", role)] = model
+    return named
 
 
 def _unpriced(named: dict[KeyPath, str], pricing: Pricing) -> Iterator[tuple[KeyPath, str]]:

@@ -6,7 +6,7 @@ from bot.budgets.settings import BudgetSettings
 from bot.coder.explorer import SessionSettings
 from bot.coder.monitor import WatchSettings
 from bot.daemon.settings import CompetitionSettings, DaemonSettings, Slug
-from bot.models.settings import ModelsSection
+from bot.models.sections import ModelsSection
 from bot.runs.disk import DiskSettings
 from bot.weights.folder import WeightsSettings
 from sandbox.docker import DockerSettings

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from bot.models.settings import Roles
+from bot.models.sections import Roles
 from scrapers.kaggle.card import CardOverrides
 
 __all__ = ["CompetitionSettings", "DaemonSettings", "Slug"]

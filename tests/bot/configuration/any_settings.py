@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, BaseModel
 
 from bot.configuration import Settings
 from bot.daemon.settings import CompetitionSettings
-from bot.models.settings import ROLES, FallbackSection
+from bot.models.sections import ROLES, FallbackSection
 
 TEXTS = st.text(alphabet="ab Z9-_.\"'\\#=[]{}\n\té€😀\x7f\x00", min_size=1, max_size=8)
 BY_NAME: dict[str, st.SearchStrategy[Any]] = {

@@ -7,7 +7,11 @@ import pytest
 from bot.configuration import read_settings
 from state.errors import ConfigurationError
 
-MODELS = '[models]\nmodel = "nobody-sells-this"\nroles.coder = "nor-that"\n[models.prices]\nnor-that = { input = 1, output = 2 }\n'
+MODELS = """[models]
+model = "nobody-sells-this"
+roles.coder = "nor-that"
+prices.nor-that = { input = 1, output = 2 }
+"""
 
 
 def told(folder: Path, text: str) -> list[str]:
@@ -30,13 +34,18 @@ def test_under_a_cap_on_money_every_model_has_a_price(tmp_path: Path, cap: str) 
 def test_so_have_the_models_of_fallbacks_and_competitions(tmp_path: Path) -> None:
     text = (
         "[budget.run]\nmoney = 1\n[[models.fallback]]\nmodel = 'none-such'\n[[models.fallback]]\nmodel = 'priced'\n"
-        "prices.priced = { input = 0, output = 0 }\n[competitions.c]\nroles.coder = 'none-other'\n[competitions.d]\nmodel = 'x-1'\n"
+        "prices.priced = { input = 0, output = 0 }\n[competitions.c]\n"
+        "roles.coder = 'none-other'\n[competitions.d]\nmodel = 'x-1'\n"
     )
     assert [sentence.split(" names")[0] for sentence in told(tmp_path, text)] == [
         "4: models.fallback.1.model",
         "9: competitions.c.roles.coder",
         "11: competitions.d.model",
     ]
+
+
+def test_a_capped_competition_with_a_model_of_its_own_needs_no_price_of_the_others(tmp_path: Path) -> None:
+    assert told(tmp_path, MODELS + "[competitions.c]\nmax_cost = 3\nmodel = 'gpt-4o'\n") == []
 
 
 def test_a_competition_without_a_cap_may_have_models_of_unknown_price(tmp_path: Path) -> None:
