@@ -4,6 +4,7 @@ import lzma
 import struct
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from scrapers.found import Found
@@ -46,10 +47,17 @@ def check_archive(path: Path, name: str, found: Found) -> bool:
         return False
 
 
-def _check_members(archive: zipfile.ZipFile, packed: int, name: str, found: Found) -> bool:
-    plain = sum(member.file_size for member in archive.infolist())
+def excess(members: Sequence[zipfile.ZipInfo], packed: int) -> str | None:
+    """Say that members would unpack to more than any real data would, given the archive's size in bytes; None: fine."""
+    plain = sum(member.file_size for member in members)
     if plain > _LARGEST_PLAIN and plain > packed * _LARGEST_RATIO:
-        found.add(name, f"would unpack to {plain:,} bytes from {packed:,}: refused")
+        return f"would unpack to {plain:,} bytes from {packed:,}: refused"
+    return None
+
+
+def _check_members(archive: zipfile.ZipFile, packed: int, name: str, found: Found) -> bool:
+    if too_large := excess(archive.infolist(), packed):
+        found.add(name, too_large)
         return False
     outside = [member.filename for member in archive.infolist() if escapes(member.filename)]
     for member_name in outside:

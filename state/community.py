@@ -50,8 +50,8 @@ class CommunityView:
     """A competition's community as it may be known at `as_of`.
 
     Visible are topics and kernel versions from their own time, messages from theirs or their edit's, whichever is
-    later, within visible topics and unless deleted. A row without a time is never visible. Votes, scores and
-    tiers are each the latest reading at or before `as_of`; without one they are unknown, or, with
+    later, within visible topics; what is deleted is not visible at any time. A row without a time is never visible.
+    Votes, scores and tiers are each the latest reading at or before `as_of`; without one they are unknown, or, with
     `signals="collected"`, as the row was collected.
 
     What a query costs grows with the posts that it returns, not with what else the competition holds; `posts`, `topics`,

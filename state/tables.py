@@ -51,6 +51,10 @@ class Topic(SQLModel, table=True):
     posted_at: datetime | None = None
     votes: int | None = None
     url: str | None = None
+    sticky: bool = False
+    deleted: bool = False
+    first_seen_at: datetime | None = None
+    """Our time, where it was polled."""
 
 
 class Message(SQLModel, table=True):
@@ -73,6 +77,11 @@ class Message(SQLModel, table=True):
     votes: int | None = None
     markdown: str = ""
     deleted: bool = False
+    first_seen_at: datetime | None = None
+    """Our time, where it was polled."""
+    html_sha: str | None = None
+    """sha256 of the HTML and of the markdown as the site gave them, by which an edit is noticed."""
+    markdown_sha: str | None = None
 
 
 class KernelVersion(SQLModel, table=True):
@@ -102,6 +111,8 @@ class KernelVersion(SQLModel, table=True):
     url: str | None = None
     text: str = ""
     raw_sha: str | None = None
+    first_seen_at: datetime | None = None
+    """Our time, where it was polled."""
 
 
 class Observation(SQLModel, table=True):
@@ -128,6 +139,9 @@ class Observation(SQLModel, table=True):
     """`topic`, `message` or `kernel` (a kernel version)."""
     target_id: str
     at: datetime
+    """Our clock's."""
+    served_at: datetime | None = None
+    """The site's clock at the same moment, where it tells."""
     votes: int | None = None
     public_score: float | None = None
     tier: str | None = None

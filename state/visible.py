@@ -118,13 +118,13 @@ def kernels(*, collected: bool) -> Select[Any]:
 
 @cache
 def latest_versions(*, collected: bool) -> Select[Any]:
-    """Select the last of each kernel's visible versions; `collected` as in `topics`."""
+    """Select the highest of each kernel's visible versions; `collected` as in `topics`."""
     later = aliased(KernelVersion)
     superseded = exists().where(
         col(later.competition) == competition(),
         col(later.ref) == col(KernelVersion.ref),
         col(later.created_at) <= as_of(),
-        tuple_(*version_order(later)) > tuple_(*version_order(KernelVersion)),
+        tuple_(*_by_number(later)) > tuple_(*_by_number(KernelVersion)),
     )
     return kernels(collected=collected).where(~superseded.correlate(KernelVersion))
 
@@ -193,7 +193,11 @@ def forks() -> Select[*tuple[Any, ...]]:
 
 def visible_topic() -> Sequence[ColumnElement[bool]]:
     """Return what a visible topic fulfils."""
-    return (col(Topic.competition) == competition(), col(Topic.posted_at) <= as_of())
+    return (
+        col(Topic.competition) == competition(),
+        col(Topic.posted_at) <= as_of(),
+        col(Topic.deleted).is_(False),
+    )
 
 
 def visible_message() -> Sequence[ColumnElement[bool]]:
@@ -219,6 +223,15 @@ def visible_kernel() -> Sequence[ColumnElement[bool]]:
 def version_order(table: type[KernelVersion]) -> tuple[SQLCoreOperations[Any], ...]:
     """Return the columns by which `posts.in_order` sorts kernel versions."""
     return (col(table.created_at), func.coalesce(table.version, 0), col(table.id))
+
+
+def _by_number(table: type[KernelVersion]) -> tuple[SQLCoreOperations[Any], ...]:
+    """Return the columns by which one version of a kernel supersedes another.
+
+    Not by time: a version that was missed is dated with when it was found, which may be after its successor's.
+    """
+    created, number, id = version_order(table)
+    return (number, created, id)
 
 
 def _text_known() -> ColumnElement[datetime]:

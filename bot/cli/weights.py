@@ -1,6 +1,7 @@
 """`bot weights`: pretrained weights for the sandbox, fetched by the owner from a pinned list."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -15,8 +16,8 @@ from bot.cli.configured import configured, settings_file
 from bot.cli.output import print_json, print_table
 from bot.weights.adding import add_weights
 from bot.weights.catalog import WeightFile, Weights
-from bot.weights.download import open_client
 from bot.weights.folder import WeightsFolder
+from scrapers.download import opening
 from state.errors import BotError, UsageError
 
 weights_app = typer.Typer(
@@ -58,13 +59,7 @@ def pull(
     if bool(names) == all_:
         raise UsageError("name what to fetch (`bot weights list` shows the names), or pass --all")
     wanted = list(folder.catalog) if all_ else [folder.find(name) for name in names or ()]
-    failed = {}
-    with open_client() as client, _progress() as show:
-        for weights in wanted:
-            try:
-                folder.pull(client, weights, partial(show, weights.name))
-            except (BotError, OSError) as error:
-                failed[weights.name] = str(error)
+    failed = asyncio.run(_pull(folder, wanted))
     for name, why in failed.items():
         typer.echo(f"{name}: {why}", err=True)
     if json:
@@ -95,15 +90,33 @@ def add(
     --load "state = safetensors.torch.load_file('weights/my-model/model.safetensors')"
     """
     folder = _folder(config)
-    with open_client() as client, _progress() as show:
-        facts = {"name": name, "about": about, "released": released.date(), "licence": licence, "load": load}
-        added = add_weights(folder, client, facts, urls, partial(show, name))
+    facts = {"name": name, "about": about, "released": released.date(), "licence": licence, "load": load}
+    added = asyncio.run(_add(folder, facts, urls))
     if json:
         print_json(_record(WeightsFolder(folder.path), added))
         return
     for file in added.files:
         typer.echo(f"{file.sha256}  {file.name} ({file.bytes} bytes)")
     typer.echo("pinned; compare these hashes with the publisher's")
+
+
+async def _pull(folder: WeightsFolder, wanted: Sequence[Weights]) -> dict[str, str]:
+    """Fetch all that is wanted; return what could not be had, and why."""
+    failed = {}
+    async with opening() as open_:
+        with _progress() as show:
+            for weights in wanted:
+                try:
+                    await folder.pull(open_, weights, partial(show, weights.name))
+                except (BotError, OSError) as error:
+                    failed[weights.name] = str(error)
+    return failed
+
+
+async def _add(folder: WeightsFolder, facts: dict[str, Any], urls: Sequence[str]) -> Weights:
+    async with opening() as open_:
+        with _progress() as show:
+            return await add_weights(folder, open_, facts, urls, partial(show, facts["name"]))
 
 
 def _folder(config: Path | None) -> WeightsFolder:

@@ -6,20 +6,19 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx2
 from pydantic import ValidationError
 
 from bot.weights.catalog import Weights, add_own
-from bot.weights.download import Pin, download
-from bot.weights.folder import WeightsFolder
+from bot.weights.folder import WeightsFolder, fetch
+from scrapers.download import Opening, Pin
 from state.errors import UsageError
 
 _ANY = Pin(1, "0" * 64)
 
 
-def add_weights(
+async def add_weights(
     folder: WeightsFolder,
-    client: httpx2.Client,
+    open_: Opening,
     facts: Mapping[str, Any],
     sources: Sequence[str],
     progress: Callable[[str, int], None],
@@ -28,7 +27,7 @@ def add_weights(
 
     Args:
         folder: Where they go.
-        client: Fetches them.
+        open_: Opens their addresses.
         facts: All fields of `Weights` but its files.
         sources: Addresses, or `FILE=ADDRESS`; without a name the address's last part is taken.
         progress: Told a file's name and how many of its bytes there are.
@@ -46,7 +45,7 @@ def add_weights(
     target.chmod(0o755)
     pins = {}
     for name, url in files:
-        pins[name] = download(client, url, target / name, None, partial(progress, name))
+        pins[name] = await fetch(open_, url, target / name, None, partial(progress, name))
     added = _weights(facts, files, pins)
     add_own(folder.path, added)
     for file in added.files:

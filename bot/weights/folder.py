@@ -10,11 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-import httpx2
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.weights.catalog import WeightFile, Weights, load_catalog
-from bot.weights.download import Pin, download
+from scrapers.download import Download, Opening, Pin
 from state.errors import UsageError
 
 _CHECKED = ".checked.json"
@@ -61,7 +60,7 @@ class WeightsFolder:
             return "here"
         return "partial" if any(here) or any(self._folder(weights).glob(".*.part")) else "absent"
 
-    def pull(self, client: httpx2.Client, weights: Weights, progress: Callable[[WeightFile, int], None]) -> None:
+    async def pull(self, open_: Opening, weights: Weights, progress: Callable[[WeightFile, int], None]) -> None:
         """Fetch what is missing, file by file.
 
         Raises:
@@ -73,7 +72,8 @@ class WeightsFolder:
             for file in weights.files:
                 if not self._is_here(weights, file, checked):
                     target = self._folder(weights) / file.name
-                    download(client, file.url, target, Pin(file.bytes, file.sha256), partial(progress, file))
+                    pin = Pin(file.bytes, file.sha256)
+                    await fetch(open_, file.url, target, pin, partial(progress, file))
                     self.mark_checked(weights.name, file.name, file.sha256)
                 progress(file, file.bytes)
 
@@ -118,6 +118,15 @@ class WeightsFolder:
             except BlockingIOError:
                 raise UsageError(f"{weights.name} is being fetched by another process") from None
             yield
+
+
+async def fetch(open_: Opening, url: str, target: Path, pin: Pin | None, progress: Callable[[int], None]) -> Pin:
+    """Fetch one file of weights, and return what it is; errors as of `Download.run`."""
+
+    async def address() -> str:
+        return url
+
+    return await Download(url, address, target, open_, pin, lambda have, total: progress(have)).run()
 
 
 def weights_line(weights: Weights) -> str:

@@ -146,12 +146,18 @@ class KaggleClient:
 
     async def content(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> bytes:
         """Call a method that answers with a small file, or with its address, and return its bytes."""
+        return (await self.content_at(method, body, subject=subject))[0]
+
+    async def content_at(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> tuple[bytes, datetime]:
+        """Return a small file's bytes as `content` does, and the server's time."""
         reading = _Reading(method, subject, self._patience.largest, raw=True)
         answered = await self._asked(method, body, subject, reading)
         if not answered.location:
-            return answered.raw
+            return answered.raw, answered.served_at
         async with self.stream(answered.location) as response:
-            return await _body(response, self._patience.largest)
+            if not response.is_success:
+                raise SiteUnavailable(f"the download of {method.name} was answered with {response.status_code}")
+            return await _body(response, self._patience.largest), answered.served_at
 
     @asynccontextmanager
     async def stream(self, url: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[httpx2.Response]:

@@ -5,6 +5,7 @@ import io
 import zipfile
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, ClassVar
 
 from scrapers.kaggle.client import KaggleClient, Method
@@ -59,7 +60,7 @@ class _Competitions(Answer):
     next_page_token: Text = ""
 
 
-class Page(Wire):
+class Page(Answer):
     """One of a competition's pages, such as `rules`; it has no time, so only its content tells of a change."""
 
     sdk: ClassVar[str] = "ApiCompetitionPage"
@@ -135,7 +136,7 @@ class Competitions:
             place = {"pageToken": token} if token else {"page": number}
             body = {"group": "COMPETITION_LIST_TAB_ENTERED", **place}
             answer = await self._client.call(_method("ListCompetitions"), body, _Competitions)
-            return answer.competitions, answer.next_page_token, answer
+            return answer.stamped(answer.competitions), answer.next_page_token, answer
 
         return all_pages(page, lambda competition: competition.ref)
 
@@ -147,7 +148,7 @@ class Competitions:
         """Return its pages, or the one of that name."""
         body = {"competitionName": slug, "pageName": name}
         answer = await self._client.call(_method("ListCompetitionPages"), body, _Pages, subject=slug)
-        return answer.pages
+        return answer.stamped(answer.pages)
 
     def files(self, slug: str) -> AsyncIterator[DataFile]:
         """Yield its data files."""
@@ -177,8 +178,13 @@ class Competitions:
 
     async def board(self, slug: str) -> list[BoardRow]:
         """Return the whole board, best first."""
+        return (await self.board_at(slug))[0]
+
+    async def board_at(self, slug: str) -> tuple[list[BoardRow], datetime]:
+        """Return the whole board, best first, and the server's time."""
         method = _method("DownloadLeaderboard", family="downloads")
-        return read_board(await self._client.content(method, {"competitionName": slug}, subject=slug))
+        content, served_at = await self._client.content_at(method, {"competitionName": slug}, subject=slug)
+        return read_board(content), served_at
 
 
 def read_board(archive: bytes) -> list[BoardRow]:

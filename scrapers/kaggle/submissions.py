@@ -90,7 +90,7 @@ class Submissions:
             place = {"pageToken": token} if token else {"page": number}
             body = {**self._about(), **order, **place}
             answer = await self._client.call(_method("ListSubmissions"), body, _SentFiles, subject=self._slug)
-            return answer.submissions, answer.next_page_token, answer
+            return answer.stamped(answer.submissions), answer.next_page_token, answer
 
         return all_pages(page, lambda submission: submission.ref)
 

@@ -1,6 +1,7 @@
 """How Kaggle's answers are read: camelCase fields, UTC times, numbers as strings; what is new there is no error here."""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Annotated, Any, TypeVar
@@ -13,6 +14,7 @@ __all__ = ["Answer", "Int", "Items", "Mixed", "Text", "Time", "Wire", "enum_name
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,12}))?(Z|[+-]\d\d:?\d\d)?")
 
 EnumT = TypeVar("EnumT", bound=Enum)
+AnswerT = TypeVar("AnswerT", bound="Answer")
 
 
 def parse_time(value: object) -> datetime | None:
@@ -95,3 +97,7 @@ class Answer(Wire):
     def read(cls, body: Any, served_at: datetime) -> "Answer":
         """Read a decoded body. Raises pydantic's ValidationError."""
         return cls.model_validate(body).model_copy(update={"served_at": served_at})
+
+    def stamped(self, items: Iterable[AnswerT]) -> "tuple[AnswerT, ...]":
+        """Return the things that it lists with its own server's time, for those to whom the whole is not handed."""
+        return tuple(item.model_copy(update={"served_at": self.served_at}) for item in items)

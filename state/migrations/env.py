@@ -3,11 +3,11 @@
 from alembic import context
 from sqlmodel import SQLModel
 
-from state import tables
+from state import polled, tables
 
-# Naming the module keeps the import that fills the metadata.
+# Naming the modules keeps the imports that fill the metadata.
 if not SQLModel.metadata.tables:
-    raise RuntimeError(f"{tables.__name__} defines no tables")
+    raise RuntimeError(f"{tables.__name__} and {polled.__name__} define no tables")
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -81,7 +81,7 @@ def test_all_that_may_be_known_is_seen(
         (row.id, row.text, row.created_at, row.version) for row in kernels
     }
     latest = {}
-    for row in sorted(kernels, key=lambda r: (r.created_at or START, r.version or 0, r.id)):
+    for row in sorted(kernels, key=lambda r: (r.version or 0, r.created_at or START, r.id)):
         latest[row.ref] = row.id
     assert {post.item for post in seen.posts()} == {f"message/{row.id}" for row in messages} | {
         f"kernel/{id}" for id in latest.values()
@@ -306,3 +306,19 @@ def test_of_two_readings_of_one_moment_the_larger_is_shown_whichever_came_first(
         add_community(tx, "c", [Topic(competition="c", id="1", posted_at=hours(1)), *readings[::order]])
     topic = CommunityView(store, "c", hours(3)).topics()[0]
     assert (topic.votes, topic.tier) == (5, "EXPERT")
+
+
+def test_a_deleted_topic_and_what_was_said_in_it_are_not_seen(store: Store) -> None:
+    topic = Topic(competition="c", id="1", title="Marks", posted_at=START, deleted=True)
+    with store.write() as tx:
+        add_community(tx, "c", [topic, Message(competition="c", id="10", topic_id="1", posted_at=START)])
+    seen = CommunityView(store, "c", hours(1))
+    assert (seen.topics(), seen.messages()) == ([], [])
+
+
+def test_a_version_that_was_found_after_its_successor_does_not_pass_for_the_latest(store: Store) -> None:
+    found = {1: START, 2: hours(3), 3: hours(2)}
+    rows = [KernelVersion(competition="c", id=str(n), ref="a/b", version=n, created_at=at) for n, at in found.items()]
+    with store.write() as tx:
+        add_community(tx, "c", rows)
+    assert [post.version for post in CommunityView(store, "c", hours(4)).posts()] == [3]

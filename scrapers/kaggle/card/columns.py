@@ -204,8 +204,12 @@ def has_classes(labels: Mapping[str, frozenset[str]], predictions: Sequence[str]
 def _from_text(tables: Tables, shown: Sequence[Header]) -> ColumnsReading:
     """Without a sample, take what a page shows if train.csv and test.csv say the same."""
     whole = [one for one in shown if one.whole]
-    if tables.problem or len(whole) != 1 or len(shown) != 1 or tables.train is None or tables.test is None:
-        reason = tables.problem or "there is no sample submission"
+    if tables.candidates or len(whole) != 1 or len(shown) != 1 or tables.train is None or tables.test is None:
+        reason = (
+            "it is not certain which file is the sample submission"
+            if tables.candidates
+            else "there is no sample submission"
+        )
         return ColumnsReading(None, None, conflicts=(reason,), proposed=whole[0].columns if whole else ())
     first, *others = whole[0].columns
     classes = has_classes(tables.labels, others)

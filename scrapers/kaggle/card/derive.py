@@ -30,7 +30,7 @@ def derive(evidence: Evidence, metrics: Mapping[str, Direction], overrides: Card
     """
     own = overrides or CardOverrides()
     pages = [block for page in evidence.pages for block in blocks(page)]
-    tables = evidence.tables or Tables(problem="the data is not here yet")
+    tables = evidence.tables or Tables()
     findings = _plain_findings(evidence, own)
     missing = [
         Missing(evidence.slug, name, "Kaggle does not say it", f"{name} = 2027-01-31T23:59:00Z")
@@ -86,6 +86,9 @@ def _missing_columns(
     slug: str, findings: Mapping[str, Finding], columns: ColumnsReading, tables: Tables
 ) -> list[Missing]:
     """Say which columns are open, or what is wrong with those that the owner named."""
+    if tables.candidates:
+        why = f"any of {', '.join(tables.candidates)} may be the sample submission"
+        return [Missing(slug, "sample_submission", why, _line("sample_submission", tables.candidates[0]))]
     proposed = columns.proposed or ("id", "target")
     lines = {
         "id_column": _line("id_column", proposed[0]),

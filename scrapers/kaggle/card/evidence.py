@@ -17,7 +17,7 @@ class Sample:
     header: tuple[str, ...]
     rows: int
     unique: frozenset[str]
-    """Columns whose cells all differ."""
+    """Columns whose cells all differ; the first one is always judged."""
     numeric: frozenset[str]
     """Columns whose cells are numbers, and no keys by their looks: not whole numbers that differ."""
 
@@ -40,8 +40,8 @@ class Tables:
     test: tuple[str, ...] | None = None
     labels: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Of the columns of train.csv that may hold classes, which there are; perhaps not all."""
-    problem: str = ""
-    """Why there is no sample, where somebody can do something about it."""
+    candidates: tuple[str, ...] = ()
+    """Files that may be the sample, where it is not certain which."""
 
     @property
     def columns(self) -> frozenset[str]:

@@ -5,11 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bs4 import BeautifulSoup, Comment
-from markdownify import markdownify
-
 from scrapers.cleaning import clean, cut_middle
 from scrapers.kaggle.competitions import Page
+from scrapers.markdown import markdown_of
 
 __all__ = ["Block", "Topic", "as_markdown", "blocks", "description_of"]
 
@@ -73,20 +71,11 @@ class Block:
 
 def as_markdown(page: Page) -> str:
     """Return a page's content in markdown, whether it came as HTML or not; scripts and comments are gone."""
-    text = clean(page.content[:_LONGEST_PAGE])
-    if "html" in page.mime_type.lower() or (
-        "markdown" not in page.mime_type.lower() and _BLOCK_TAG.search(text) and not _MARKDOWN.search(text)
-    ):
-        soup = BeautifulSoup(text, "html.parser")
-        for element in soup(["script", "style"]) + list(soup.find_all(string=lambda part: isinstance(part, Comment))):
-            element.extract()
-        try:
-            text = markdownify(
-                str(soup), heading_style="ATX", escape_underscores=False, escape_asterisks=False, escape_misc=False
-            )
-        except RecursionError:  # absurd nesting
-            text = soup.get_text("\n")
-    return re.sub(r"<!--.*?-->", " ", text, flags=re.DOTALL)
+    text = page.content[:_LONGEST_PAGE]
+    kind = page.mime_type.lower()
+    if "html" in kind or ("markdown" not in kind and _BLOCK_TAG.search(text) and not _MARKDOWN.search(text)):
+        return markdown_of(text)
+    return re.sub(r"<!--.*?-->", " ", clean(text), flags=re.DOTALL)
 
 
 def description_of(pages: Sequence[Page]) -> str:
@@ -132,7 +121,7 @@ def _pieces(lines: Sequence[str]) -> Iterator[tuple[Literal["heading", "text", "
         opened = _FENCE.match(line)
         if fence is not None:
             if opened and opened[1].startswith(fence):
-                yield "code", 0, "\n".join(code)
+                yield "code", 0, "\n".join(code).rstrip()
                 fence, code = None, []
             else:
                 code.append(line)
@@ -146,10 +135,10 @@ def _pieces(lines: Sequence[str]) -> Iterator[tuple[Literal["heading", "text", "
             fence = opened[1]
         elif heading:
             yield "heading", heading[0], heading[1]
-        elif line.strip():
+        elif line.strip() and not _UNDERLINE.match(line):
             paragraph.append(line)
     if code:  # a fence that nobody closed
-        yield "code", 0, "\n".join(code)
+        yield "code", 0, "\n".join(code).rstrip()
 
 
 def _heading(line: str, paragraph: Sequence[str]) -> tuple[int, str] | None:

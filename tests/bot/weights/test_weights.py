@@ -14,7 +14,7 @@ from bot.cli import app
 from bot.weights.catalog import Weights, load_catalog
 from bot.weights.folder import WeightsFolder, weights_line
 from state.errors import UsageError
-from tests.bot.weights.file_server import FileServer
+from tests.file_server import FileServer
 
 FILES = {"config.json": b"{}", "model.bin": b"weights" * 1000}
 

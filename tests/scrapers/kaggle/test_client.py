@@ -206,3 +206,21 @@ async def test_a_body_holds_no_field_that_is_not_given() -> None:
         await client.call(GET, {"competitionName": "leaf", "x": None}, Competition)
     assert [asked.body for asked in site.asked] == [{"competitionName": "leaf"}] * 2
     assert URL.startswith("https")
+
+
+async def test_things_of_a_list_carry_the_servers_time() -> None:
+    site = Site([answer({"competitions": [LEAF]}, Date="Fri, 20 Nov 2026 09:59:58 GMT"), answer({})])
+    async with client_of(site) as client:
+        (found,) = [one async for one in Competitions(client).entered()]
+    assert found.served_at.isoformat() == "2026-11-20T09:59:58+00:00"
+
+
+async def test_a_board_whose_address_does_not_answer_is_no_answer_yet() -> None:
+    def site(request: httpx2.Request) -> httpx2.Response:
+        if request.url.host == "kaggle.example":
+            return httpx2.Response(302, headers={"Location": "https://storage.example/board.zip?sig=1"})
+        return httpx2.Response(503, text="<html>busy</html>")
+
+    async with client_of(site) as client:
+        with pytest.raises(SiteUnavailable, match="503"):
+            await Competitions(client).board("leaf")

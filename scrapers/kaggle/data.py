@@ -1,0 +1,268 @@
+"""A competition's data: fetched once as one zip, checked, unpacked as a snapshot's `data/`, never mixed with another's."""
+
+import asyncio
+import fcntl
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from scrapers.download import SPARE_BYTES, Download, Pin, pin_of
+from scrapers.inside import DATA
+from scrapers.kaggle.client import KaggleClient
+from scrapers.kaggle.competitions import Competitions
+from scrapers.kaggle.data_record import (
+    DataRecord,
+    Listed,
+    differences,
+    read_plan,
+    read_record,
+    write_plan,
+    write_record,
+)
+from scrapers.kaggle.samples import SAMPLE, find_samples
+from scrapers.unpacking import Unpacking, members_of
+from state.errors import DataChanged, DownloadFailed, KaggleError, SiteUnavailable, UsageError
+
+__all__ = ["CompetitionData", "Progress"]
+
+_MOST_LISTED = 2_000
+"""Files of the list that are looked at: each 200 of them are a request."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far it is."""
+
+    competition: str
+    doing: Literal["downloading", "unpacking"]
+    done: int
+    """Bytes."""
+    total: int | None
+
+    def __str__(self) -> str:
+        """Say it in a line for a terminal."""
+        of = f" of {self.total / 1e6:,.1f} MB ({100 * self.done // max(1, self.total)}%)" if self.total else " MB"
+        return f"{self.competition}: {self.doing} data, {self.done / 1e6:,.1f}{of}"
+
+
+@dataclass
+class CompetitionData:
+    """The data of one competition in a folder of its own.
+
+    `data/` is what agents may read, `data.json` beside it the record that it is whole. What is under way lies beside
+    them: `.data.zip.part` (see `Download`), then `data.zip`, then `unpacking/`.
+    """
+
+    client: KaggleClient
+    slug: str
+    folder: Path
+    sample: str | None = None
+    """Which file is the sample submission, as the owner says; None: it is told by its name."""
+    progress: Callable[[Progress], None] = lambda progress: None
+    """May be called from another thread."""
+    spare: int = SPARE_BYTES
+    """Bytes that must be left on the disk."""
+
+    def __post_init__(self) -> None:
+        """Name the files."""
+        self._record = self.folder / "data.json"
+        self._zip = self.folder / "data.zip"
+        self._plan = self.folder / ".listed.json"
+        self._unpacking = self.folder / "unpacking"
+        self._competitions = Competitions(self.client)
+
+    @property
+    def data(self) -> Path:
+        """The folder with the files."""
+        return self.folder / DATA
+
+    async def fetch(self) -> Path:
+        """Return the folder with the files, read-only; what is missing is fetched, what is there never again.
+
+        The sample submission lies there as `sample_submission.csv`, as a copy where the hosts call it otherwise; it is
+        missing where that is not certain (see `find_samples`). May be cancelled or killed at any point; it goes on later.
+
+        Raises:
+            DownloadFailed: it could not be had, is not what it must be, or does not fit on the disk.
+            DataChanged: it is not as it was fetched, or the site has other data by now.
+            UsageError: the sample submission that the owner names is not there.
+            Besides, as of `KaggleClient`, where nothing is here yet.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with self._locked():
+                record = read_record(self._record)
+                if record is None:
+                    record = await self._bring()
+                else:
+                    await self._check(record)
+                self._zip.unlink(missing_ok=True)
+                self._plan.unlink(missing_ok=True)
+                self._place_sample(record)
+        except OSError as error:
+            raise DownloadFailed(
+                f"the data of {self.slug} cannot be written to {self.folder}: {error.strerror or error}"
+            ) from error
+        return self.data
+
+    async def _check(self, record: DataRecord) -> None:
+        """Raise DataChanged if anything is not as it was; a site that does not answer says nothing."""
+        if damaged := await asyncio.to_thread(record.damaged, self.data):
+            raise DataChanged(
+                f"{self.data / damaged} is not as it was fetched: move {self.folder} away, and all is fetched anew"
+            )
+        try:
+            now = await self._listed()
+        except (SiteUnavailable, KaggleError):
+            return
+        if changed := differences(record.listed, now):
+            raise DataChanged(
+                f"Kaggle has other data of {self.slug} than was fetched on {record.fetched_at:%Y-%m-%d}: {changed}; "
+                f"move {self.folder} away, and it is fetched anew"
+            )
+
+    async def _bring(self) -> DataRecord:
+        listed = await self._listed()
+        self._begin(listed)
+        pin = await self._download(listed)
+        try:
+            members = self._compared(listed)
+        except DownloadFailed:
+            self._zip.unlink()  # it would fail again
+            raise
+        self._ask_for_room(sum(members.values()))
+        try:
+            files = await self._unpack()
+        except DownloadFailed:
+            self._zip.unlink()
+            raise
+        self._unpacking.rename(self.data)
+        record = DataRecord(
+            competition=self.slug,
+            fetched_at=self.client.clock.now(),
+            listed=listed,
+            archive_bytes=pin.bytes,
+            archive_sha256=pin.sha256,
+            files={name: (one.bytes, one.sha256) for name, one in files.items()},
+        )
+        write_record(self._record, record)
+        return record
+
+    async def _listed(self) -> tuple[Listed, ...]:
+        found = []
+        async for file in self._competitions.files(self.slug):
+            found.append(Listed(name=file.name or file.ref, bytes=file.total_bytes, created_at=file.creation_date))
+            if len(found) == _MOST_LISTED:
+                break
+        return tuple(sorted(found, key=lambda one: one.name))
+
+    def _begin(self, listed: tuple[Listed, ...]) -> None:
+        """Take up what an earlier attempt has left, if the site still has the same; else throw it away."""
+        plan = read_plan(self._plan)
+        if self.data.exists() and plan is None:
+            raise DataChanged(
+                f"nobody knows what lies in {self.data}: move it away, and the data of {self.slug} is fetched"
+            )
+        for half in (self._unpacking, self.data):  # without a record neither is known to be whole
+            if half.exists():
+                shutil.rmtree(half)
+        if plan != listed:
+            self._zip.unlink(missing_ok=True)
+            self._new_download(listed).discard()
+            write_plan(self._plan, listed)
+
+    async def _download(self, listed: tuple[Listed, ...]) -> Pin:
+        if self._zip.exists():
+            return await asyncio.to_thread(pin_of, self._zip)
+        return await self._new_download(listed).run()
+
+    def _new_download(self, listed: tuple[Listed, ...]) -> Download:
+        async def address() -> str:
+            return await self._competitions.data_address(self.slug)
+
+        def tell(have: int, total: int | None) -> None:
+            self.progress(Progress(self.slug, "downloading", have, total))
+
+        unpacked = sum(one.bytes for one in listed)
+        name = f"the data of {self.slug}"
+        return Download(
+            name, address, self._zip, self.client.stream, None, tell, self.spare + unpacked, self.client.clock.sleep
+        )
+
+    def _compared(self, listed: tuple[Listed, ...]) -> dict[str, int]:
+        """Return the zip's files with their sizes, which are those that the site lists."""
+        members = members_of(self._zip)
+        by_last_part: dict[str, list[str]] = {}
+        for name in members:
+            by_last_part.setdefault(name.rsplit("/", 1)[-1], []).append(name)
+        for one in listed:
+            same = by_last_part.get(one.name, [])
+            place = one.name if one.name in members else (same[0] if len(same) == 1 else None)
+            if place is None:
+                raise DownloadFailed(
+                    f"Kaggle lists {one.name} among the data of {self.slug}, but the zip that came has no such file"
+                )
+            if members[place] != one.bytes:
+                raise DownloadFailed(
+                    f"Kaggle lists {one.name} of {self.slug} with {one.bytes:,} bytes, but the zip that came has "
+                    f"{members[place]:,}"
+                )
+        return members
+
+    def _ask_for_room(self, size: int) -> None:
+        free = shutil.disk_usage(self.folder).free
+        if size + self.spare > free:
+            raise DownloadFailed(
+                f"the data of {self.slug} unpacks to {size:,} bytes and {self.spare:,} are to be left, but {self.folder} has "
+                f"only {free:,} free; the zip is kept"
+            )
+
+    async def _unpack(self) -> dict[str, Pin]:
+        stop = threading.Event()
+
+        def tell(done: int, total: int) -> None:
+            self.progress(Progress(self.slug, "unpacking", done, total))
+
+        self._unpacking.mkdir()
+        work = Unpacking(f"the zip with the data of {self.slug}", self._zip, self._unpacking, tell, stop.is_set, 0)
+        task = asyncio.create_task(asyncio.to_thread(work.run))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            stop.set()
+            await asyncio.wait([task])  # it looks after every piece, and holds the folder until then
+            task.exception()
+            raise
+
+    def _place_sample(self, record: DataRecord) -> None:
+        """Put a copy of the sample submission under the name that everybody looks for."""
+        if SAMPLE in record.files and self.sample in (None, SAMPLE):
+            return
+        if self.sample is not None and self.sample not in record.files:
+            raise UsageError(f"bot.toml names {self.sample!r} as the sample of {self.slug}; its data has no such file")
+        found = (self.sample,) if self.sample else find_samples(record.files)
+        if len(found) != 1 or (record.sample == found[0] and (self.data / SAMPLE).exists()):
+            return
+        if SAMPLE in record.files:
+            raise UsageError(
+                f"bot.toml names {self.sample!r} as the sample of {self.slug}; its data has a {SAMPLE} already"
+            )
+        part = self.folder / ".sample.part"
+        shutil.copyfile(self.data / found[0], part)
+        part.chmod(0o444)
+        part.replace(self.data / SAMPLE)
+        write_record(self._record, record.model_copy(update={"sample": found[0]}))
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep others from fetching the same."""
+        with (self.folder / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise DownloadFailed(f"the data of {self.slug} is being fetched by another process") from None
+            yield

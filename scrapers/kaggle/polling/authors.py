@@ -1,0 +1,75 @@
+"""Authors and the tiers that were last seen of them, for posts whose own tier nobody has told yet."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from sqlmodel import Session, col, select
+
+from scrapers.cleaning import clean
+from scrapers.kaggle.search import Author as FoundAuthor
+from state.polled import Author
+from state.store import Transaction
+
+__all__ = ["known_tiers", "store_authors", "tier_of"]
+
+_ORDER = ("NOVICE", "CONTRIBUTOR", "EXPERT", "MASTER", "GRANDMASTER")
+
+
+def tier_of(author: FoundAuthor | None) -> str | None:
+    """Return a tier as snapshots name it, such as `GRANDMASTER`; None where it is not told, or not known."""
+    word = author.tier_word if author else None
+    return word.upper() if word else None
+
+
+def known_tiers(session: Session, names: Collection[str]) -> Mapping[str, str]:
+    """Return the tiers of the authors of these display names, but for names that several have."""
+    if not names:
+        return {}
+    rows = session.exec(select(Author).where(col(Author.display_name).in_(names))).all()
+    tiers: dict[str, list[str | None]] = {}
+    for row in rows:
+        tiers.setdefault(row.display_name, []).append(row.tier)
+    return {name: found[0] for name, found in tiers.items() if len(found) == 1 and found[0] is not None}
+
+
+@dataclass(frozen=True)
+class _Told:
+    user_name: str
+    display_name: str
+    tier: str
+
+
+def store_authors(tx: Transaction, found: Iterable[FoundAuthor]) -> set[str]:
+    """Keep whom a search told of and which tier; return the display names of those that are news.
+
+    Of two tiers that one answer tells of one author the higher counts: tiers do not fall, an index lags.
+    """
+    told: dict[str, _Told] = {}
+    for author in found:
+        tier = tier_of(author)
+        if not author.id or tier is None:
+            continue
+        one = _Told(clean(author.user_name), clean(author.display_name), tier)
+        before = told.get(str(author.id))
+        if before is None or _rank(before.tier) < _rank(tier):
+            told[str(author.id)] = one
+    known = {row.user_id: row for row in tx.session.exec(select(Author).where(col(Author.user_id).in_(told)))}
+    news: set[str] = set()
+    for id, one in told.items():
+        row = known.get(id)
+        if row is not None and (row.user_name, row.display_name, row.tier) == (
+            one.user_name,
+            one.display_name,
+            one.tier,
+        ):
+            continue
+        row = row or Author(user_id=id, at=tx.now())
+        row.user_name, row.display_name, row.tier, row.at = one.user_name, one.display_name, one.tier, tx.now()
+        tx.add(row)
+        news.add(one.display_name)
+    tx.session.flush()
+    return news
+
+
+def _rank(tier: str) -> int:
+    return _ORDER.index(tier) if tier in _ORDER else len(_ORDER)

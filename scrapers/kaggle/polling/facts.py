@@ -1,0 +1,103 @@
+"""Polling what stands in a competition's pages, lists and boards: kept as series, one reading for each change."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from scrapers.kaggle.competitions import BoardRow, Competition, Competitions, LeaderboardEntry
+from scrapers.kaggle.polling.watch import Watch
+from scrapers.kaggle.wire import wire_time
+from state.series import gone, last_of_each, take_reading
+
+__all__ = ["poll_board", "poll_competitions", "poll_pages", "poll_top"]
+
+_VOLATILE = ("team_count", "user_rank")
+_FACTS = (
+    *("id", "title", "url", "category", "reward", "deadline", "merger_deadline", "new_entrant_deadline"),
+    *("enabled_date", "max_daily_submissions", "max_team_size", "evaluation_metric", "awards_points"),
+    *("is_kernels_submissions_only", "submissions_disabled", "user_has_entered"),
+)
+
+
+async def poll_competitions(watch: Watch) -> None:
+    """Read which competitions this account has entered, with their deadlines and flags, and which are there no more.
+
+    One that vanished is closed, or was left, or had its entry taken: nobody says which. Errors as of `KaggleClient`.
+    """
+    listed: dict[str, Competition] = {}
+    async for competition in Competitions(watch.client).entered():
+        if competition.slug:
+            listed[competition.slug] = competition
+    served_at = next((one.served_at for one in listed.values()), None)
+    with watch.write() as tx:
+        known = {slug for slug, _ in last_of_each(tx.session, None, "competition")}
+        for slug, one in listed.items():
+            facts = _told(one, _FACTS)
+            if take_reading(tx, slug, "competition", "", facts, served_at=one.served_at):
+                watch.news.add("competition changed" if slug in known else "competition new", slug)
+            take_reading(tx, slug, "standing", "", _told(one, _VOLATILE), served_at=one.served_at)
+        for slug in known - listed.keys():
+            if gone(tx, slug, "competition", "", served_at):
+                watch.news.add("competition gone", slug)
+        watch.move(tx, "competitions", None, served_at)
+
+
+async def poll_pages(watch: Watch) -> None:
+    """Read the competition's pages; see `state.series.rules_hash`. Errors as of `KaggleClient`."""
+    pages = await Competitions(watch.client).pages(watch.competition)
+    here = watch.competition
+    served_at = next((page.served_at for page in pages), None)
+    with watch.write() as tx:
+        known = {name for _, name in last_of_each(tx.session, here, "page")}
+        for page in pages:
+            about = {"mime_type": page.mime_type, "title": page.post_title}
+            if take_reading(tx, here, "page", page.name, about, content=page.content, served_at=page.served_at):
+                watch.news.add("page changed", page.name)
+        # Without any page at all it is the answer that is wrong, not the competition.
+        for name in known - {page.name for page in pages} if pages else ():
+            if gone(tx, here, "page", name, served_at):
+                watch.news.add("page changed", name)
+        watch.move(tx, "pages", None, served_at)
+
+
+async def poll_top(watch: Watch) -> None:
+    """Read the top of the leaderboard. Errors as of `KaggleClient`."""
+    answer = await Competitions(watch.client).top(watch.competition, size=watch.settings.top_size)
+    rows = [_entry(entry) for entry in answer.submissions]
+    with watch.write() as tx:
+        content, about = _written(rows), {"teams": len(rows)}
+        if take_reading(tx, watch.competition, "board", "top", about, content=content, served_at=answer.served_at):
+            watch.news.add("board changed", "top")
+        watch.move(tx, "top", None, answer.served_at)
+
+
+async def poll_board(watch: Watch) -> None:
+    """Read the whole leaderboard. Errors as of `KaggleClient`."""
+    rows, served_at = await Competitions(watch.client).board_at(watch.competition)
+    with watch.write() as tx:
+        content, about = _written([_place(row) for row in rows]), {"teams": len(rows)}
+        if take_reading(tx, watch.competition, "board", "whole", about, content=content, served_at=served_at):
+            watch.news.add("board changed", "whole")
+        watch.move(tx, "board", None, served_at)
+
+
+def _told(competition: Competition, names: tuple[str, ...]) -> dict[str, Any]:
+    told = competition.model_dump(mode="json", include=set(names))
+    return {name: told[name] for name in names}
+
+
+def _entry(entry: LeaderboardEntry) -> Mapping[str, Any]:
+    at = wire_time(entry.submission_date) if entry.submission_date else None
+    return {"team_id": entry.team_id, "team": entry.team_name, "score": entry.score, "at": at}
+
+
+def _place(row: BoardRow) -> Mapping[str, Any]:
+    # Who the members are is nobody's business here.
+    return {
+        **{"rank": row.rank, "team_id": row.team_id, "team": row.team},
+        **{"score": row.score, "submissions": row.submissions},
+    }
+
+
+def _written(rows: list[Mapping[str, Any]]) -> str:
+    return json.dumps(rows, ensure_ascii=False)

@@ -1,0 +1,121 @@
+"""Polling kernels: by when they were run, the last first, until what an earlier poll has seen; and all of them, slowly."""
+
+from datetime import datetime
+
+from sqlmodel import col, select
+
+from scrapers.kaggle.kernels import Kernel, KernelPage, Kernels
+from scrapers.kaggle.polling.kernel_rows import kernel_id, store_kernels
+from scrapers.kaggle.polling.passes import Limits, Listed, Pass, after, falls
+from scrapers.kaggle.polling.watch import Mark, Part, Watch
+from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
+from state.polled import PolledKernel
+
+__all__ = ["KernelsMark", "poll_kernels", "sweep_kernels"]
+
+
+class KernelsMark(Mark):
+    """How far kernels were read."""
+
+    high: datetime | None = None
+    """When the kernel was run that a whole pass began with."""
+    under_way: Pass | None = None
+
+
+async def poll_kernels(watch: Watch) -> None:
+    """Read kernels until one was run before the watermark; the first time, all.
+
+    Errors as of `KaggleClient`; what was read before one stays, and the next poll goes on from there.
+    """
+    mark = watch.mark("kernels", KernelsMark)
+    first = mark.high is None
+    ended = False
+    while not ended:
+        under_way = (mark.under_way or Pass()).resumed(watch.now())
+        answer = await _page(watch, "kernels", under_way)
+        with watch.write() as tx:
+            changed = store_kernels(tx, watch, _public(answer), answer.served_at, backfill=first)
+            items = _listed(answer, changed)
+            # Where times do not fall, nothing can be told from how low they are, and all pages are read.
+            limits = Limits(mark.high if falls(items) else None, watch.settings.overlap, watch.settings.most_pages)
+            under_way = after(under_way, items, limits, watch.now(), token=answer.next_page_token)
+            ended = under_way.listed
+            high = (under_way.high or mark.high or answer.served_at) if ended else mark.high
+            mark = KernelsMark(high=high, under_way=None if ended else under_way)
+            watch.move(tx, "kernels", mark, answer.served_at, ended=ended)
+            if ended and first:
+                watch.move(tx, "kernel_sweep", None, answer.served_at)
+
+
+async def sweep_kernels(watch: Watch) -> None:
+    """Read all kernels for their votes, and ask for those that are known and were not among them, whether they are gone.
+
+    Errors as of `KaggleClient`; the next poll goes on from where one came.
+    """
+    part: Part = "kernel_sweep"
+    mark = watch.mark(part, KernelsMark)
+    while mark.under_way is None or not mark.under_way.listed:
+        under_way = (mark.under_way or Pass()).resumed(watch.now())
+        answer = await _page(watch, part, under_way)
+        with watch.write() as tx:
+            store_kernels(tx, watch, _public(answer), answer.served_at, backfill=False)
+            limits = Limits(None, 0.0, watch.settings.most_pages)
+            under_way = after(under_way, _listed(answer, set()), limits, watch.now(), token=answer.next_page_token)
+            mark = KernelsMark(under_way=under_way)
+            watch.move(tx, part, mark, answer.served_at, ended=False)
+    await _ask_for_missed(watch, mark.under_way)
+
+
+async def _page(watch: Watch, part: Part, under_way: Pass) -> KernelPage:
+    try:
+        answer = await Kernels(watch.client).of(watch.competition, under_way.page, under_way.token)
+    except KaggleError as error:
+        if not under_way.token or isinstance(error, NotAuthenticated | NotEntered):
+            raise
+        # A token that was kept over an interruption may be good no more: the next poll begins at the first page.
+        high = watch.mark(part, KernelsMark).high
+        with watch.write() as tx:
+            watch.move(tx, part, KernelsMark(high=high), None, ended=False)
+        raise UnknownAnswer(f"Kaggle's list of kernels broke off: {error}") from error
+    return answer
+
+
+def _public(answer: KernelPage) -> list[Kernel]:
+    return [kernel for kernel in answer.kernels if not kernel.is_private and kernel.ref]
+
+
+def _listed(answer: KernelPage, changed: set[str]) -> list[Listed]:
+    return [
+        Listed(kernel_id(one), one.last_run_time, changed=kernel_id(one) in changed)
+        for one in answer.kernels
+        if one.ref
+    ]
+
+
+async def _ask_for_missed(watch: Watch, under_way: Pass) -> None:
+    """Ask for each kernel that the sweep should have seen: it may have moved while the list was read."""
+    query = (
+        select(PolledKernel.id, PolledKernel.ref)
+        .where(PolledKernel.competition == watch.competition, col(PolledKernel.gone_at).is_(None))
+        .order_by(PolledKernel.id)
+    )
+    with watch.store.read() as session:
+        missed = [(id, ref) for id, ref in session.exec(query) if id not in set(under_way.seen)]
+    for id, ref in missed[: watch.settings.verified_at_once]:
+        there = await _is_public(watch, ref)
+        under_way = under_way.model_copy(update={"seen": (*under_way.seen, id)})
+        with watch.write() as tx:
+            if not there:
+                tx.session.get_one(PolledKernel, (watch.competition, id)).gone_at = tx.now()
+                watch.news.add("kernel gone", ref)
+            watch.move(tx, "kernel_sweep", KernelsMark(under_way=under_way), None, ended=False)
+    with watch.write() as tx:
+        watch.move(tx, "kernel_sweep", None, None)
+
+
+async def _is_public(watch: Watch, ref: str) -> bool:
+    try:
+        source = await Kernels(watch.client).source(ref)
+    except (NotFound, NotEntered):
+        return False
+    return source.metadata is None or not source.metadata.is_private

@@ -1,0 +1,136 @@
+"""Polling messages: of topics that moved, and now and then of those that did not."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sqlmodel import Session, col, or_, select
+from sqlmodel.sql.expression import SelectOfScalar
+
+from scrapers.kaggle.forum import Forum, TopicText
+from scrapers.kaggle.polling.message_rows import store_messages
+from scrapers.kaggle.polling.said import Said, opening_of, opening_said, said_in
+from scrapers.kaggle.polling.settings import PollingSettings
+from scrapers.kaggle.polling.units import failed, ready
+from scrapers.kaggle.polling.watch import Watch
+from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
+from state.polled import PolledTopic
+from state.store import Transaction
+from state.tables import Message, Topic
+
+__all__ = ["moved_topics", "poll_messages", "reread_messages"]
+
+
+async def poll_messages(watch: Watch) -> None:
+    """Read the messages of the topics that moved since theirs were read, those with the latest comments first.
+
+    A topic that cannot be read keeps no other from being read. Errors of the site as a whole as of `KaggleClient`.
+    """
+    with watch.store.read() as session:
+        moved = moved_topics(session, watch.competition)
+    due = ready(moved, watch.now(), watch.settings)
+    await _read(watch, due if watch.all_since else due[: watch.settings.topics_at_once])
+    with watch.write() as tx:
+        watch.move(tx, "messages", None, None)
+
+
+async def reread_messages(watch: Watch) -> None:
+    """Read a few topics again that did not move, as votes and edits move none: the older its last comment, the rarer."""
+    settings, now = watch.settings, watch.now()
+    query = _there(watch.competition).where(col(PolledTopic.read_at).is_not(None))
+    with watch.store.read() as session:
+        known = ready(session.exec(query), now, settings)
+    if watch.all_since is not None:
+        due = [topic for topic in known if topic.read_at and topic.read_at < watch.all_since]
+    else:
+        overdue = sorted(known, key=lambda topic: _due_again(topic, settings, now))
+        due = [topic for topic in overdue if _due_again(topic, settings, now) <= now][: settings.rereads_at_once]
+    await _read(watch, due)
+    with watch.write() as tx:
+        watch.move(tx, "rereads", None, None)
+
+
+def moved_topics(session: Session, competition: str) -> Sequence[PolledTopic]:
+    """Return the topics whose messages are not read as lists show them now, those with the latest comments first."""
+    moved = or_(
+        col(PolledTopic.read_at).is_(None),
+        col(PolledTopic.last_comment_at).is_distinct_from(col(PolledTopic.read_last_comment_at)),
+        col(PolledTopic.comment_count).is_distinct_from(col(PolledTopic.read_comment_count)),
+    )
+    return session.exec(_there(competition).where(moved).order_by(col(PolledTopic.last_comment_at).desc())).all()
+
+
+def _there(competition: str) -> SelectOfScalar[PolledTopic]:
+    same = (col(Topic.competition) == col(PolledTopic.competition)) & (col(Topic.id) == col(PolledTopic.id))
+    query = select(PolledTopic).join(Topic, same)
+    return query.where(PolledTopic.competition == competition, col(Topic.deleted).is_(False))
+
+
+def _due_again(topic: PolledTopic, settings: PollingSettings, now: datetime) -> datetime:
+    """Return when a topic is to be read again: after a quarter of the time for which it has been silent."""
+    read = topic.read_at or now
+    silent = (read - (topic.last_comment_at or read)).total_seconds()
+    return read + timedelta(seconds=min(max(silent / 4, settings.first_reread), settings.last_reread))
+
+
+async def _read(watch: Watch, topics: Sequence[PolledTopic]) -> None:
+    for topic in topics:
+        try:
+            await _read_one(watch, topic)
+        except (NotAuthenticated, NotEntered):
+            raise
+        except KaggleError:
+            # If it is gone, the sweep finds out.
+            with watch.write() as tx:
+                failed(tx.session.get_one(PolledTopic, (topic.competition, topic.id)), tx.now())
+
+
+async def _read_one(watch: Watch, topic: PolledTopic) -> None:
+    """Read a topic's messages as they are, and store them; what is due then is what comes after they were asked for."""
+    forum = Forum(watch.client)
+    answer = await forum.messages(watch.competition, int(topic.id))
+    said = said_in(answer)
+    if not said and topic.comment_count and _has_messages(watch, topic):
+        raise UnknownAnswer(f"Kaggle lists {topic.comment_count} comments of topic {topic.id}, and shows none")
+    opening, apart = topic.opening_id, topic.opening_apart
+    if opening is None or apart or opening not in {one.id for one in said}:
+        text = await _topic_text(watch, forum, int(topic.id))
+        opening, apart, said = _with_opening(opening, text, said)
+    with watch.write() as tx:
+        store_messages(tx, watch, topic.id, said, answer.served_at)
+        row = _was_read(tx, watch, topic)
+        row.opening_id, row.opening_apart = opening, apart
+
+
+async def _topic_text(watch: Watch, forum: Forum, id: int) -> TopicText | None:
+    try:
+        text = await forum.topic(id)
+    except (NotFound, NotEntered):
+        text = None
+    return text
+
+
+def _with_opening(known: str | None, topic: TopicText | None, said: list[Said]) -> tuple[str | None, bool, list[Said]]:
+    """Return the opening message's id, whether the site gives it apart, and all messages with it."""
+    if topic is None:
+        return known, False, said
+    found = opening_of(topic, said)
+    if found is not None or not topic.content:
+        return found, False, said
+    opening = opening_said(topic, known)
+    return opening.id, True, [opening, *said]
+
+
+def _has_messages(watch: Watch, topic: PolledTopic) -> bool:
+    query = select(Message.id).where(
+        Message.competition == topic.competition, Message.topic_id == topic.id, col(Message.deleted).is_(False)
+    )
+    with watch.store.read() as session:
+        return session.exec(query.limit(1)).first() is not None
+
+
+def _was_read(tx: Transaction, watch: Watch, topic: PolledTopic) -> PolledTopic:
+    """Record that the messages are read as lists showed the topic before they were asked for."""
+    row = tx.session.get_one(PolledTopic, (watch.competition, topic.id))
+    row.read_last_comment_at, row.read_comment_count = topic.last_comment_at, topic.comment_count
+    row.read_at, row.tried_at, row.failures = tx.now(), None, 0
+    return row

@@ -1,0 +1,138 @@
+"""A pass over a list that the site gives page by page: when it ends, and where it goes on after an interruption."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from pydantic import BaseModel, ConfigDict
+
+__all__ = ["Limits", "Listed", "Pass", "after", "falls"]
+
+_FRESH = timedelta(hours=1)
+_MOST_STALE = 3
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What a pass needs to know of an item of a list."""
+
+    id: str
+    at: datetime | None
+    """By which the list is said to be ordered, the latest first."""
+    pinned: bool = False
+    """Whether it stands where it stands whatever its time."""
+    changed: bool = False
+    """Whether it is not as it was stored."""
+
+
+class Pass(BaseModel):
+    """A pass on its way; all of it is kept, so that it goes on where it was."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    page: int = 1
+    """The one to be asked for next, from 1."""
+    token: str = ""
+    """By which it is asked for, where the site gave one."""
+    high: datetime | None = None
+    """The latest time on the first page: when the pass has ended, nothing older is left to be seen."""
+    total: int = 0
+    """How many there are, where the site tells."""
+    seen: tuple[str, ...] = ()
+    again: int = 0
+    """How many of the next pages were read before, as something before them has gone."""
+    shrank: bool = False
+    """Whether something has gone since the pass began, so that what was seen may be more than there is."""
+    stale: int = 0
+    """How many pages in a row had nothing new."""
+    at: datetime | None = None
+    """Our time of the last page."""
+    listed: bool = False
+    """Whether the list is read to its end, and only something else is left to be done."""
+
+    def resumed(self, now: datetime) -> "Pass":
+        """Return the pass to go on with: this one or, as lists move on, a new one if it has waited for long."""
+        if self.listed or self.at is None or timedelta(0) <= now - self.at <= _FRESH:
+            return self
+        return Pass()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far a pass goes."""
+
+    down_to: datetime | None
+    """The watermark: what is older was seen by an earlier pass. None: all pages."""
+    overlap: float
+    """Seconds below the watermark that are read all the same, as a site's lists lag."""
+    most_pages: int
+
+
+def falls(items: Sequence[Listed]) -> bool:
+    """Return whether times fall, or stay, from each item to the next, those that are pinned aside."""
+    times = [item.at for item in items if not item.pinned and item.at is not None]
+    return all(later >= earlier for later, earlier in pairwise(times))
+
+
+def after(
+    under_way: Pass, items: Sequence[Listed], limits: Limits, now: datetime, *, total: int = 0, token: str = ""
+) -> Pass:
+    """Return a pass after one more page; `listed` says whether that was the last.
+
+    The list moves while it is read. What is new pushes the rest down, so that items come twice, and nothing is missed.
+    What goes pulls the rest up: then the page before is read again, as far as the site's total tells.
+
+    Args:
+        under_way: the pass before.
+        items: the page.
+        limits: how far it goes.
+        now: our time.
+        total: how many items there are in all, 0 where it is not told, as past the end.
+        token: of the next page, where there is one.
+    """
+    known = set(under_way.seen)
+    fresh = list(dict.fromkeys(item.id for item in items if item.id not in known))
+    seen = (*under_way.seen, *fresh)
+    high = under_way.high
+    if under_way.page == 1 and high is None:
+        high = max((item.at for item in items if item.at is not None and not item.pinned), default=None)
+    shrunk = under_way.page > 1 and _has_shrunk(under_way, items, total, len(seen))
+    shrank, stale = under_way.shrank or shrunk, 0 if fresh or under_way.again else under_way.stale + 1
+    ended = not shrunk and (
+        not items
+        or stale >= _MOST_STALE
+        or (not shrank and 0 < total <= len(seen))
+        or under_way.page >= limits.most_pages
+        or _low_enough(items, limits)
+    )
+    return Pass(
+        page=under_way.page - 1 if shrunk else under_way.page + 1,
+        token="" if shrunk else token,
+        high=high,
+        total=total or under_way.total,
+        seen=seen,
+        again=2 if shrunk else max(0, under_way.again - 1),
+        shrank=shrank,
+        stale=stale,
+        at=now,
+        listed=ended,
+    )
+
+
+def _has_shrunk(under_way: Pass, items: Sequence[Listed], total: int, seen: int) -> bool:
+    """Return whether something has gone since the page before, so that another may have slipped onto that."""
+    if total:
+        return total < under_way.total
+    return not items and seen < under_way.total and not under_way.again
+
+
+def _low_enough(items: Sequence[Listed], limits: Limits) -> bool:
+    """Return whether a page reaches what an earlier pass has seen."""
+    times = [item.at for item in items if item.at is not None and not item.pinned]
+    if limits.down_to is None or not times:
+        return False
+    lowest = min(times)
+    if lowest < limits.down_to - timedelta(seconds=limits.overlap):
+        return True
+    return lowest <= limits.down_to and not any(item.changed for item in items)

@@ -1,0 +1,142 @@
+"""Polling scores and tiers: the search knows them, of posts that are known already."""
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Literal, TypeVar
+
+from sqlmodel import col, select
+
+from scrapers.kaggle.competitions import Competitions
+from scrapers.kaggle.polling.authors import known_tiers, store_authors, tier_of
+from scrapers.kaggle.polling.watch import Watch
+from scrapers.kaggle.search import Author, Found, Search
+from state.observing import observe
+from state.polled import PolledKernel
+from state.series import last
+from state.store import Transaction
+from state.tables import KernelVersion, Message, Topic
+
+__all__ = ["poll_scores", "poll_tiers"]
+
+PostT = TypeVar("PostT", Topic, Message)
+
+
+async def poll_scores(watch: Watch) -> None:
+    """Read kernels' best public scores and their authors' tiers, as far as the first pages of a search hold them.
+
+    A score is the kernel's best, and kept as a reading of the version that is the current one. The index lags, and knows
+    no competitions: what is found is matched with the kernels that are known, and anything else left aside. Errors as of
+    `KaggleClient`.
+    """
+    served_at = None
+    async for found, served_at in _pages(watch, "KERNEL", await _title(watch)):
+        with watch.write() as tx:
+            versions = _versions(tx, watch, found)
+            for one in found:
+                if one.id in versions:
+                    _observe(tx, watch, versions[one.id], one, served_at)
+            _store_authors(tx, watch, [one for one in found if one.id in versions], served_at)
+    with watch.write() as tx:
+        watch.move(tx, "scores", None, served_at)
+
+
+async def poll_tiers(watch: Watch) -> None:
+    """Read the tiers of those who wrote topics and comments, as far as the first pages of a search hold them.
+
+    They move seldom: what is known of an author stands for posts that the search does not show. Errors as of
+    `KaggleClient`.
+    """
+    served_at = None
+    for kind in ("TOPIC", "COMMENT"):
+        async for found, served_at in _pages(watch, kind, await _title(watch)):
+            with watch.write() as tx:
+                posts = _posts(tx, watch, kind, found)
+                for one in found:
+                    if one.id in posts:
+                        _observe(tx, watch, posts[one.id], one, served_at)
+                _store_authors(tx, watch, [one for one in found if one.id in posts], served_at)
+    with watch.write() as tx:
+        watch.move(tx, "tiers", None, served_at)
+
+
+async def _title(watch: Watch) -> str:
+    """Return the competition's title, by which it is searched for."""
+    with watch.store.read() as session:
+        known = last(session, watch.competition, "competition")
+    if known is not None and known.data.get("title"):
+        return str(known.data["title"])
+    return (await Competitions(watch.client).get(watch.competition)).title
+
+
+async def _pages(
+    watch: Watch, kind: Literal["KERNEL", "TOPIC", "COMMENT"], title: str
+) -> AsyncIterator[tuple[Sequence[Found], datetime | None]]:
+    token = ""
+    for _ in range(watch.settings.search_pages):
+        page = await Search(watch.client).find(kind, title, token)
+        # Kinds that no client knows come among the others.
+        yield [one for one in page.documents if one.document_type.upper().endswith(kind)], page.served_at
+        token = page.next_page_token
+        if not token or not page.documents:
+            return
+
+
+def _versions(tx: Transaction, watch: Watch, found: Sequence[Found]) -> Mapping[int, KernelVersion]:
+    """Return the current versions of the kernels that are known, by the ids of what was found."""
+    here = watch.competition
+    refs = {one.id: f"{one.owner_user.user_name}/{one.slug}" for one in found if one.owner_user}
+    ids = [str(one.id) for one in found]
+    query = select(PolledKernel).where(
+        PolledKernel.competition == here, col(PolledKernel.id).in_(ids) | col(PolledKernel.ref).in_(refs.values())
+    )
+    kernels = tx.session.exec(query).all()
+    by_name = {name: kernel for kernel in kernels for name in (kernel.id, kernel.ref)}
+    current = {one.id: by_name.get(str(one.id)) or by_name.get(refs.get(one.id, "")) for one in found}
+    versions = tx.session.exec(
+        select(KernelVersion).where(
+            KernelVersion.competition == here,
+            col(KernelVersion.id).in_([kernel.current_id for kernel in kernels if kernel.current_id]),
+        )
+    )
+    rows = {row.id: row for row in versions}
+    return {id: rows[kernel.current_id] for id, kernel in current.items() if kernel and kernel.current_id in rows}
+
+
+def _posts(
+    tx: Transaction, watch: Watch, kind: Literal["TOPIC", "COMMENT"], found: Sequence[Found]
+) -> Mapping[int, Topic | Message]:
+    ids = [str(one.id) for one in found]
+    return _by_id(tx, watch, Topic, ids) if kind == "TOPIC" else _by_id(tx, watch, Message, ids)
+
+
+def _by_id(tx: Transaction, watch: Watch, table: type[PostT], ids: Sequence[str]) -> Mapping[int, PostT]:
+    query = select(table).where(table.competition == watch.competition, col(table.id).in_(ids))
+    return {int(row.id): row for row in tx.session.exec(query)}
+
+
+def _observe(
+    tx: Transaction, watch: Watch, row: KernelVersion | Topic | Message, found: Found, served_at: datetime | None
+) -> None:
+    item = f"{'kernel' if isinstance(row, KernelVersion) else 'post'}/{row.id}"
+    score = found.public_score if isinstance(row, KernelVersion) else None
+    if observe(tx, row, served_at, public_score=score):
+        watch.news.add("score", item)
+    if observe(tx, row, served_at, tier=tier_of(found.owner_user)):
+        watch.news.add("tier", item)
+
+
+def _store_authors(tx: Transaction, watch: Watch, found: Sequence[Found], served_at: datetime | None) -> None:
+    """Keep the authors of what was found, and give their tiers to those of their posts that have none."""
+    authors: list[Author] = [one.owner_user for one in found if one.owner_user]
+    news = store_authors(tx, authors)
+    tiers = known_tiers(tx.session, news)
+    posts: list[Topic | Message] = [*_without_tier(tx, watch, Topic, tiers), *_without_tier(tx, watch, Message, tiers)]
+    for row in posts:
+        if observe(tx, row, served_at, tier=tiers[row.author or ""]):
+            watch.news.add("tier", f"post/{row.id}")
+
+
+def _without_tier(tx: Transaction, watch: Watch, table: type[PostT], authors: Collection[str]) -> Sequence[PostT]:
+    here = table.competition == watch.competition
+    query = select(table).where(here, col(table.tier).is_(None), col(table.author).in_(authors))
+    return tx.session.exec(query).all()

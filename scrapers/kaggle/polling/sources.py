@@ -1,0 +1,83 @@
+"""Polling sources: of kernels with a new version, and of the versions that came and went between two readings."""
+
+from collections.abc import Iterator
+
+from sqlmodel import col, select
+
+from scrapers.kaggle.kernels import Kernels
+from scrapers.kaggle.polling.kernel_rows import FullSource, moved_kernels, store_version, version_id
+from scrapers.kaggle.polling.units import failed, ready
+from scrapers.kaggle.polling.watch import Watch
+from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
+from state.polled import PolledKernel
+from state.store import Transaction
+from state.tables import KernelVersion
+
+__all__ = ["poll_sources"]
+
+
+async def poll_sources(watch: Watch) -> None:
+    """Read the source of each kernel that was run since its own was read, the last ones first.
+
+    A kernel that cannot be read keeps no other from being read. Errors of the site as a whole as of `KaggleClient`.
+    """
+    with watch.store.read() as session:
+        moved = moved_kernels(session, watch.competition)
+    due = ready(moved, watch.now(), watch.settings)
+    for kernel in due if watch.all_since else due[: watch.settings.kernels_at_once]:
+        try:
+            await _read_kernel(watch, kernel)
+        except NotAuthenticated:
+            raise
+        except KaggleError:
+            # Taken back by its author, perhaps: then the sweep finds out.
+            with watch.write() as tx:
+                failed(tx.session.get_one(PolledKernel, (kernel.competition, kernel.id)), tx.now())
+    with watch.write() as tx:
+        watch.move(tx, "sources", None, None)
+
+
+async def _read_kernel(watch: Watch, kernel: PolledKernel) -> None:
+    """Read the versions that were missed, then the current one, each in a transaction of its own."""
+    current = None if kernel.number is not None else await _source(watch, kernel, None)
+    for number in _missed(watch, kernel, current.number if current else kernel.number):
+        try:
+            source = await _source(watch, kernel, number)
+        except (NotFound, NotEntered):
+            continue  # never public, or taken back
+        with watch.write() as tx:
+            store_version(tx, watch, kernel, source, current=False)
+    current = current or await _source(watch, kernel, kernel.number)
+    with watch.write() as tx:
+        _was_read(tx, kernel, store_version(tx, watch, kernel, current, current=True))
+
+
+async def _source(watch: Watch, kernel: PolledKernel, number: int | None) -> FullSource:
+    """Return a version's source; without a number, the current one's, whose number the site may tell with it."""
+    answer = await Kernels(watch.client).source(kernel.ref, number)
+    if answer.metadata is None or answer.blob is None:
+        raise UnknownAnswer(f"Kaggle's answer to GetKernel for {kernel.ref} holds no source")
+    told = number if number is not None else answer.metadata.current_version_number
+    return FullSource(answer.metadata, answer.blob, told, answer.served_at)
+
+
+def _missed(watch: Watch, kernel: PolledKernel, current: int | None) -> Iterator[int]:
+    """Yield the numbers of versions between the last one that was read and the current one, that are not stored."""
+    here = watch.competition
+    with watch.store.read() as session:
+        before = session.get(KernelVersion, (here, kernel.current_id)) if kernel.current_id else None
+        last = before.version if before is not None else 0 if kernel.from_the_start else current
+        if current is None or last is None:
+            return
+        numbers = range(max(last + 1, current - watch.settings.missed_versions), current)
+        ids = {version_id(kernel.id, number, None): number for number in numbers}
+        query = select(KernelVersion.id).where(KernelVersion.competition == here, col(KernelVersion.id).in_(ids))
+        known = set(session.exec(query))
+    yield from (number for id, number in ids.items() if id not in known)
+
+
+def _was_read(tx: Transaction, kernel: PolledKernel, current_id: str) -> None:
+    """Record that the source is read as lists showed the kernel before it was asked for."""
+    row = tx.session.get_one(PolledKernel, (kernel.competition, kernel.id))
+    row.read_last_run_at, row.read_number = kernel.last_run_at, kernel.number
+    row.current_id, row.read_at, row.tried_at, row.failures = current_id, tx.now(), None, 0

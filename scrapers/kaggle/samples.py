@@ -1,0 +1,45 @@
+"""Which of a competition's files is its sample submission, as hosts name them in many ways."""
+
+import re
+from collections.abc import Collection, Iterator
+from pathlib import PurePosixPath
+
+__all__ = ["SAMPLE", "find_samples"]
+
+SAMPLE = "sample_submission.csv"
+"""Its name in a folder of data, whatever the hosts call it."""
+
+_WAYS = (
+    re.compile(r"samplesubmissions?"),
+    re.compile(r".*sample.*(?:submi|subm|entry).*|.*(?:submi|entry).*sample.*"),
+    re.compile(
+        r".*(?:example|dummy|random|benchmark|template|format|null).*submi.*|.*submi.*(?:example|template|format|null).*"
+    ),
+    re.compile(r".*submissions?"),
+)
+"""Names without their ending, marks and capitals, the surest first."""
+
+
+def find_samples(names: Collection[str]) -> tuple[str, ...]:
+    """Return the files that may be the sample submission: one, if that is certain; several, where somebody must choose.
+
+    Of all CSV files the ones named in the surest way are looked at, and of these those least deep in folders.
+
+    Args:
+        names: paths relative to the data's folder, with slashes.
+    """
+    if SAMPLE in names:
+        return (SAMPLE,)
+    for way in _WAYS:
+        found = [name for name, stem in _stems(names) if way.fullmatch(stem)]
+        if found:
+            least = min(name.count("/") for name in found)
+            return tuple(sorted(name for name in found if name.count("/") == least))
+    return ()
+
+
+def _stems(names: Collection[str]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        path = PurePosixPath(name)
+        if path.suffix.lower() == ".csv":
+            yield name, re.sub(r"[\W_]+", "", path.stem).lower()

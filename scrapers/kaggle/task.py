@@ -1,0 +1,85 @@
+"""A competition that is running on Kaggle, as a source of its task: the card, derived or open, and its data."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from scrapers.card import Direction, TaskCard
+from scrapers.kaggle.card import CardOverrides, Derived, Evidence, derive
+from scrapers.kaggle.card.board import read_order
+from scrapers.kaggle.card.tables import read_tables
+from scrapers.kaggle.competitions import Competitions
+from state.errors import CardIncomplete, NotFound
+
+__all__ = ["KaggleTask"]
+
+_OF_DATA = frozenset({"id_column", "prediction_columns", "sample_submission"})
+"""Fields that the data settles."""
+
+
+class KaggleTask:
+    """A `TaskSource` of one competition; errors as of `KaggleClient`, besides those that are named."""
+
+    def __init__(
+        self,
+        competitions: Competitions,
+        slug: str,
+        fetch: Callable[[], Awaitable[Path]],
+        metrics: Mapping[str, Direction],
+        overrides: CardOverrides | None = None,
+    ) -> None:
+        """Set it up; nothing is asked yet.
+
+        Args:
+            competitions: asks Kaggle.
+            slug: the competition, by the last part of its address.
+            fetch: brings the data, once; see `CompetitionData.fetch`.
+            metrics: the metrics that can be computed, by name, and the direction of each.
+            overrides: what the owner says of it.
+        """
+        self._competitions = competitions
+        self._slug = slug
+        self._fetch = fetch
+        self._metrics = metrics
+        self._overrides = overrides or CardOverrides()
+
+    async def card(self) -> TaskCard:
+        """Return the task card.
+
+        Raises:
+            CardIncomplete: a field is not certain; its text says which, and what to write into bot.toml.
+        """
+        card = (derived := await self.derived()).card
+        if card is None:
+            raise CardIncomplete([str(one) for one in derived.missing])
+        return card
+
+    async def files(self) -> Path:
+        """Return the folder with the competition's data files, read-only; errors as of `CompetitionData.fetch`."""
+        return await self._fetch()
+
+    async def derived(self) -> Derived:
+        """Ask Kaggle for all that tells of the task, and derive its card; data is fetched only if it can help."""
+        evidence = await self._evidence()
+        derived = derive(evidence, self._metrics, self._overrides)
+        hopeless = tuple(one for one in derived.missing if one.field not in _OF_DATA)
+        if hopeless:
+            return Derived(None, derived.findings, hopeless)
+        tables = await asyncio.to_thread(read_tables, await self.files())
+        with_data = Evidence(evidence.slug, evidence.fields, evidence.pages, tables, evidence.board)
+        return derive(with_data, self._metrics, self._overrides)
+
+    async def _evidence(self) -> Evidence:
+        fields = await self._competitions.get(self._slug)
+        pages = await self._competitions.pages(self._slug)
+        return Evidence(self._slug, fields, pages, None, await self._scores())
+
+    async def _scores(self) -> tuple[str, ...]:
+        """Return the board's scores, its top's if that shows an order already."""
+        try:
+            top = tuple(entry.score for entry in (await self._competitions.top(self._slug)).submissions)
+            if read_order(top).direction or not top:
+                return top
+            return tuple(str(row.score) for row in await self._competitions.board(self._slug) if row.score is not None)
+        except NotFound:  # none is shown
+            return ()

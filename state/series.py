@@ -1,0 +1,113 @@
+"""Series: how a page, a board, a competition's facts or a submission stood at the site, as a series without repetitions."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlmodel import Session, col, func, select
+
+from state.polled import Reading
+from state.store import Store, Transaction, put_blob
+
+__all__ = ["ReadingKind", "gone", "history", "last", "last_of_each", "rules_hash", "take_reading"]
+
+ReadingKind = Literal["competition", "standing", "page", "board", "submission", "limits"]
+"""What a reading is of.
+
+- `competition`: its deadlines and flags. `standing`: teams and our rank.
+- `page`: by name, such as `rules`; the content is a blob.
+- `board`: `top` or `whole`; the content is a blob, JSON.
+- `submission`: by the site's reference. `limits`: the quota.
+"""
+
+
+def take_reading(
+    tx: Transaction,
+    competition: str,
+    kind: ReadingKind,
+    name: str,
+    data: dict[str, Any],
+    *,
+    content: str | None = None,
+    served_at: datetime | None = None,
+) -> bool:
+    """Add how something stands now, unless it stands as it did; return whether it is new.
+
+    Args:
+        tx: the transaction.
+        competition: whose.
+        kind: what.
+        name: which of its kind, empty where there is one.
+        data: small JSON.
+        content: a large text, which is what tells of a change then; None: `data` is.
+        served_at: the site's time.
+    """
+    body = json.dumps(data, sort_keys=True, ensure_ascii=False) if content is None else content
+    sha256 = hashlib.sha256(body.encode(errors="surrogatepass")).hexdigest()
+    before = last(tx.session, competition, kind, name)
+    if before is not None and before.sha256 == sha256:
+        return False
+    if content is not None:
+        put_blob(tx, content)
+    row = Reading(
+        competition=competition, kind=kind, name=name, at=tx.now(), served_at=served_at, sha256=sha256, data=data
+    )
+    tx.add(row)
+    tx.session.flush()
+    return True
+
+
+def gone(tx: Transaction, competition: str, kind: ReadingKind, name: str, served_at: datetime | None = None) -> bool:
+    """Record that something is there no more; return whether that is new."""
+    before = last(tx.session, competition, kind, name)
+    if before is None or before.sha256 is None:
+        return False
+    tx.add(Reading(competition=competition, kind=kind, name=name, at=tx.now(), served_at=served_at))
+    tx.session.flush()
+    return True
+
+
+def last(
+    session: Session, competition: str, kind: ReadingKind, name: str = "", as_of: datetime | None = None
+) -> Reading | None:
+    """Return how something stood last, at or before `as_of`; its `sha256` is None where it was gone by then."""
+    query = (
+        select(Reading)
+        .where(Reading.competition == competition, Reading.kind == kind, Reading.name == name)
+        # In the order of reading: a clock that was set back must not make an older one the last.
+        .order_by(col(Reading.pk).desc())
+        .limit(1)
+    )
+    if as_of is not None:
+        query = query.where(Reading.at <= as_of)
+    return session.exec(query).first()
+
+
+def last_of_each(session: Session, competition: str | None, kind: ReadingKind) -> dict[tuple[str, str], Reading]:
+    """Return the last reading of each thing of a kind that is still there, by (competition, name).
+
+    Args:
+        session: to read with.
+        competition: whose; None: of all.
+        kind: which.
+    """
+    newest = select(func.max(Reading.pk)).where(Reading.kind == kind).group_by(Reading.competition, Reading.name)
+    if competition is not None:
+        newest = newest.where(Reading.competition == competition)
+    rows = session.exec(select(Reading).where(col(Reading.pk).in_(newest), col(Reading.sha256).is_not(None)))
+    return {(row.competition, row.name): row for row in rows}
+
+
+def history(session: Session, competition: str, kind: ReadingKind, name: str = "") -> Sequence[Reading]:
+    """Return all readings of something, the earliest first."""
+    query = select(Reading).where(Reading.competition == competition, Reading.kind == kind, Reading.name == name)
+    return session.exec(query.order_by(col(Reading.pk))).all()
+
+
+def rules_hash(store: Store, competition: str, as_of: datetime) -> str | None:
+    """Return the sha256 of a competition's rules page as known at a time; None where it was not read, or gone, by then."""
+    with store.read() as session:
+        reading = last(session, competition, "page", "rules", as_of)
+    return reading.sha256 if reading is not None else None

@@ -1,0 +1,44 @@
+"""Requests are counted by day and family, over processes and restarts."""
+
+from datetime import date, timedelta
+from pathlib import Path
+
+from scrapers.kaggle.pacing import Meter
+from state.requests import RequestMeter
+from state.store import Store
+from tests.state.conftest import StandingClock
+from tests.state.processes import run_program
+
+DAY = date(2026, 11, 20)
+
+
+def test_a_days_count_is_over_all_families_and_each_days_own(store: Store) -> None:
+    meter: Meter = RequestMeter(store)
+    assert [meter.count(DAY, family) for family in ("forum", "kernels", "forum")] == [1, 2, 3]
+    assert meter.count(DAY + timedelta(days=1), "forum") == 1
+    assert RequestMeter(store).counts(DAY) == {"forum": 2, "kernels": 1}
+    assert RequestMeter(store).counts(DAY - timedelta(days=1)) == {}
+
+
+def test_a_killed_process_has_counted_what_it_asked(tmp_path: Path) -> None:
+    path = tmp_path / "bot.db"
+    told = run_program(
+        """
+        import json, os, sys
+        from datetime import date
+        from pathlib import Path
+        from state.clock import SystemClock
+        from state.requests import RequestMeter
+        from state.store import Store
+
+        store = Store.open(Path(sys.argv[1]), SystemClock())
+        meter = RequestMeter(store)
+        counts = [meter.count(date(2026, 11, 20), "forum") for _ in range(3)]
+        print(json.dumps({"counts": counts}), flush=True)
+        os._exit(0)
+        """,
+        path,
+    )
+    assert told["counts"] == [1, 2, 3]
+    with Store.open(path, StandingClock()) as store:
+        assert RequestMeter(store).count(DAY, "kernels") == 4
