@@ -3,6 +3,7 @@
 import typer
 
 from bot.cli.audit import audit
+from bot.cli.config import config_app
 from bot.cli.doctor import doctor
 from bot.cli.grade import grade
 from bot.cli.prune import prune
@@ -30,5 +31,6 @@ app.command()(audit)
 app.command()(prune)
 app.command()(restore)
 app.command()(doctor)
+app.add_typer(config_app)
 app.add_typer(snapshot_app)
 app.add_typer(weights_app)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from bot.cli.configured import configured, settings_file
 from bot.cli.output import print_json
-from bot.configuration import read_section
-from bot.runs.disk import DiskSettings, free_bytes
+from bot.runs.disk import free_bytes
 from bot.runs.prune import prune as prune_runs
 from state.errors import UsageError
 
@@ -31,8 +31,7 @@ def prune(
     """
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}: name the one that holds the runs")
-    default = Path("bot.toml")
-    settings = read_section(config or (default if default.is_file() else None), "disk", DiskSettings)
+    settings = configured(settings_file(config)).disk
     days = settings.keep_days if keep_days is None else keep_days
     found = prune_runs(folder, days, datetime.now(UTC), dry_run=dry_run)
     total, free = sum(one.bytes for one in found), free_bytes(folder)

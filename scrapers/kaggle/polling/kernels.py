@@ -31,14 +31,14 @@ async def poll_kernels(watch: Watch) -> None:
     first = mark.high is None
     ended = False
     while not ended:
-        under_way = mark.under_way or Pass()
+        under_way = (mark.under_way or Pass()).resumed(watch.now())
         answer = await _page(watch, "kernels", under_way)
         with watch.write() as tx:
             changed = store_kernels(tx, watch, _public(answer), answer.served_at, backfill=first)
             items = _listed(answer, changed)
             # Where times do not fall, nothing can be told from how low they are, and all pages are read.
             limits = Limits(mark.high if falls(items) else None, watch.settings.overlap, watch.settings.most_pages)
-            under_way = after(under_way, items, limits, token=answer.next_page_token)
+            under_way = after(under_way, items, limits, watch.now(), token=answer.next_page_token)
             ended = under_way.listed
             high = (under_way.high or mark.high or answer.served_at) if ended else mark.high
             mark = KernelsMark(high=high, under_way=None if ended else under_way)
@@ -55,12 +55,12 @@ async def sweep_kernels(watch: Watch) -> None:
     part: Part = "kernel_sweep"
     mark = watch.mark(part, KernelsMark)
     while mark.under_way is None or not mark.under_way.listed:
-        under_way = mark.under_way or Pass()
+        under_way = (mark.under_way or Pass()).resumed(watch.now())
         answer = await _page(watch, part, under_way)
         with watch.write() as tx:
             store_kernels(tx, watch, _public(answer), answer.served_at, backfill=False)
             limits = Limits(None, 0.0, watch.settings.most_pages)
-            under_way = after(under_way, _listed(answer, set()), limits, token=answer.next_page_token)
+            under_way = after(under_way, _listed(answer, set()), limits, watch.now(), token=answer.next_page_token)
             mark = KernelsMark(under_way=under_way)
             watch.move(tx, part, mark, answer.served_at, ended=False)
     await _ask_for_missed(watch, mark.under_way)

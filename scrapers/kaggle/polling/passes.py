@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict
 
 __all__ = ["Limits", "Listed", "Pass", "after", "falls"]
 
+_FRESH = timedelta(hours=1)
+_MOST_STALE = 3
+
 
 @dataclass(frozen=True)
 class Listed:
@@ -39,8 +42,20 @@ class Pass(BaseModel):
     seen: tuple[str, ...] = ()
     again: int = 0
     """How many of the next pages were read before, as something before them has gone."""
+    shrank: bool = False
+    """Whether something has gone since the pass began, so that what was seen may be more than there is."""
+    stale: int = 0
+    """How many pages in a row had nothing new."""
+    at: datetime | None = None
+    """Our time of the last page."""
     listed: bool = False
     """Whether the list is read to its end, and only something else is left to be done."""
+
+    def resumed(self, now: datetime) -> "Pass":
+        """Return the pass to go on with: this one or, as lists move on, a new one if it has waited for long."""
+        if self.listed or self.at is None or timedelta(0) <= now - self.at <= _FRESH:
+            return self
+        return Pass()
 
 
 @dataclass(frozen=True)
@@ -60,7 +75,9 @@ def falls(items: Sequence[Listed]) -> bool:
     return all(later >= earlier for later, earlier in pairwise(times))
 
 
-def after(under_way: Pass, items: Sequence[Listed], limits: Limits, *, total: int = 0, token: str = "") -> Pass:
+def after(
+    under_way: Pass, items: Sequence[Listed], limits: Limits, now: datetime, *, total: int = 0, token: str = ""
+) -> Pass:
     """Return a pass after one more page; `listed` says whether that was the last.
 
     The list moves while it is read. What is new pushes the rest down, so that items come twice, and nothing is missed.
@@ -70,7 +87,8 @@ def after(under_way: Pass, items: Sequence[Listed], limits: Limits, *, total: in
         under_way: the pass before.
         items: the page.
         limits: how far it goes.
-        total: how many items there are in all, 0 where it is not told.
+        now: our time.
+        total: how many items there are in all, 0 where it is not told, as past the end.
         token: of the next page, where there is one.
     """
     known = set(under_way.seen)
@@ -79,11 +97,12 @@ def after(under_way: Pass, items: Sequence[Listed], limits: Limits, *, total: in
     high = under_way.high
     if under_way.page == 1 and high is None:
         high = max((item.at for item in items if item.at is not None and not item.pinned), default=None)
-    shrunk = 0 < total < under_way.total and under_way.page > 1
-    ended = (
+    shrunk = under_way.page > 1 and _has_shrunk(under_way, items, total, len(seen))
+    shrank, stale = under_way.shrank or shrunk, 0 if fresh or under_way.again else under_way.stale + 1
+    ended = not shrunk and (
         not items
-        or (not fresh and not under_way.again and not shrunk)
-        or 0 < total <= len(seen)
+        or stale >= _MOST_STALE
+        or (not shrank and 0 < total <= len(seen))
         or under_way.page >= limits.most_pages
         or _low_enough(items, limits)
     )
@@ -91,11 +110,21 @@ def after(under_way: Pass, items: Sequence[Listed], limits: Limits, *, total: in
         page=under_way.page - 1 if shrunk else under_way.page + 1,
         token="" if shrunk else token,
         high=high,
-        total=total,
+        total=total or under_way.total,
         seen=seen,
         again=2 if shrunk else max(0, under_way.again - 1),
+        shrank=shrank,
+        stale=stale,
+        at=now,
         listed=ended,
     )
+
+
+def _has_shrunk(under_way: Pass, items: Sequence[Listed], total: int, seen: int) -> bool:
+    """Return whether something has gone since the page before, so that another may have slipped onto that."""
+    if total:
+        return total < under_way.total
+    return not items and seen < under_way.total and not under_way.again
 
 
 def _low_enough(items: Sequence[Listed], limits: Limits) -> bool:

@@ -32,10 +32,10 @@ async def poll_scores(watch: Watch) -> None:
     async for found, served_at in _pages(watch, "KERNEL", await _title(watch)):
         with watch.write() as tx:
             versions = _versions(tx, watch, found)
-            _store_authors(tx, watch, [one for one in found if one.id in versions], served_at)
             for one in found:
                 if one.id in versions:
                     _observe(tx, watch, versions[one.id], one, served_at)
+            _store_authors(tx, watch, [one for one in found if one.id in versions], served_at)
     with watch.write() as tx:
         watch.move(tx, "scores", None, served_at)
 
@@ -51,10 +51,10 @@ async def poll_tiers(watch: Watch) -> None:
         async for found, served_at in _pages(watch, kind, await _title(watch)):
             with watch.write() as tx:
                 posts = _posts(tx, watch, kind, found)
-                _store_authors(tx, watch, [one for one in found if one.id in posts], served_at)
                 for one in found:
                     if one.id in posts:
                         _observe(tx, watch, posts[one.id], one, served_at)
+                _store_authors(tx, watch, [one for one in found if one.id in posts], served_at)
     with watch.write() as tx:
         watch.move(tx, "tiers", None, served_at)
 

@@ -39,14 +39,15 @@ async def poll_sources(watch: Watch) -> None:
 
 async def _read_kernel(watch: Watch, kernel: PolledKernel) -> None:
     """Read the versions that were missed, then the current one, each in a transaction of its own."""
-    current = await _source(watch, kernel, kernel.number)
-    for number in _missed(watch, kernel, current.number):
+    current = None if kernel.number is not None else await _source(watch, kernel, None)
+    for number in _missed(watch, kernel, current.number if current else kernel.number):
         try:
             source = await _source(watch, kernel, number)
         except (NotFound, NotEntered):
             continue  # never public, or taken back
         with watch.write() as tx:
             store_version(tx, watch, kernel, source, current=False)
+    current = current or await _source(watch, kernel, kernel.number)
     with watch.write() as tx:
         _was_read(tx, kernel, store_version(tx, watch, kernel, current, current=True))
 

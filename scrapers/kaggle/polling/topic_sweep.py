@@ -41,25 +41,24 @@ async def sweep_topics(watch: Watch) -> None:
         first = watermark(session, watch.competition, "topic_sweep").at is None
     mark = watch.mark("topic_sweep", SweepMark)
     while mark.under_way is None or not mark.under_way.listed:
-        under_way = mark.under_way or Pass()
+        under_way = (mark.under_way or Pass()).resumed(watch.now())
         answer = await forum.topics(watch.competition, under_way.page, mark.order)
         with watch.write() as tx:
             store_topics(tx, watch, answer.topics, answer.served_at)
-            mark = _after(mark, answer, watch.settings.most_pages, every_order=first)
+            mark = _after(mark, under_way, answer, watch, every_order=first)
             watch.move(tx, "topic_sweep", mark, answer.served_at, ended=False)
     await _ask_for_missed(watch, forum, mark, mark.under_way)
 
 
-def _after(mark: SweepMark, answer: TopicPage, most_pages: int, *, every_order: bool) -> SweepMark:
+def _after(mark: SweepMark, under_way: Pass, answer: TopicPage, watch: Watch, *, every_order: bool) -> SweepMark:
     items = listed(answer.topics, set(), by_posting=True)
-    limits = Limits(None, 0.0, most_pages)
-    under_way = after(mark.under_way or Pass(), items, limits, total=answer.total_count)
-    # Past the end the total is not told.
-    total = answer.total_count or (mark.under_way or Pass()).total
-    missing = max(0, total - len(under_way.seen))
+    limits = Limits(None, 0.0, watch.settings.most_pages)
+    under_way = after(under_way, items, limits, watch.now(), total=answer.total_count)
+    missing = max(0, under_way.total - len(under_way.seen))
     place = _ORDERS.index(mark.order) + 1
     if under_way.listed and missing and every_order and place < len(_ORDERS):
-        under_way = Pass(seen=under_way.seen, total=total, again=most_pages)
+        # Almost all of another order was seen in this one: no page is the last for want of something new.
+        under_way = Pass(seen=under_way.seen, total=under_way.total, again=watch.settings.most_pages, at=under_way.at)
         return SweepMark(order=_ORDERS[place], under_way=under_way, missing=missing)
     return SweepMark(order=mark.order, under_way=under_way, missing=missing)
 

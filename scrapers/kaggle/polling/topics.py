@@ -32,12 +32,12 @@ async def poll_topics(watch: Watch) -> None:
     mark = _trusting(watch.mark("topics", TopicsMark), watch.now(), settings.distrust)
     ended = False
     while not ended:
-        under_way = mark.under_way or Pass()
+        under_way = (mark.under_way or Pass()).resumed(watch.now())
         answer = await forum.topics(watch.competition, under_way.page, mark.order)
         with watch.write() as tx:
             changed = store_topics(tx, watch, answer.topics, answer.served_at)
             before = mark
-            mark = _after(mark, answer, changed, watch)
+            mark = _after(mark, under_way, answer, changed, watch)
             ended = mark.under_way is None and mark.order == before.order
             watch.move(tx, "topics", mark, answer.served_at, ended=ended)
             if ended and before.high is None and _complete(under_way, answer):
@@ -61,14 +61,14 @@ def _trusting(mark: TopicsMark, now: datetime, distrust: float) -> TopicsMark:
     return mark
 
 
-def _after(mark: TopicsMark, answer: TopicPage, changed: set[str], watch: Watch) -> TopicsMark:
+def _after(mark: TopicsMark, under_way: Pass, answer: TopicPage, changed: set[str], watch: Watch) -> TopicsMark:
     """Return the mark after one more page."""
     items = listed(answer.topics, changed, by_posting=mark.order == "NEW")
     ordered = falls(items)
     if not ordered and mark.order == "RECENT":
         return TopicsMark(order="NEW", distrusted_at=watch.now())
     limits = Limits(mark.high, watch.settings.overlap, watch.settings.most_pages)
-    under_way = after(mark.under_way or Pass(), items, limits, total=answer.total_count)
+    under_way = after(under_way, items, limits, watch.now(), total=answer.total_count)
     # Without any order a page says nothing of the next one; all of them are what the sweep is for.
     if under_way.listed or not (ordered or mark.high is None):
         return mark.model_copy(update={"high": under_way.high or mark.high, "under_way": None})

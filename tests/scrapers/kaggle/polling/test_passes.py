@@ -1,0 +1,97 @@
+"""A pass over a list that moves while it is read."""
+
+from datetime import datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapers.kaggle.polling.passes import Limits, Listed, Pass, after, falls
+from tests.scrapers.kaggle.parts import START
+
+SIZE = 3
+
+
+def at(hours: float) -> datetime:
+    return START + timedelta(hours=hours)
+
+
+def item(id: int, hours: float, *, pinned: bool = False, changed: bool = False) -> Listed:
+    return Listed(str(id), at(hours), pinned, changed)
+
+
+def down_to(hours: float | None, overlap: float = 0.0) -> Limits:
+    return Limits(None if hours is None else at(hours), overlap, 100)
+
+
+def test_times_fall_if_those_that_are_pinned_are_left_aside() -> None:
+    assert falls([item(9, 1, pinned=True), item(3, 5), item(2, 5), item(1, 4)])
+    assert falls([item(1, 5), Listed("2", None), item(3, 4)])
+    assert not falls([item(3, 4), item(2, 5)])
+
+
+def test_a_page_that_reaches_below_the_watermark_is_the_last() -> None:
+    assert after(Pass(), [item(2, 5), item(1, 3)], down_to(4), START).listed
+    assert not after(Pass(), [item(2, 5), item(1, 4.5, changed=True)], down_to(4), START).listed
+
+
+def test_a_pinned_item_says_nothing_of_how_low_a_page_reaches() -> None:
+    assert not after(Pass(), [item(9, 1, pinned=True), item(2, 5)], down_to(4), START).listed
+    assert after(Pass(), [item(9, 7, pinned=True), item(2, 5)], down_to(None), START).high == at(5)
+
+
+def test_just_below_the_watermark_a_page_is_the_last_only_if_nothing_on_it_is_news() -> None:
+    limits = down_to(4, overlap=3600)
+    assert after(Pass(), [item(2, 5), item(1, 3.5)], limits, START).listed
+    assert not after(Pass(), [item(2, 5), item(1, 3.5, changed=True)], limits, START).listed
+
+
+def test_the_watermark_to_be_is_the_latest_time_of_the_first_page() -> None:
+    first = after(Pass(), [item(2, 5), item(1, 4)], down_to(None), START)
+    assert after(first, [item(3, 9)], down_to(None), START).high == at(5)
+
+
+def test_a_list_ends_with_its_total_or_an_empty_page_or_some_without_anything_new() -> None:
+    first = after(Pass(), [item(2, 5), item(1, 4)], down_to(None), START, total=3)
+    assert (first.listed, first.page) == (False, 2)
+    assert after(first, [item(3, 3)], down_to(None), START, total=3).listed
+    assert after(after(Pass(), [item(2, 5)], down_to(None), START), [], down_to(None), START).listed
+    for _ in range(2):
+        first = after(first, [item(1, 4)], down_to(None), START)
+        assert not first.listed
+    assert after(first, [item(1, 4)], down_to(None), START).listed
+
+
+def test_a_pass_that_has_waited_for_long_begins_anew_unless_its_list_is_read() -> None:
+    first = after(Pass(), [item(2, 5), item(1, 4)], down_to(None), START, total=3)
+    assert first.resumed(at(1)) == first
+    assert first.resumed(at(1.1)) == Pass()
+    ended = first.model_copy(update={"listed": True})
+    assert ended.resumed(at(99)) == ended
+
+
+Change = st.tuples(st.sampled_from(["new", "move", "go", "nothing"]), st.integers(0, 30))
+
+
+@given(st.integers(0, 14), st.lists(Change, max_size=6))
+def test_what_was_there_before_and_after_a_pass_and_did_not_move_is_seen(
+    count: int, changes: list[tuple[str, int]]
+) -> None:
+    """The site's list, the latest first; between two pages something happens to it."""
+    world = list(range(count, 0, -1))
+    still = set(world)
+    newest, pending, under_way = count, list(changes), Pass()
+    while not under_way.listed:
+        start = (under_way.page - 1) * SIZE
+        page = [item(id, id) for id in world[start : start + SIZE]]
+        under_way = after(under_way, page, down_to(None), START, total=len(world) if page else 0)
+        what, which = pending.pop(0) if pending else ("nothing", 0)
+        if what == "new" or not world:
+            newest += 1
+            world.insert(0, newest)
+        elif what == "move":
+            moved = world.pop(which % len(world))
+            still.discard(moved)
+            world.insert(0, moved)
+        elif what == "go":
+            still.discard(world.pop(which % len(world)))
+    assert still <= {int(id) for id in under_way.seen}

@@ -1,0 +1,176 @@
+"""Sources: of each new version, of those that were missed, and what of them is stored."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from sqlmodel import select
+
+from scrapers.kaggle.polling import Poller, PollingSettings
+from state.community import CommunityView
+from state.errors import SiteUnavailable
+from state.store import Store
+from state.tables import KernelVersion
+from tests.scrapers.kaggle.parts import START, answer
+from tests.scrapers.kaggle.polling.world import SLUG, World, down, poller_of
+
+
+def versions(store: Store) -> dict[str, KernelVersion]:
+    with store.read() as session:
+        return {row.id: row for row in session.exec(select(KernelVersion))}
+
+
+def asked(world: World) -> list[str | None]:
+    """Return the labels of the versions that were asked for since the last time."""
+    found = [body.get("versionLabel") for method, body in world.asked if method == "GetKernel"]
+    world.asked.clear()
+    return found
+
+
+async def poll(poller: Poller) -> list[str]:
+    await poller.poll(SLUG, "kernels")
+    return (await poller.poll(SLUG, "sources")).ids("version new")
+
+
+async def test_a_version_is_stored_with_its_text_its_raw_source_and_its_time(
+    world: World, store: Store, poller: Poller
+) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": "# Trees"},
+        {"cell_type": "code", "source": ["import x\n", "x.fit()"], "outputs": []},
+    ]
+    source = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4})
+    kernel = world.kernel(1, minutes=5, kind="notebook", votes=4)
+    kernel.versions[0] = (kernel.versions[0][0], source)
+    assert await poll(poller) == ["1/v1"]
+    row = versions(store)["1/v1"]
+    assert row.text == "# Trees\n\n```python\nimport x\nx.fit()\n```"
+    assert store.blob(row.raw_sha or "").decode() == source
+    assert (row.ref, row.version, row.title, row.author) == ("ann/kernel-1", 1, "kernel-1", "Ann")
+    assert (row.created_at, row.first_seen_at) == (START + timedelta(minutes=5), world.clock.now())
+    assert (row.kind, row.language, row.votes) == ("notebook", "python", 4)
+    assert asked(world) == ["v1"]
+
+
+async def test_only_what_was_run_is_read_again(world: World, store: Store, poller: Poller) -> None:
+    for id in (1, 2):
+        world.kernel(id, minutes=id)
+    assert await poll(poller) == ["2/v1", "1/v1"]
+    assert await poll(poller) == []
+    asked(world)
+    world.run(1, "print('again')", minutes=9)
+    assert await poll(poller) == ["1/v2"]
+    assert asked(world) == ["v2"]
+    assert [versions(store)[id].text for id in ("1/v1", "1/v2")] == ["print(1)", "print('again')"]
+
+
+async def test_versions_that_were_missed_are_dated_with_when_they_were_found_and_never_pass_for_the_latest(
+    world: World, store: Store, poller: Poller
+) -> None:
+    world.kernel(1)
+    await poll(poller)
+    for number in (2, 3, 4):
+        world.run(1, f"version {number}", minutes=number)
+    world.kernels[1].hidden.add(2)
+    world.clock.advance(86_400)
+    asked(world)
+    assert await poll(poller) == ["1/v3", "1/v4"]
+    assert asked(world) == ["v2", "v3", "v4"]
+    found = versions(store)
+    assert (found["1/v3"].text, found["1/v3"].created_at) == ("version 3", world.clock.now())
+    assert found["1/v4"].created_at == START + timedelta(minutes=4)
+    posts = CommunityView(store, SLUG, world.clock.now()).posts()
+    assert [(post.version, post.text) for post in posts] == [(4, "version 4")]
+
+
+async def test_of_kernels_that_were_there_before_only_the_current_version_is_read(
+    world: World, store: Store, poller: Poller
+) -> None:
+    world.kernel(1)
+    world.run(1, "second", minutes=1)
+    assert await poll(poller) == ["1/v2"]
+    world.kernel(2, minutes=2)
+    world.run(2, "second", minutes=3)
+    assert await poll(poller) == ["2/v1", "2/v2"]
+
+
+async def test_of_many_missed_versions_the_last_ones_are_read(world: World, store: Store) -> None:
+    async with poller_of(world, store, PollingSettings(missed_versions=2)) as poller:
+        world.kernel(1)
+        await poll(poller)
+        for number in range(2, 9):
+            world.run(1, f"version {number}", minutes=number)
+        assert await poll(poller) == ["1/v6", "1/v7", "1/v8"]
+
+
+async def test_a_number_that_lists_do_not_tell_is_told_with_the_source(
+    world: World, store: Store, poller: Poller
+) -> None:
+    world.numbers_listed = False
+    world.kernel(1)
+    assert await poll(poller) == ["1/v1"]
+    for number in (2, 3):
+        world.run(1, f"version {number}", minutes=number)
+    asked(world)
+    assert await poll(poller) == ["1/v2", "1/v3"]
+    assert asked(world) == [None, "v2"]
+    assert await poll(poller) == []
+
+
+async def test_an_error_between_two_versions_loses_nothing_and_repeats_no_version(
+    world: World, store: Store, poller: Poller
+) -> None:
+    world.kernel(1)
+    await poll(poller)
+    for number in (2, 3, 4):
+        world.run(1, f"version {number}", minutes=number)
+
+    def break_down(method: str, body: dict[str, object]) -> None:
+        if body.get("versionLabel") == "v3":
+            world.before = lambda method, body: None
+            world.bad[method] = [down]
+
+    world.before = break_down
+    await poller.poll(SLUG, "kernels")
+    with pytest.raises(SiteUnavailable):
+        await poller.poll(SLUG, "sources")
+    assert set(versions(store)) == {"1/v1", "1/v2"}
+    world.clock.advance(1)
+    asked(world)
+    assert await poll(poller) == ["1/v3", "1/v4"]
+    assert asked(world) == ["v3", "v4"]
+
+
+async def test_a_kernel_that_cannot_be_read_keeps_no_other_from_being_read(
+    world: World, store: Store, poller: Poller
+) -> None:
+    for id in (1, 2):
+        world.kernel(id, minutes=id)
+    await poller.poll(SLUG, "kernels")
+    taken = world.kernels.pop(2)
+    assert (await poller.poll(SLUG, "sources")).ids("version new") == ["1/v1"]
+    asked(world)
+    await poller.poll(SLUG, "sources")
+    assert asked(world) == []
+    world.kernels[2] = taken
+    world.clock.advance(3600)
+    assert (await poller.poll(SLUG, "sources")).ids("version new") == ["2/v1"]
+
+
+async def test_an_answer_without_a_source_is_no_version(world: World, store: Store, poller: Poller) -> None:
+    world.kernel(1)
+    world.bad["GetKernel"] = [answer({})]
+    assert await poll(poller) == []
+    assert versions(store) == {}
+    world.clock.advance(3600)
+    assert await poll(poller) == ["1/v1"]
+
+
+async def test_a_kernel_with_a_new_address_stays_one_kernel(world: World, store: Store, poller: Poller) -> None:
+    world.kernel(1)
+    await poll(poller)
+    world.kernels[1].ref = "ann/better-name"
+    world.run(1, "second", minutes=1)
+    assert await poll(poller) == ["1/v2"]
+    assert {row.ref for row in versions(store).values()} == {"ann/better-name"}
+    assert [post.version for post in CommunityView(store, SLUG, world.clock.now() + timedelta(hours=1)).posts()] == [2]
