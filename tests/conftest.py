@@ -8,6 +8,7 @@ import pytest
 
 from tests import needs
 
+
 @pytest.fixture(autouse=True, scope="session")
 def own_leases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Leases of this test process alone: tests beside it, and a bot of this machine, do not keep it waiting."""
