@@ -9,8 +9,8 @@ from sqlmodel import Session, col, select
 from scrapers.cleaning import clean
 from scrapers.kaggle.kernels import Kernel, KernelBlob
 from scrapers.kaggle.polling.authors import known_tiers
-from scrapers.kaggle.polling.text import text_of
 from scrapers.kaggle.polling.watch import Watch
+from scrapers.kernel_source import text_of
 from state.observing import observe
 from state.polled import PolledKernel
 from state.store import Transaction, put_blob
@@ -69,6 +69,7 @@ def store_kernels(
     here, ids = watch.competition, [kernel_id(kernel) for kernel in kernels]
     query = select(PolledKernel).where(PolledKernel.competition == here, col(PolledKernel.id).in_(ids))
     known = {row.id: row for row in tx.session.exec(query)}
+    currents = _versions(tx, here, [row.current_id for row in known.values() if row.current_id])
     changed: set[str] = set()
     for kernel in kernels:
         id = kernel_id(kernel)
@@ -85,13 +86,18 @@ def store_kernels(
             row.gone_at = None
             watch.news.add("kernel back", kernel.ref)
             changed.add(id)
-        current = tx.session.get(KernelVersion, (here, row.current_id)) if row.current_id else None
+        current = currents.get(row.current_id or "")
         is_read = current is not None and row.read_last_run_at == row.last_run_at
         if current and is_read and observe(tx, current, served_at, votes=kernel.total_votes):
             watch.news.add("votes", f"kernel/{current.id}")
             changed.add(id)
     tx.session.flush()
     return changed
+
+
+def _versions(tx: Transaction, competition: str, ids: Sequence[str]) -> dict[str, KernelVersion]:
+    query = select(KernelVersion).where(KernelVersion.competition == competition, col(KernelVersion.id).in_(ids))
+    return {row.id: row for row in tx.session.exec(query)}
 
 
 def store_version(tx: Transaction, watch: Watch, polled: PolledKernel, source: FullSource, *, current: bool) -> str:

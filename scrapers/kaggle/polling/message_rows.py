@@ -6,11 +6,11 @@ from datetime import datetime
 
 from sqlmodel import select
 
-from scrapers.cleaning import clean, cut_middle
+from scrapers.cleaning import clean, readable
 from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.said import Said
-from scrapers.kaggle.polling.text import markdown_of
 from scrapers.kaggle.polling.watch import Watch
+from scrapers.markdown import markdown_of
 from state.observing import observe
 from state.store import Transaction
 from state.tables import Message
@@ -103,7 +103,7 @@ def _place(row: Message, topic_id: str, message: Said) -> None:
 
 
 def _text(message: Said) -> str:
-    return cut_middle(clean(message.raw)) if message.raw else markdown_of(message.html)
+    return readable(message.raw) if message.raw else markdown_of(message.html)
 
 
 def _sha(text: str) -> str | None:

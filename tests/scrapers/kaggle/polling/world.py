@@ -113,6 +113,7 @@ class World:
     submissions: list[Json] = field(default_factory=list)
     competitions: list[Json] = field(default_factory=list)
     found: dict[str, list[Json]] = field(default_factory=dict)
+    page_size: int = 20
     opening_included: bool = True
     ordered: bool = True
     numbers_listed: bool = True
@@ -165,8 +166,8 @@ class World:
         if not self.ordered and not by_posting:
             threads.sort(key=lambda thread: thread.id % 7)
         threads.sort(key=lambda thread: not thread.sticky)
-        start = (body["page"] - 1) * 20
-        page = threads[start : start + 20]
+        start = (body["page"] - 1) * self.page_size
+        page = threads[start : start + self.page_size]
         return {"topics": [one.shown() for one in page], "totalCount": len(threads)} if page else {}
 
     def _ListTopicMessages(self, body: Json) -> Json | httpx2.Response:
@@ -186,8 +187,9 @@ class World:
 
     def _ListKernels(self, body: Json) -> Json:
         kernels = sorted(self.kernels.values(), key=lambda kernel: kernel.versions[-1][0], reverse=True)
-        start = (body["page"] - 1) * 20
-        return {"kernels": [one.shown(numbers=self.numbers_listed) for one in kernels[start : start + 20]]}
+        start = (body["page"] - 1) * self.page_size
+        page = kernels[start : start + self.page_size]
+        return {"kernels": [one.shown(numbers=self.numbers_listed) for one in page]}
 
     def _GetKernel(self, body: Json) -> Json | httpx2.Response:
         ref = f"{body['userName']}/{body['kernelSlug']}"
