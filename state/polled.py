@@ -72,8 +72,8 @@ class PolledKernel(SQLModel, table=True):
     read_at: datetime | None = None
     current_id: str | None = None
     """The row of the version that was the current one when it was read."""
-    from_the_start: bool = False
-    """Whether all its versions came while the competition was watched, so that earlier ones are read too."""
+    first_number: int | None = None
+    """Of the first version that came while the competition was watched, or was the current one when that began."""
     gone_at: datetime | None = None
     """Our time at which it was seen to be there no more."""
     tried_at: datetime | None = None

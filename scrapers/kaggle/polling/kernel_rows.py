@@ -75,7 +75,8 @@ def store_kernels(
         id = kernel_id(kernel)
         row = known.get(id)
         if row is None:
-            row = known[id] = PolledKernel(competition=here, id=id, ref=kernel.ref, from_the_start=not backfill)
+            row = known[id] = PolledKernel(competition=here, id=id, ref=kernel.ref)
+            row.first_number = kernel.current_version_number if backfill else 1
             tx.add(row)
             watch.news.add("kernel new", kernel.ref)
             changed.add(id)

@@ -66,10 +66,12 @@ def _missed(watch: Watch, kernel: PolledKernel, current: int | None) -> Iterator
     here = watch.competition
     with watch.store.read() as session:
         before = session.get(KernelVersion, (here, kernel.current_id)) if kernel.current_id else None
-        last = before.version if before is not None else 0 if kernel.from_the_start else current
-        if current is None or last is None:
+        first = kernel.first_number or current
+        if before is not None:
+            first = before.version + 1 if before.version is not None else current
+        if current is None or first is None:
             return
-        numbers = range(max(last + 1, current - watch.settings.missed_versions), current)
+        numbers = range(max(first, current - watch.settings.missed_versions), current)
         ids = {version_id(kernel.id, number, None): number for number in numbers}
         query = select(KernelVersion.id).where(KernelVersion.competition == here, col(KernelVersion.id).in_(ids))
         known = set(session.exec(query))

@@ -97,7 +97,7 @@ def _create_polled() -> None:
         sa.Column("read_number", sa.Integer()),
         sa.Column("read_at", sa.DateTime()),
         sa.Column("current_id", sa.String()),
-        sa.Column("from_the_start", sa.Boolean(), nullable=False),
+        sa.Column("first_number", sa.Integer()),
         sa.Column("gone_at", sa.DateTime()),
         sa.Column("tried_at", sa.DateTime()),
         sa.Column("failures", sa.Integer(), nullable=False),

@@ -88,10 +88,14 @@ async def test_of_kernels_that_were_there_before_only_the_current_version_is_rea
 ) -> None:
     world.kernel(1)
     world.run(1, "second", minutes=1)
-    assert await poll(poller) == ["1/v2"]
-    world.kernel(2, minutes=2)
-    world.run(2, "second", minutes=3)
-    assert await poll(poller) == ["2/v1", "2/v2"]
+    world.kernel(2)
+    await poller.poll(SLUG, "kernels")
+    world.run(2, "second", minutes=2)
+    # Of the second one, the first version was the current one when it was first seen.
+    assert await poll(poller) == ["2/v1", "2/v2", "1/v2"]
+    world.kernel(3, minutes=3)
+    world.run(3, "second", minutes=4)
+    assert await poll(poller) == ["3/v1", "3/v2"]
 
 
 async def test_of_many_missed_versions_the_last_ones_are_read(world: World, store: Store) -> None:

@@ -1,0 +1,54 @@
+"""A poller in a process of its own, which may be killed at any moment: until a time, and then until all is read."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from scrapers.kaggle.client import KaggleClient, Patience, open_http
+from scrapers.kaggle.credentials import Credentials
+from scrapers.kaggle.polling import Poller, PollingSettings
+from state.clock import FastClock
+from state.requests import RequestMeter
+from state.store import Store
+
+READY, DONE = "ready", "done"
+SETTINGS = PollingSettings(search_pages=10)
+PATIENCE = Patience(connect=5.0, silence=0.5)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a poller has to do, as it is told to another process."""
+
+    database: Path
+    url: str
+    slug: str
+    start: datetime
+    speed: float
+    began: float
+    end: datetime
+
+
+def run(task: Task, told: Connection) -> None:
+    """Poll, and tell when that begins and when it is done."""
+    asyncio.run(_poll(task, told))
+
+
+async def _poll(task: Task, told: Connection) -> None:
+    clock = FastClock(task.start, task.speed, task.began)
+    key = Credentials("KGAT_rehearsal")
+    with Store.open(task.database, clock) as store:
+        async with open_http(PATIENCE) as http:
+            client = KaggleClient(
+                http, lambda: key, clock, RequestMeter(store), url=f"{task.url}/v1", patience=PATIENCE
+            )
+            poller = Poller(client, store, SETTINGS)
+            told.send(READY)
+            while clock.now() < task.end:
+                await poller.cycle(task.slug)
+                await clock.sleep(max(60.0, poller.wait(task.slug)))
+            while (await poller.cycle(task.slug, everything=True)).failed:
+                await clock.sleep(3600.0)
+            told.send(DONE)

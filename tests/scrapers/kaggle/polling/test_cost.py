@@ -1,0 +1,74 @@
+"""What it costs to watch: a steady competition about three requests in a quarter of an hour, and never more than a cap."""
+
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.rehearsal.app import App
+from bot.rehearsal.site import Site
+from scrapers.demo import write_demo
+from scrapers.kaggle.client import KaggleClient, Patience
+from scrapers.kaggle.credentials import Credentials
+from scrapers.kaggle.pacing import Pace
+from scrapers.kaggle.polling import Poller
+from scrapers.snapshot import Snapshot
+from state.clock import Clock
+from state.errors import RateLimited
+from state.requests import RequestMeter
+from state.store import Store
+from tests.scrapers.kaggle.parts import SetClock
+from tests.scrapers.kaggle.polling.world import SLUG, World
+
+TICK = 15 * 60.0
+TICKS = 96
+"""A day of them."""
+
+
+def client(http: httpx2.AsyncClient, store: Store, clock: Clock, pace: Pace | None = None) -> KaggleClient:
+    key = Credentials("KGAT_rehearsal")
+    url = "http://localhost/v1"
+    return KaggleClient(
+        http, lambda: key, clock, RequestMeter(store), url=url, pace=pace, patience=Patience(attempts=1)
+    )
+
+
+@pytest.mark.integration
+async def test_a_day_without_news_costs_about_three_requests_a_cycle(tmp_path: Path) -> None:
+    snapshot = Snapshot.load(write_demo(tmp_path / "demo"), METRIC_DIRECTIONS)
+    clock = SetClock(snapshot.card.deadline - timedelta(days=10))
+    site = Site(snapshot, clock)
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(App(site))) as http:
+        with Store.open(tmp_path / "bot.db", clock) as store:
+            poller = Poller(client(http, store, clock), store)
+            assert (await poller.cycle(snapshot.card.slug)).news.ids("message new")
+            site.requests.clear()
+            start = clock.now()
+            for tick in range(1, TICKS + 1):
+                clock.time = start + timedelta(seconds=tick * TICK)
+                cycle = await poller.cycle(snapshot.card.slug)
+                assert not (cycle.failed or cycle.news.ids("message new") or cycle.news.ids("version new"))
+    site.close()
+    asked = Counter(site.requests)
+    each = asked.total() / TICKS
+    print(f"{each:.2f} requests a cycle: {dict(asked.most_common())}")
+    assert 2.0 < each <= 3.5
+
+
+async def test_the_days_cap_holds_over_restarts_and_the_next_day_goes_on(world: World, store: Store) -> None:
+    for id in range(1, 30):
+        world.thread(id, minutes=id)
+    asked: Counter[str] = Counter()
+    world.before = lambda method, body: asked.update([world.clock.now().date().isoformat()])
+    pace = Pace(per_day=20)
+    while len(asked) < 4:
+        # A new process has no other memory than the database.
+        async with httpx2.AsyncClient(transport=httpx2.MockTransport(world)) as http:
+            cycle = await Poller(client(http, store, world.clock, pace), store).cycle(SLUG)
+        assert all(isinstance(error, RateLimited) for error in cycle.failed.values())
+        world.clock.advance(2 * 3600)
+    assert list(asked.values())[:3] == [20, 20, 20]
+    assert RequestMeter(store).counts(world.clock.now().date())
