@@ -10,7 +10,7 @@ from state.errors import UsageError
 
 SectionT = TypeVar("SectionT", bound=BaseModel)
 
-SECTIONS = ("models", "sandbox", "session", "leases", "disk", "watch", "weights", "budget", "kaggle")
+SECTIONS = ("models", "sandbox", "session", "leases", "disk", "watch", "weights", "budget", "kaggle", "notify")
 """The tables that there may be."""
 
 

@@ -5,6 +5,7 @@ import typer
 from bot.cli.audit import audit
 from bot.cli.doctor import doctor
 from bot.cli.grade import grade
+from bot.cli.notify import notify_app
 from bot.cli.prune import prune
 from bot.cli.rehearse import rehearse
 from bot.cli.replay import replay
@@ -32,3 +33,4 @@ app.command()(restore)
 app.command()(doctor)
 app.add_typer(snapshot_app)
 app.add_typer(weights_app)
+app.add_typer(notify_app)

@@ -67,6 +67,7 @@ def _checks(out: Path, file: Path | None) -> Iterator[Check]:
     yield check_model(models)
     yield from check_fallbacks(models)
     yield _kaggle(file)
+    yield _notify(file)
     yield check_disk(out, disk)
     yield check_database(out)
     yield check_leases()
@@ -85,3 +86,10 @@ def _engine() -> dict[str, object] | None:
         return dict(engine_info())
     except ENGINE_FAILURES:
         return None
+
+
+def _notify(file: Path | None) -> Check:
+    from bot.doctor.notify import check_notify
+    from bot.notify.settings import NotifySection
+
+    return check_notify(read_section(file, "notify", NotifySection))

@@ -129,10 +129,7 @@ def _again(due: Sequence[Tried], counted: set[int], places: _Places) -> Iterator
 
 def _apart(ids: Sequence[int], places: _Places) -> Iterator[tuple[int, ...]]:
     """Give each a letter of its own, and what is over the rate the last one together."""
-    if len(ids) <= places.free:
-        alone = len(ids)
-    else:
-        alone = max(0, places.free - 1)
+    alone = len(ids) if len(ids) <= places.free else max(0, places.free - 1)
     for id in ids[:alone]:
         places.take()
         yield (id,)

@@ -55,6 +55,8 @@ def downgrade() -> None:
     with op.batch_alter_table("notification") as table:
         for name in ("markdown", "urgent", "plots"):
             table.drop_column(name)
-        table.add_column(sa.Column("due_at", sa.DateTime(), nullable=False, server_default="2000-01-01 00:00:00.000000"))
+        table.add_column(
+            sa.Column("due_at", sa.DateTime(), nullable=False, server_default="2000-01-01 00:00:00.000000")
+        )
         table.add_column(sa.Column("attempts", sa.Integer(), nullable=False, server_default="0"))
         table.add_column(sa.Column("last_error", sa.String()))

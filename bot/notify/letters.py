@@ -1,0 +1,101 @@
+"""From notices to letters: puts what may go now into letters of one service, as the schedule says."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import exists
+from sqlmodel import col, or_, select
+from sqlmodel.sql.expression import SelectOfScalar
+
+from bot.notify.merging import together
+from bot.notify.schedule import Tried, Waiting, plan
+from bot.notify.settings import NotifySection
+from state.store import Store, Transaction
+from state.tables import Letter, LetterPart, Notification
+
+__all__ = ["ready", "settle"]
+
+_HOUR = timedelta(hours=1)
+
+
+def ready(store: Store, service: str, now: datetime, settings: NotifySection) -> list[int]:
+    """Write the letters that may go to a service now; returns these and what is to be tried once more, in order."""
+    with store.read() as session:
+        unsent = session.exec(_unsent(service)).first()
+        trying = session.exec(select(Letter.id).where(Letter.service == service, col(Letter.sent_at).is_(None))).first()
+    if unsent is None and trying is None:
+        return []
+    with store.write() as tx:
+        waiting = {row.id: row for row in tx.session.exec(_unsent(service)).all() if row.id is not None}
+        tried = _tried(tx, service, now)
+        found = plan([_waiting(row) for row in waiting.values()], tried, now, settings)
+        new = [_letter(tx, service, [waiting[id] for id in bundle], now) for bundle in found.bundles]
+        urgent = {one.id for one in tried if one.urgent} | {id for id, is_urgent in new if is_urgent}
+        return sorted([*found.again, *(id for id, _ in new)], key=lambda id: (id not in urgent, id))
+
+
+def settle(store: Store, services: Sequence[str]) -> None:
+    """Mark as sent the notices that every one of the services has."""
+    if not services:
+        return
+    missing = [
+        ~exists().where(
+            col(LetterPart.notification_id) == col(Notification.id),
+            col(LetterPart.service) == service,
+            col(Letter.id) == col(LetterPart.letter_id),
+            col(Letter.sent_at).is_not(None),
+        )
+        for service in services
+    ]
+    done = select(Notification).where(col(Notification.sent_at).is_(None), ~or_(*missing))
+    with store.read() as session:
+        if session.exec(done).first() is None:
+            return
+    with store.write() as tx:
+        for row in tx.session.exec(done).all():
+            row.sent_at = tx.now()
+            tx.add(row)
+
+
+def _unsent(service: str) -> SelectOfScalar[Notification]:
+    held = exists().where(col(LetterPart.notification_id) == col(Notification.id), col(LetterPart.service) == service)
+    return select(Notification).where(col(Notification.sent_at).is_(None), ~held).order_by(col(Notification.id))
+
+
+def _tried(tx: Transaction, service: str, now: datetime) -> list[Tried]:
+    """Return the service's letters that are not sent, or count for this hour's rate."""
+    recent = or_(col(Letter.sent_at).is_(None), col(Letter.tried_at) > now - _HOUR)
+    rows = tx.session.exec(select(Letter).where(Letter.service == service, recent)).all()
+    return [
+        Tried(row.id, row.urgent, row.due_at, row.tried_at, row.sent_at is not None)
+        for row in rows
+        if row.id is not None
+    ]
+
+
+def _waiting(row: Notification) -> Waiting:
+    return Waiting(row.id or 0, row.kind, row.urgent, row.created_at)
+
+
+def _letter(tx: Transaction, service: str, rows: Sequence[Notification], now: datetime) -> tuple[int, bool]:
+    notice = together(rows)
+    letter = Letter(
+        service=service,
+        run_id=notice.run_id,
+        key=notice.key,
+        kind=notice.kind,
+        title=notice.title,
+        body=notice.body,
+        markdown=notice.markdown,
+        urgent=notice.urgent,
+        plots=[plot.to_json() for plot in notice.plots],
+        created_at=now,
+        due_at=now,
+    )
+    tx.add(letter)
+    tx.session.flush()
+    if letter.id is None:
+        raise RuntimeError("a letter got no number")
+    for row in rows:
+        tx.add(LetterPart(notification_id=row.id or 0, service=service, letter_id=letter.id))
+    return letter.id, letter.urgent
