@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import exists
-from sqlmodel import col, or_, select
+from sqlmodel import Session, col, or_, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from bot.notify.merging import together
-from bot.notify.schedule import Tried, Waiting, plan
+from bot.notify.schedule import Plan, Tried, Waiting, plan
 from bot.notify.settings import NotifySection
 from state.store import Store, Transaction
 from state.tables import Letter, LetterPart, Notification
@@ -21,14 +21,11 @@ _HOUR = timedelta(hours=1)
 def ready(store: Store, service: str, now: datetime, settings: NotifySection) -> list[int]:
     """Write the letters that may go to a service now; returns these and what is to be tried once more, in order."""
     with store.read() as session:
-        unsent = session.exec(_unsent(service)).first()
-        trying = session.exec(select(Letter.id).where(Letter.service == service, col(Letter.sent_at).is_(None))).first()
-    if unsent is None and trying is None:
-        return []
+        if _planned(session, service, now, settings)[0] == Plan():
+            return []
     with store.write() as tx:
-        waiting = {row.id: row for row in tx.session.exec(_unsent(service)).all() if row.id is not None}
-        tried = _tried(tx, service, now)
-        found = plan([_waiting(row) for row in waiting.values()], tried, now, settings)
+        # Anew, as another process may have written letters since.
+        found, waiting, tried = _planned(tx.session, service, now, settings)
         new = [_letter(tx, service, [waiting[id] for id in bundle], now) for bundle in found.bundles]
         urgent = {one.id for one in tried if one.urgent} | {id for id, is_urgent in new if is_urgent}
         return sorted([*found.again, *(id for id, _ in new)], key=lambda id: (id not in urgent, id))
@@ -62,15 +59,19 @@ def _unsent(service: str) -> SelectOfScalar[Notification]:
     return select(Notification).where(col(Notification.sent_at).is_(None), ~held).order_by(col(Notification.id))
 
 
-def _tried(tx: Transaction, service: str, now: datetime) -> list[Tried]:
-    """Return the service's letters that are not sent, or count for this hour's rate."""
+def _planned(
+    session: Session, service: str, now: datetime, settings: NotifySection
+) -> tuple[Plan, dict[int, Notification], list[Tried]]:
+    """Return what may go now, the notices that wait by their numbers, and the letters that were counted."""
+    waiting = {row.id: row for row in session.exec(_unsent(service)).all() if row.id is not None}
+    # What is not sent, or counts for this hour's rate.
     recent = or_(col(Letter.sent_at).is_(None), col(Letter.tried_at) > now - _HOUR)
-    rows = tx.session.exec(select(Letter).where(Letter.service == service, recent)).all()
-    return [
+    tried = [
         Tried(row.id, row.urgent, row.due_at, row.tried_at, row.sent_at is not None)
-        for row in rows
+        for row in session.exec(select(Letter).where(Letter.service == service, recent)).all()
         if row.id is not None
     ]
+    return plan([_waiting(row) for row in waiting.values()], tried, now, settings), waiting, tried
 
 
 def _waiting(row: Notification) -> Waiting:

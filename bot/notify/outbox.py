@@ -69,10 +69,14 @@ async def deliver(
         settings: when what is told.
     """
     settings = settings or NotifySection()
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_serve(store, name, services[name], clock, settings)) for name in services]
+    tasks = [asyncio.create_task(_serve(store, name, services[name], clock, settings)) for name in services]
+    try:
+        done = await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
     settle(store, tuple(services))
-    done = [task.result() for task in tasks]
     return Delivered(sum(one.sent for one in done), sum(one.failed for one in done))
 
 

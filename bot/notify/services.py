@@ -4,6 +4,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from contextvars import Context
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from bot.notify.addresses import find_address, masked
 from bot.notify.drawing import draw
 from bot.notify.settings import NotifySection
 from bot.notify.silence import silenced
+from bot.notify.wording import escaped
 from state.errors import NotificationFailed, UsageError
 
 if TYPE_CHECKING:
@@ -108,7 +110,8 @@ class AppriseNotifier:
             try:
                 outcome = self._send(event, pictures)
             finally:
-                if not loop.is_closed():
+                # The loop may be over long before the service lets go.
+                with suppress(RuntimeError):
                     loop.call_soon_threadsafe(finish, outcome)
 
         # In a context of its own: what is silenced in it is silenced nowhere else.
@@ -124,12 +127,13 @@ class AppriseNotifier:
         # Else Apprise would wait for 4 s whatever the configuration says.
         plugin.socket_connect_timeout = plugin.socket_read_timeout = self._seconds * _SHARE
         markdown = bool(event.markdown) and plugin.resolve_format(NotifyFormat.MARKDOWN) == NotifyFormat.MARKDOWN
+        key = f"[{event.key}]"
         with silenced() as warned:
             apprise = Apprise(asset=plugin.asset)
             apprise.add(plugin)
             sent = apprise.notify(
                 title=event.title,
-                body=f"{event.markdown if markdown else event.body}\n\n[{event.key}]",
+                body=f"{event.markdown}\n\n{escaped(key)}" if markdown else f"{event.body}\n\n{key}",
                 notify_type=NotifyType.WARNING if event.urgent else NotifyType.INFO,
                 body_format=NotifyFormat.MARKDOWN if markdown else NotifyFormat.TEXT,
                 attach=[
