@@ -1,10 +1,12 @@
 """Real receivers on loopback, which behave as a script says: a mail server, and a site that takes web hooks."""
 
+import base64
 import json
 import socket
 import socketserver
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -151,8 +153,6 @@ class _Talk:
         return True
 
     def _let_in(self, command: str) -> str:
-        import base64
-
         parts = command.split(" ")
         if len(parts) < 3 or self._mail.user is None:
             return "504 PLAIN in one line alone"
@@ -184,7 +184,6 @@ class _Talk:
         return False
 
     def _say(self, *lines: str) -> None:
-        try:
+        # The client may have given up, which is what most of this is for.
+        with suppress(OSError):
             self._handler.wfile.write("".join(f"{line}\r\n" for line in lines).encode())
-        except OSError:
-            pass  # the client gave up, which is what most of this is for

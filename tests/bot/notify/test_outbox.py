@@ -124,7 +124,7 @@ async def test_killed_at_any_boundary_it_comes_at_least_once_under_one_key(tmp_p
             assert len(site.tags()) <= 3
             doubled += len(site.tags()) == 3
         at += 1
-    assert at == 13, "twelve boundaries, and a life without a death"
+    assert at == 19, "eighteen boundaries, and a life without a death"
     assert doubled == 4, "a kill between the act and its committed confirmation, for each of two"
 
 
