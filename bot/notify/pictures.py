@@ -18,12 +18,12 @@ def main() -> None:
 
 
 def _drawn(plot: Plot) -> bytes:
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=_INCHES, dpi=_DPI, layout="constrained")
     axes = figure.add_subplot()
-    axes.plot(plot.times, plot.values, drawstyle="steps-post", marker=".")
+    axes.plot([date2num(time) for time in plot.times], plot.values, drawstyle="steps-post", marker=".")
     # A dollar sign in a name begins no formula.
     axes.set_title(plot.title.replace("$", r"\$"), fontsize=9)
     locator = AutoDateLocator()

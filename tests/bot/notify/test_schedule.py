@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.notify.schedule import MOST_TOGETHER, Tried, Waiting, is_due, is_quiet, opens_at, pause, plan
+from bot.notify.schedule import MOST_TOGETHER, Plan, Tried, Waiting, is_due, is_quiet, opens_at, pause, plan
 from bot.notify.settings import NotifySection
 
 START = datetime(2026, 3, 27, 12, tzinfo=UTC)
@@ -57,14 +57,16 @@ class Service:
 sections = st.builds(
     NotifySection,
     digest=st.sampled_from([(DIGEST,), ()]),
-    digest_hours=st.lists(st.integers(0, 23), min_size=1, max_size=3, unique=True).map(tuple),
-    quiet=st.sampled_from([None, "22:00-07:00", "01:30-02:30", "12:00-13:15"]),
+    digest_hours=st.sampled_from([(8,), (2,), (12, 23), (0, 5, 13)]),
+    quiet=st.sampled_from(["22:00-07:00", "12:00-13:15", "01:30-02:30", None]),
     time_zone=st.sampled_from(["UTC", "Europe/Zurich", "Asia/Kathmandu"]),
     per_hour=st.integers(1, 6),
     first_pause=st.just(600.0),
 )
 notices = st.lists(
-    st.tuples(st.integers(0, 3 * 24 * 60), st.sampled_from([PLAIN, DIGEST, "trouble.docker"])), max_size=60
+    st.tuples(st.integers(0, 3 * 24 * 60), st.sampled_from([PLAIN, DIGEST, "trouble.docker"])),
+    min_size=8,
+    max_size=60,
 )
 
 
@@ -85,7 +87,7 @@ def lived_through(section: NotifySection, told: list[tuple[int, str]], seed: int
     return service
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(sections, notices, st.integers(0, 10**6), st.sampled_from([7, 20, 61]))
 def test_all_is_told_in_one_letter_each_at_the_rate_and_never_in_quiet_hours(
     section: NotifySection, told: list[tuple[int, str]], seed: int, minutes: int
@@ -152,6 +154,14 @@ def test_what_comes_in_quiet_hours_is_told_together_at_their_end_but_trouble_at_
     morning = datetime(2026, 3, 28, 7, tzinfo=UTC)
     assert plan(waiting(5, at=night), [], morning - timedelta(seconds=1), section).bundles == ()
     assert plan(waiting(5, at=night), [], morning, section).bundles == ((0, 1, 2, 3, 4),)
+
+
+def test_quiet_hours_hold_back_a_digest_whose_hour_is_in_them_and_what_is_tried_again() -> None:
+    section = NotifySection(quiet="22:00-07:00", time_zone="UTC", digest=(DIGEST,), digest_hours=(3,))
+    night = datetime(2026, 3, 28, 4, tzinfo=UTC)
+    failed = [Tried(0, False, night, night - timedelta(minutes=5)), Tried(1, True, night, night - timedelta(minutes=5))]
+    assert plan(waiting(2, DIGEST), failed, night, section) == Plan(again=(1,))
+    assert plan(waiting(2, DIGEST), failed, night + 3 * HOUR, section) == Plan(again=(1, 0), bundles=((0, 1),))
 
 
 def test_a_clock_that_was_put_back_holds_nothing_for_ever() -> None:

@@ -2,7 +2,7 @@
 
 import math
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.notify.wording import cut, escaped, link, sparkline
@@ -14,6 +14,7 @@ def test_a_sparkline_rises_and_falls_with_its_values() -> None:
     assert sparkline([]) == sparkline([math.nan]) == ""
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats()))
 def test_a_sparkline_is_short_and_ends_with_the_newest(values: list[float]) -> None:
     finite = [value for value in values if math.isfinite(value)]
@@ -23,7 +24,8 @@ def test_a_sparkline_is_short_and_ends_with_the_newest(values: list[float]) -> N
         assert line[-1] == "█"
 
 
-@given(st.text())
+@settings(max_examples=40, deadline=None)
+@given(st.text(max_size=50))
 def test_escaped_text_holds_nothing_that_begins_html_a_mention_or_a_link(text: str) -> None:
     shown = escaped(text)
     assert not any(sign in shown for sign in ("<", ">", "://"))
