@@ -23,12 +23,12 @@ def _drawn(plot: Plot) -> bytes:
 
     figure = Figure(figsize=_INCHES, dpi=_DPI, layout="constrained")
     axes = figure.add_subplot()
-    axes.plot([date2num(time) for time in plot.times], plot.values, drawstyle="steps-post", marker=".")
+    axes.plot([date2num(time) for time in plot.times], plot.values, drawstyle="steps-post", marker=".")  # type: ignore[no-untyped-call]
     # A dollar sign in a name begins no formula.
     axes.set_title(plot.title.replace("$", r"\$"), fontsize=9)
-    locator = AutoDateLocator()
+    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     axes.grid(alpha=0.3)
     out = io.BytesIO()
     figure.savefig(out, format="png")

@@ -20,6 +20,7 @@ from state.errors import NotificationFailed, UsageError
 
 if TYPE_CHECKING:
     from apprise import NotifyBase
+    from apprise.attachment.base import AttachBase
 
 __all__ = ["AppriseNotifier", "open_services"]
 
@@ -62,7 +63,7 @@ class AppriseNotifier:
         self._seconds = seconds
         self._thread: threading.Thread | None = None
         plugin = self._plugin()
-        self.shown = masked(address, plugin.url(privacy=True))
+        self.shown = masked(address, plugin.url(privacy=True))  # type: ignore[no-untyped-call]
         """The address as it may be shown."""
         self.takes_pictures = bool(plugin.attachment_support)
 
@@ -120,12 +121,13 @@ class AppriseNotifier:
         return await done
 
     def _send(self, event: Notice, pictures: list[bytes]) -> str | None:
-        from apprise import Apprise, NotifyFormat, NotifyType
-        from apprise.attachment.memory import AttachMemory
+        from apprise import Apprise, NotifyFormat, NotifyType, OverflowMode
 
         plugin = self._plugin()
         # Else Apprise would wait for 4 s whatever the configuration says.
         plugin.socket_connect_timeout = plugin.socket_read_timeout = self._seconds * _SHARE
+        # Else what is too long for the service would be refused each time that it is tried.
+        plugin.overflow_mode = OverflowMode.SPLIT
         markdown = bool(event.markdown) and plugin.resolve_format(NotifyFormat.MARKDOWN) == NotifyFormat.MARKDOWN
         key = f"[{event.key}]"
         with silenced() as warned:
@@ -136,11 +138,7 @@ class AppriseNotifier:
                 body=f"{event.markdown}\n\n{escaped(key)}" if markdown else f"{event.body}\n\n{key}",
                 notify_type=NotifyType.WARNING if event.urgent else NotifyType.INFO,
                 body_format=NotifyFormat.MARKDOWN if markdown else NotifyFormat.TEXT,
-                attach=[
-                    AttachMemory(content=picture, name=f"plot-{number}.png", mimetype="image/png")
-                    for number, picture in enumerate(pictures, 1)
-                ]
-                or None,
+                attach=[_attached(number, picture) for number, picture in enumerate(pictures, 1)] or None,
             )
         return None if sent else _reason(warned)
 
@@ -165,6 +163,12 @@ class AppriseNotifier:
                 f"{self.name} holds an address that Apprise cannot use: appriseit.com lists how each is written"
             )
         return plugin
+
+
+def _attached(number: int, picture: bytes) -> "AttachBase":
+    from apprise.attachment.memory import AttachMemory
+
+    return AttachMemory(content=picture, name=f"plot-{number}.png", mimetype="image/png")  # type: ignore[no-untyped-call]
 
 
 def _reason(warned: list[str]) -> str:

@@ -50,6 +50,15 @@ async def test_a_mail_server_gets_a_mail_that_reads_as_the_notice() -> None:
     assert got.get_content().split() == ["Up", "from", "5", "&", "more.", "Second", "line.", "[rank/wine/1]"]
 
 
+async def test_what_is_too_long_for_one_message_comes_in_several_and_whole() -> None:
+    words = [f"word{number}" for number in range(9_000)]
+    with HookSite() as site:
+        await service(site, path="/?format=text").send(Notice("k", "together", "Long", " ".join(words)))
+    assert len(site.took) > 1
+    told = " ".join(got["message"] for got in site.took)
+    assert set(words) <= set(told.split())
+
+
 async def test_a_mail_server_that_refuses_the_password_is_not_quoted() -> None:
     with MailServer(user=("bot", "pa55word-of-mail")) as mail:
         wrong = AppriseNotifier("MAIL", SecretStr(mail.url.replace("pa55", "other")), seconds=20.0)
