@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+import sqlalchemy as sa
 from sqlalchemy import exists
 from sqlmodel import Session, col, or_, select
-from sqlmodel.sql.expression import SelectOfScalar
 
 from bot.notify.merging import together
 from bot.notify.schedule import Plan, Tried, Waiting, plan
@@ -25,8 +25,8 @@ def ready(store: Store, service: str, now: datetime, settings: NotifySection) ->
             return []
     with store.write() as tx:
         # Anew, as another process may have written letters since.
-        found, waiting, tried = _planned(tx.session, service, now, settings)
-        new = [_letter(tx, service, [waiting[id] for id in bundle], now) for bundle in found.bundles]
+        found, tried = _planned(tx.session, service, now, settings)
+        new = [_letter(tx, service, bundle, now) for bundle in found.bundles]
         urgent = {one.id for one in tried if one.urgent} | {id for id, is_urgent in new if is_urgent}
         return sorted([*found.again, *(id for id, _ in new)], key=lambda id: (id not in urgent, id))
 
@@ -54,32 +54,32 @@ def settle(store: Store, services: Sequence[str]) -> None:
             tx.add(row)
 
 
-def _unsent(service: str) -> SelectOfScalar[Notification]:
+def _planned(session: Session, service: str, now: datetime, settings: NotifySection) -> tuple[Plan, list[Tried]]:
+    """Return what may go now, and the letters that were counted; reads no texts, as it is asked again and again."""
     held = exists().where(col(LetterPart.notification_id) == col(Notification.id), col(LetterPart.service) == service)
-    return select(Notification).where(col(Notification.sent_at).is_(None), ~held).order_by(col(Notification.id))
-
-
-def _planned(
-    session: Session, service: str, now: datetime, settings: NotifySection
-) -> tuple[Plan, dict[int, Notification], list[Tried]]:
-    """Return what may go now, the notices that wait by their numbers, and the letters that were counted."""
-    waiting = {row.id: row for row in session.exec(_unsent(service)).all() if row.id is not None}
+    unsent = (
+        sa.select(col(Notification.id), col(Notification.kind), col(Notification.urgent), col(Notification.created_at))
+        .where(col(Notification.sent_at).is_(None), ~held)
+        .order_by(col(Notification.id))
+    )
     # What is not sent, or counts for this hour's rate.
     recent = or_(col(Letter.sent_at).is_(None), col(Letter.tried_at) > now - _HOUR)
-    tried = [
-        Tried(row.id, row.urgent, row.due_at, row.tried_at, row.sent_at is not None)
-        for row in session.exec(select(Letter).where(Letter.service == service, recent)).all()
-        if row.id is not None
-    ]
-    return plan([_waiting(row) for row in waiting.values()], tried, now, settings), waiting, tried
+    letters = session.execute(
+        sa.select(
+            col(Letter.id),
+            col(Letter.urgent),
+            col(Letter.due_at),
+            col(Letter.tried_at),
+            col(Letter.sent_at).is_not(None),
+        ).where(col(Letter.service) == service, recent)
+    )
+    tried = [Tried(*row) for row in letters]
+    waiting = [Waiting(*row) for row in session.execute(unsent)]
+    return plan(waiting, tried, now, settings), tried
 
 
-def _waiting(row: Notification) -> Waiting:
-    return Waiting(row.id or 0, row.kind, row.urgent, row.created_at)
-
-
-def _letter(tx: Transaction, service: str, rows: Sequence[Notification], now: datetime) -> tuple[int, bool]:
-    notice = together(rows)
+def _letter(tx: Transaction, service: str, ids: Sequence[int], now: datetime) -> tuple[int, bool]:
+    notice = together([tx.session.get_one(Notification, id) for id in ids])
     letter = Letter(
         service=service,
         run_id=notice.run_id,
@@ -97,6 +97,6 @@ def _letter(tx: Transaction, service: str, rows: Sequence[Notification], now: da
     tx.session.flush()
     if letter.id is None:
         raise RuntimeError("a letter got no number")
-    for row in rows:
-        tx.add(LetterPart(notification_id=row.id or 0, service=service, letter_id=letter.id))
+    for id in ids:
+        tx.add(LetterPart(notification_id=id, service=service, letter_id=letter.id))
     return letter.id, letter.urgent

@@ -93,10 +93,11 @@ def test_notifications_of_an_older_version_keep_their_words_and_whether_they_wer
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "0006")
-        for key, sent in (("a", "'2020-01-02 00:00:00.000000'"), ("b", "NULL")):
+        for key, sent_at in (("a", "2020-01-02 00:00:00.000000"), ("b", None)):
             connection.exec_driver_sql(
-                "INSERT INTO notification (key, kind, title, body, created_at, due_at, sent_at, attempts) VALUES "
-                f"('{key}', 'k', 't', 'words', '2020-01-01 00:00:00.000000', '2020-01-01 00:00:00.000000', {sent}, 1)"
+                "INSERT INTO notification (key, kind, title, body, created_at, due_at, sent_at, attempts) "
+                "VALUES (?, 'k', 't', 'words', '2020-01-01 00:00:00.000000', '2020-01-01 00:00:00.000000', ?, 1)",
+                (key, sent_at),
             )
     engine.dispose()
     with Store.open(path, SystemClock()) as store, store.read() as session:

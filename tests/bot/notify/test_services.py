@@ -2,7 +2,11 @@
 
 import asyncio
 import logging
+import os
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +20,7 @@ from bot.notify.events import SubmissionRefused
 from bot.notify.outbox import Delivered, deliver, notify
 from bot.notify.services import AppriseNotifier, open_services
 from bot.notify.settings import NotifySection
+from state.clock import SystemClock
 from state.errors import NotificationFailed, UsageError
 from state.store import Store
 from tests.bot.notify.receivers import Behaviour, HookSite, MailServer
@@ -161,6 +166,41 @@ async def test_killed_between_sending_and_writing_down_it_comes_again_under_the_
         assert await deliver(store, {"MAIL": service(mail)}, clock, settings) == Delivered()
     assert [got["Subject"] for got in mail.took] == [NOTICE.title] * 2
     assert all("[rank/wine/1]" in got.get_content() for got in mail.took)
+
+
+DELIVERING = """
+import asyncio, os, sys
+from pathlib import Path
+from bot.notify.outbox import deliver
+from bot.notify.services import open_services
+from bot.notify.settings import NotifySection
+from state.clock import SystemClock
+from state.store import Store
+
+settings = NotifySection(services=("HOOK_URL",), seconds=20, first_pause=0.1)
+with Store.open(Path(sys.argv[1]), SystemClock()) as store:
+    asyncio.run(deliver(store, open_services(settings), SystemClock(), settings))
+"""
+
+
+@pytest.mark.integration
+def test_a_process_that_is_killed_after_the_site_took_it_tells_it_again_under_the_same_key(tmp_path: Path) -> None:
+    with HookSite(["take, stall"]) as site, Store.open(tmp_path / "bot.db", SystemClock()) as store:
+        with store.write() as tx:
+            notify(tx, NOTICE)
+        command = [sys.executable, "-c", DELIVERING, str(tmp_path / "bot.db")]
+        environment = {**os.environ, "HOOK_URL": site.url, "PYTHONPATH": os.pathsep.join(sys.path)}
+        child = subprocess.Popen(command, env=environment)
+        while not site.took:
+            assert child.poll() is None
+            time.sleep(0.01)
+        child.kill()
+        child.wait()
+        while len(site.took) < 2:
+            # Its own attempt's time is over after 20.1 s; until then the letter is not due.
+            assert subprocess.run(command, env=environment, check=True, timeout=100).returncode == 0
+    assert [got["title"] for got in site.took] == [NOTICE.title] * 2
+    assert site.took[0]["message"] == site.took[1]["message"]
 
 
 @pytest.mark.integration
