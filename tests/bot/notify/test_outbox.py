@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from sqlmodel import select
 from bot.notify import Notice, Receipt
 from bot.notify.outbox import NO_RUN, Delivered, deliver, notify
 from bot.notify.settings import NotifySection
+from state.clock import FastClock
 from state.errors import NotificationFailed
 from state.store import Store
 from state.tables import Letter, LetterPart, Notification
@@ -250,3 +251,22 @@ async def test_every_notice_is_in_one_letter_to_each_service(store: Store, clock
         parts = session.exec(select(LetterPart)).all()
     assert len(parts) == 10
     assert [[n.key for n in one.took] for one in services.values()] == [list("abcde")] * 2
+
+
+async def test_on_a_rehearsals_fast_clock_a_digest_comes_at_its_hour(tmp_path: Path) -> None:
+    clock, mail = FastClock(datetime(2026, 1, 1, tzinfo=UTC), speed=100_000), Recorder()
+    settings = NotifySection(digest=("standing.rank",), digest_hours=(8,))
+    with Store.open(tmp_path / "bot.db", clock) as store:
+        with store.write() as tx:
+            notify(tx, Notice("rank", "standing.rank", "Rank 3", ""))
+        while not mail.took:
+            early = clock.now()
+            await deliver(store, {"MAIL": mail}, clock, settings)
+            await clock.sleep(600)
+        (row,) = rows(store)
+    assert row.sent_at is not None
+    opened = datetime(2026, 1, 1, 8, tzinfo=UTC)
+    while opened <= row.created_at:
+        opened += timedelta(days=1)
+    assert row.sent_at >= opened
+    assert early <= row.sent_at
