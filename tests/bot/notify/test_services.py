@@ -114,8 +114,7 @@ async def test_a_stall_holds_up_neither_the_loop_nor_the_next_one_for_ever() -> 
         ticking.cancel()
         assert ticks > 3
         assert all(thread.daemon for thread in threading.enumerate() if thread.name == "notify-HOOK")
-    site_threads = [thread for thread in threading.enumerate() if thread.name == "notify-HOOK"]
-    for thread in site_threads:
+    for thread in [thread for thread in threading.enumerate() if thread.name == "notify-HOOK"]:
         thread.join(10)
         assert not thread.is_alive(), "its own limits end it"
 
