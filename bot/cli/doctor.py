@@ -69,6 +69,7 @@ def _checks(out: Path, file: Path | None) -> Iterator[Check]:
     yield check_model(models)
     yield from check_fallbacks(models)
     yield _kaggle(settings)
+    yield _notify(settings)
     yield check_disk(out, settings.disk)
     yield check_database(out)
     yield check_leases()
@@ -96,3 +97,9 @@ def _engine() -> dict[str, object] | None:
         return dict(engine_info())
     except ENGINE_FAILURES:
         return None
+
+
+def _notify(settings: "Settings") -> Check:
+    from bot.doctor.notify import check_notify
+
+    return check_notify(settings.notify)

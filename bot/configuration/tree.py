@@ -7,6 +7,7 @@ from bot.coder.explorer import SessionSettings
 from bot.coder.monitor import WatchSettings
 from bot.daemon.settings import CompetitionSettings, DaemonSettings, Slug
 from bot.models.sections import ModelsSection
+from bot.notify.settings import NotifySection
 from bot.runs.disk import DiskSettings
 from bot.weights.folder import WeightsSettings
 from sandbox.docker import DockerSettings
@@ -45,6 +46,11 @@ class Settings(BaseModel):
         default=KaggleSection(),
         description="Where Kaggle is, and how carefully it is asked. Its key never stands in this file: it is read from "
         "KAGGLE_API_TOKEN, in the environment or among systemd's credentials, or from ~/.kaggle.",
+    )
+    notify: NotifySection = Field(
+        default=NotifySection(),
+        description="How the owner is told. The services' addresses never stand in this file, as they hold tokens and "
+        "passwords: it names the variables or systemd credentials that hold them.",
     )
     daemon: DaemonSettings = Field(
         default=DaemonSettings(), description="How the daemon runs, whatever it competes in."
