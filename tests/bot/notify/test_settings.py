@@ -36,7 +36,7 @@ def test_all_may_be_set(tmp_path: Path) -> None:
     ["slack://T1JJ3T3L2/A1BRTD4JD/hunter2secret", "https://hooks.slack.com/x/hunter2secret", "me:hunter2secret@x"],
 )
 def test_an_address_in_the_file_is_refused_with_why_and_is_not_repeated(tmp_path: Path, address: str) -> None:
-    with pytest.raises(UsageError, match="(must not|may) stand in this file") as refused:
+    with pytest.raises(UsageError, match=r"(must not|may) stand in this file") as refused:
         read(tmp_path, f'services = ["{address}"]')
     assert "hunter2secret" not in str(refused.value)
     assert "notify.services.1" in str(refused.value)
