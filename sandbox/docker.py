@@ -39,10 +39,18 @@ class DockerSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    image: str | None = Field(default=None, min_length=1)
-    """None: the first of our own variants that is there."""
-    runtime: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]+$")
-    """`runsc` (gVisor), `nvidia` or another that the engine knows; none: its default, runc."""
+    image: str | None = Field(
+        default=None,
+        min_length=1,
+        description="the image that containers are made from; none: the first of our own variants that is there",
+        examples=["kaggle-bot-sandbox:cuda"],
+    )
+    runtime: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9._-]+$",
+        description="`runsc` (gVisor), `nvidia` or another that the engine knows; none: its default, runc",
+        examples=["nvidia"],
+    )
 
 
 class DockerSandbox:

@@ -5,12 +5,15 @@ agree in a share of `THRESHOLD` (see `scrapers.sketches`): of two kernels their 
 code; of two messages all that both have, prose and code. Only sketches that share a band of their signatures are
 compared (LSH: of pairs at the threshold 99.8% do, of pairs at .3 one in a hundred), and a new post only with what
 is stored. Each post is said to repeat the *earliest* post that it is like, so that neither the order in which posts come
-nor how they are divided into batches matters.
+nor how they are divided into batches matters. (Of hundreds of texts that are nearly but not quite the same, which only
+a flood of spam would be, the first `FULL` to come are compared with what comes later, so that its cost has an end; there
+the order may matter.)
 """
 
 import hashlib
+import json
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -25,8 +28,8 @@ THRESHOLD = 0.8
 BANDS = 21
 ROWS = 6
 """Numbers a band."""
-MOST_COMPARED = 1_000
-"""Sketches that one is compared with: those that share the most bands with it."""
+FULL = 200
+"""Sketches that share a band, from which on no more are added to it."""
 
 _BATCH = 400
 
@@ -35,7 +38,14 @@ _TIMES = {
     " WHERE competition = ? AND id IN ({}) AND NOT deleted AND posted_at IS NOT NULL",
     "kernel": "SELECT id, created_at FROM kernelversion WHERE competition = ? AND id IN ({}) AND created_at IS NOT NULL",
 }
-_KNOWN = "SELECT post_id, sketch, known_at FROM likeness WHERE competition = ? AND kind = ? AND post_id IN ({})"
+_KNOWN = (
+    "SELECT post_id, sha256, known_at, sketch FROM likeness JOIN keptsketch ON keptsketch.id = sketch"
+    " WHERE likeness.competition = ? AND likeness.kind = ? AND post_id IN ({})"
+)
+_NUMBERS = "SELECT sha256, id FROM keptsketch WHERE competition = ? AND kind = ? AND sha256 IN ({})"
+_KEPT = "SELECT id, sha256, code, prose FROM keptsketch WHERE id IN ({})"
+_FULL = "SELECT digest FROM sketchband WHERE digest IN ({}) GROUP BY digest HAVING count(*) >= ?"
+_SHARED = "SELECT digest, sketch FROM sketchband WHERE digest IN ({})"
 _EARLIEST = (
     "SELECT post_id, known_at, sketch FROM likeness WHERE sketch IN ({}) AND (known_at, post_id) < (?, ?)"
     " ORDER BY known_at, post_id LIMIT 1"
@@ -45,11 +55,8 @@ _LATER = (
     " AND (original IS NULL OR (original_at, original) > (?, ?))"
 )
 _MATCHED = "UPDATE likeness SET original = ?, original_at = ?, similarity = ? WHERE competition = ? AND kind = ? AND post_id = ?"
+_SEVERAL = "SELECT sketch FROM likeness WHERE sketch IN ({}) GROUP BY sketch HAVING count(*) > 1"
 _ORPHANS = "SELECT post_id, known_at, sketch FROM likeness WHERE sketch IN ({}) AND original = ?"
-_SHARED = (
-    "SELECT sketch FROM sketchband JOIN keptsketch ON id = sketch WHERE digest IN ({}) AND sketch <> ?"
-    " GROUP BY sketch ORDER BY count(*) DESC, sha256 LIMIT ?"
-)
 
 
 @dataclass(frozen=True)
@@ -114,96 +121,115 @@ class _Book:
     """The likenesses of one kind of posts of a competition."""
 
     def __init__(self, connection: Connection, competition: str, kind: str) -> None:
-        # Statements without objects: several a post, at a tenth of the cost.
+        # Statements without objects, and one for many posts where it can be: there are several a post.
         self._connection = connection
         self._competition = competition
         self._kind = kind
 
     def note(self, posts: Sequence[Sketched]) -> None:
+        """Bring a batch's likenesses up to date."""
         ids = [post.id for post in posts]
-        times = dict(self._in(_TIMES[self._kind], (self._competition,), ids))
-        known = {row[0]: (row[1], row[2]) for row in self._in(_KNOWN, (self._competition, self._kind), ids)}
+        times = dict(self._in(_TIMES[self._kind], ids, self._competition))
+        known = {row[0]: row[1:] for row in self._in(_KNOWN, ids, self._competition, self._kind)}
+        placed: dict[str, tuple[Sketch, str]] = {}
         for post in posts:
             time, old = times.get(post.id), known.get(post.id)
             if time is not None and (post.time is None or as_stored(post.time) != time):
                 continue
-            new = (self._keep(post.sketch), time) if time is not None and post.sketch is not None else None
-            if old is not None and old != new:
-                self._forget(post.id, old[0], keep=new[0] if new else None)
-            if new is not None and old != new:
-                self._place(post.id, *new)
+            new = (post.sketch, time) if time is not None and post.sketch is not None else None
+            if old is not None and (new is None or (new[0].sha256, new[1]) != old[:2]):
+                self._forget(post.id, old[2])
+            if new is not None and (old is None or (new[0].sha256, new[1]) != old[:2]):
+                placed[post.id] = new
+        self._place(placed)
 
-    def _keep(self, sketch: Sketch) -> int:
-        """Return the number of the stored sketch of the text, storing it if there is none."""
-        where = (self._competition, self._kind, sketch.sha256)
-        there = self._one("SELECT id FROM keptsketch WHERE competition = ? AND kind = ? AND sha256 = ?", where)
-        if there is not None:
-            return int(there[0])
-        number = self._run(
-            "INSERT INTO keptsketch (competition, kind, sha256, code, prose) VALUES (?, ?, ?, ?, ?) RETURNING id",
-            (*where, sketch.code, sketch.prose),
-        ).scalar_one()
-        if bands := band_digests(sketch, self._competition, self._kind):
-            rows = [(digest, number) for digest in set(bands)]
-            self._connection.exec_driver_sql("INSERT INTO sketchband (digest, sketch) VALUES (?, ?)", rows)
-        return int(number)
+    def _place(self, placed: dict[str, tuple[Sketch, str]]) -> None:
+        """Add posts: find what each repeats, and let what is later and alike repeat it if it repeated a later one."""
+        numbers = self._keep({sketch.sha256: sketch for sketch, _ in placed.values()})
+        rows = [
+            (self._competition, self._kind, id, numbers[sketch.sha256], time) for id, (sketch, time) in placed.items()
+        ]
+        self._many("INSERT INTO likeness (competition, kind, post_id, sketch, known_at) VALUES (?, ?, ?, ?, ?)", rows)
+        alike = self._alike({numbers[sketch.sha256]: sketch for sketch, _ in placed.values()})
+        repeated = {row[0] for row in self._in(_SEVERAL, list(alike))}
+        for _, _, id, sketch, time in rows:
+            # Most texts are like no other, and no other post has them.
+            if sketch in repeated or len(alike[sketch]) > 1:
+                self._match(id, time, alike[sketch])
+                later = [(id, time, share, number, time, id, time, id) for number, share in alike[sketch].items()]
+                self._many(_LATER, later)
 
-    def _place(self, id: str, sketch: int, time: str) -> None:
-        """Add a post: find what it repeats, and let what is later and alike repeat it if it repeated a later one."""
-        self._run(
-            "INSERT INTO likeness (competition, kind, post_id, sketch, known_at) VALUES (?, ?, ?, ?, ?)",
-            (self._competition, self._kind, id, sketch, time),
+    def _keep(self, sketches: dict[str, Sketch]) -> dict[str, int]:
+        """Return the numbers of stored sketches by the hash of their texts, storing what is not there."""
+        numbers = dict(self._in(_NUMBERS, list(sketches), self._competition, self._kind))
+        last = self._connection.exec_driver_sql("SELECT coalesce(max(id), 0) FROM keptsketch").scalar_one()
+        new = {sha256: sketch for sha256, sketch in sketches.items() if sha256 not in numbers}
+        numbers |= {sha256: last + place for place, sha256 in enumerate(new, 1)}
+        self._many(
+            "INSERT INTO keptsketch (id, competition, kind, sha256, code, prose) VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (numbers[sha256], self._competition, self._kind, sha256, sketch.code, sketch.prose)
+                for sha256, sketch in new.items()
+            ],
         )
-        alike = self._alike(sketch)
-        self._match(id, time, alike)
-        for number, share in alike.items():
-            self._run(_LATER, (id, time, share, number, time, id, time, id))
+        bands = [(digest, numbers[one.sha256]) for one in new.values() for digest in self._digests(one)]
+        full = {row[0] for row in self._in(_FULL, {digest for digest, _ in bands}, after=(FULL,))}
+        bands = [band for band in bands if band[0] not in full]
+        self._many("INSERT INTO sketchband (digest, sketch) VALUES (?, ?)", bands)
+        return numbers
 
     def _match(self, id: str, time: str, alike: dict[int, float]) -> None:
         """Write down what a post repeats, if anything."""
-        found = self._one(_EARLIEST.format(", ".join(map(str, alike))), (time, id))
-        if found is None:
-            original: tuple[Any, ...] = (None, None, None)
-        else:
-            original = (found[0], found[1], alike[found[2]])
-        self._run(_MATCHED, (*original, self._competition, self._kind, id))
+        found = self._in(_EARLIEST, list(alike), after=(time, id))
+        original = (found[0][0], found[0][1], alike[found[0][2]]) if found else (None, None, None)
+        self._many(_MATCHED, [(*original, self._competition, self._kind, id)])
 
-    def _alike(self, sketch: int) -> dict[int, float]:
-        """Return the sketches that are nearly the same as one, itself included, with their similarity."""
-        own = self._sketch(sketch)
-        bands = band_digests(own, self._competition, self._kind)
-        shared = self._run(_SHARED.format(", ".join("?" * len(bands))), (*bands, sketch, MOST_COMPARED))
-        alike = {sketch: 1.0}
-        for (number,) in shared.all():
-            share = similarity(own, self._sketch(number), self._kind)
-            if share >= THRESHOLD:
-                alike[number] = share
+    def _alike(self, sketches: dict[int, Sketch]) -> dict[int, dict[int, float]]:
+        """Return for each of some sketches those that are nearly the same, itself included, with their similarity."""
+        alike = {number: {number: 1.0} for number in sketches}
+        holders: dict[int, list[int]] = {}
+        for number, sketch in sketches.items():
+            for digest in self._digests(sketch):
+                holders.setdefault(digest, []).append(number)
+        near: dict[int, set[int]] = {number: set() for number in sketches}
+        for digest, other in self._in(_SHARED, list(holders)):
+            for number in holders[digest]:
+                near[number].add(other)
+        others = set().union(*near.values()) - sketches.keys()
+        kept = sketches | {row[0]: Sketch(*row[1:]) for row in self._in(_KEPT, sorted(others))}
+        for number, candidates in near.items():
+            for other in candidates:
+                share = similarity(kept[number], kept[other], self._kind)
+                if share >= THRESHOLD:
+                    alike[number][other] = share
         return alike
 
-    def _sketch(self, number: int) -> Sketch:
-        row = self._one("SELECT sha256, code, prose FROM keptsketch WHERE id = ?", (number,))
-        return Sketch(*row) if row is not None else Sketch("", None, None)
-
-    def _forget(self, id: str, sketch: int, keep: int | None) -> None:
-        """Take a post away, and its sketch if no other has it and it is not to be kept; what repeated it is matched anew."""
-        alike = self._alike(sketch)
-        where = (self._competition, self._kind)
-        self._run("DELETE FROM likeness WHERE competition = ? AND kind = ? AND post_id = ?", (*where, id))
-        orphans = self._run(_ORPHANS.format(", ".join(map(str, alike))), (id,)).all()
-        if sketch != keep and self._one("SELECT 1 FROM likeness WHERE sketch = ? LIMIT 1", (sketch,)) is None:
-            bands = [(digest, sketch) for digest in set(band_digests(self._sketch(sketch), *where))]
-            if bands:
-                self._connection.exec_driver_sql("DELETE FROM sketchband WHERE digest = ? AND sketch = ?", bands)
-            self._run("DELETE FROM keptsketch WHERE id = ?", (sketch,))
+    def _forget(self, id: str, sketch: int) -> None:
+        """Take a post away, and its sketch if no other has it; what repeated it is matched anew."""
+        (own,) = (Sketch(*row[1:]) for row in self._in(_KEPT, [sketch]))
+        alike = self._alike({sketch: own})[sketch]
+        where = (self._competition, self._kind, id)
+        self._many("DELETE FROM likeness WHERE competition = ? AND kind = ? AND post_id = ?", [where])
+        orphans = self._in(_ORPHANS, list(alike), after=(id,))
+        if not self._in("SELECT 1 FROM likeness WHERE sketch IN ({}) LIMIT 1", [sketch]):
+            bands = [(digest, sketch) for digest in self._digests(own)]
+            self._many("DELETE FROM sketchband WHERE digest = ? AND sketch = ?", bands)
+            self._many("DELETE FROM keptsketch WHERE id = ?", [(sketch,)])
+        kept = {row[0]: Sketch(*row[1:]) for row in self._in(_KEPT, sorted({row[2] for row in orphans}))}
+        found = self._alike(kept)
         for orphan, time, number in orphans:
-            self._match(orphan, time, self._alike(number))
+            self._match(orphan, time, found[number])
 
-    def _run(self, sql: str, parameters: tuple[Any, ...]) -> Any:
-        return self._connection.exec_driver_sql(sql, parameters)
+    def _digests(self, sketch: Sketch) -> set[int]:
+        return set(band_digests(sketch, self._competition, self._kind))
 
-    def _one(self, sql: str, parameters: tuple[Any, ...]) -> Any:
-        return self._run(sql, parameters).first()
+    def _many(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        if rows:
+            self._connection.exec_driver_sql(sql, list(rows))
 
-    def _in(self, sql: str, parameters: tuple[Any, ...], ids: Sequence[str]) -> Any:
-        """Run a query with a place `{}` for a list of ids."""
-        return self._run(sql.format(", ".join("?" * len(ids))), (*parameters, *ids)).all()
+    def _in(
+        self, sql: str, among: Collection[str] | Collection[int], *before: Any, after: tuple[Any, ...] = ()
+    ) -> Sequence[Any]:
+        """Run a query with a place `{}` for a list, which goes as one parameter: statements of any length would be kept."""
+        query = sql.format("SELECT value FROM json_each(?)")
+        return self._connection.exec_driver_sql(query, (*before, json.dumps(list(among)), *after)).all()

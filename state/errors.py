@@ -14,7 +14,7 @@ class UsageError(BotError):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with a snapshot: the file (relative), the line (from 1) if there is one, and a sentence."""
+    """One thing wrong with a file: which (relative, of a snapshot), the line (from 1) if there is one, and a sentence."""
 
     file: str
     line: int | None
@@ -23,6 +23,14 @@ class Problem:
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         return f"{place}: {self.message}"
+
+
+class ConfigurationError(UsageError):
+    """A bot.toml that is wrong; `problems` holds all of what is wrong."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(p) for p in self.problems))
 
 
 class SnapshotError(BotError):

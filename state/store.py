@@ -18,6 +18,7 @@ from state import schema
 from state.backup import Backup, Backups
 from state.checking import ensure_sound
 from state.clock import Clock
+from state.compact import compact
 from state.engine import BUSY_SECONDS, reading, writing
 from state.faults import damaged
 from state.tables import Blob, Event
@@ -181,6 +182,19 @@ class Store:
             StateCorrupted: the database is damaged.
         """
         return self.backups.now()
+
+    def compact(self) -> None:
+        """Write the file anew without what was deleted, and make a backup in place of the last one, which holds it still.
+
+        It takes as long as reading and writing the whole file, in which nobody can write: call it in a thread.
+
+        Raises:
+            StateUnavailable: somebody else uses it, or the disk is nearly full.
+            StateCorrupted: it is damaged.
+        """
+        with self._lock:
+            compact(self.path)
+        self.backups.now()
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from sqlalchemy import JSON, Index, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
+from state.letters import Letter, LetterPart
 from state.likeness import KeptSketch, Likeness, SketchBand
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "KeptSketch",
     "KernelVersion",
     "LedgerEntry",
+    "Letter",
+    "LetterPart",
     "Likeness",
     "Message",
     "ModelCall",
@@ -323,12 +326,12 @@ class Notification(SQLModel, table=True):
     kind: str
     title: str
     body: str
+    markdown: str = ""
+    urgent: bool = False
+    plots: list[dict[str, Any]] = Field(default_factory=list, sa_type=JSON)
     created_at: datetime
-    due_at: datetime
-    """Not tried before."""
     sent_at: datetime | None = Field(default=None, index=True)
-    attempts: int = 0
-    last_error: str | None = None
+    """When the last of the services had it."""
 
 
 class LedgerEntry(SQLModel, table=True):

@@ -8,15 +8,6 @@ import pytest
 
 from tests import needs
 
-_OF_THE_SANDBOX = ("sandbox", "hostile")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep what tries the sandboxes on one worker: it counts this machine's processes and mounts, and fills its limits."""
-    for item in items:
-        if item.path.relative_to(Path(__file__).parent).parts[0] in _OF_THE_SANDBOX:
-            item.add_marker(pytest.mark.xdist_group("sandbox"))
-
 
 @pytest.fixture(autouse=True, scope="session")
 def own_leases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:

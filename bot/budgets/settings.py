@@ -12,16 +12,24 @@ class Caps(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    money: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="USD")
-    tokens: int | None = Field(default=None, ge=0, description="tokens, sent and received")
-    calls: int | None = Field(default=None, ge=0, description="calls of a model, failed ones too")
+    money: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="money, in USD", examples=[5.0])
+    tokens: int | None = Field(default=None, ge=0, description="tokens, sent and received", examples=[3_000_000])
+    calls: int | None = Field(default=None, ge=0, description="calls of a model, failed ones too", examples=[500])
     gpu_seconds: float | None = Field(
-        default=None, ge=0, allow_inf_nan=False, description="seconds times the GPUs that an execution holds"
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="seconds times the GPUs that an execution holds",
+        examples=[36_000.0],
     )
-    wall_seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="seconds of running")
-    executions: int | None = Field(default=None, ge=0, description="scripts that are started")
-    disk_bytes: int | None = Field(default=None, ge=0, description="bytes that executions leave in run folders")
-    submissions: int | None = Field(default=None, ge=0, description="files that are handed in")
+    wall_seconds: float | None = Field(
+        default=None, ge=0, allow_inf_nan=False, description="seconds of running", examples=[18_000.0]
+    )
+    executions: int | None = Field(default=None, ge=0, description="scripts that are started", examples=[200])
+    disk_bytes: int | None = Field(
+        default=None, ge=0, description="bytes that executions leave in run folders", examples=[5_000_000_000]
+    )
+    submissions: int | None = Field(default=None, ge=0, description="files that are handed in", examples=[5])
 
     def of(self, kind: Kind) -> float | None:
         """Return the cap of a kind, None where there is none."""

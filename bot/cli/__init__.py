@@ -3,7 +3,7 @@
 import sys
 
 from bot.cli.app import app
-from state.errors import BotError, SnapshotError
+from state.errors import BotError, ConfigurationError, SnapshotError
 
 __all__ = ["app", "main"]
 
@@ -12,7 +12,7 @@ def main() -> None:
     """Run the command line: errors of ours become one sentence on stderr and the exit status 2."""
     try:
         app()
-    except SnapshotError as error:
+    except (SnapshotError, ConfigurationError) as error:
         for problem in error.problems:
             print(problem, file=sys.stderr)
         sys.exit(2)

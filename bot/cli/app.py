@@ -3,8 +3,10 @@
 import typer
 
 from bot.cli.audit import audit
+from bot.cli.config import config_app
 from bot.cli.doctor import doctor
 from bot.cli.grade import grade
+from bot.cli.notify import notify_app
 from bot.cli.prune import prune
 from bot.cli.rehearse import rehearse
 from bot.cli.replay import replay
@@ -30,5 +32,7 @@ app.command()(audit)
 app.command()(prune)
 app.command()(restore)
 app.command()(doctor)
+app.add_typer(config_app)
 app.add_typer(snapshot_app)
 app.add_typer(weights_app)
+app.add_typer(notify_app)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.configured import configured, model_settings, settings_file
 from bot.cli.output import print_json
-from bot.configuration import read_section
 from bot.doctor import Check
 from bot.doctor.gpus import check_devices, check_gpus, check_toolkit
 from bot.doctor.machine import (
@@ -21,12 +21,13 @@ from bot.doctor.machine import (
 )
 from bot.doctor.models import check_fallbacks, check_model, is_foreign
 from bot.doctor.sandboxes import check_bubblewrap, check_docker, check_isolation, engine_info
-from bot.models.settings import load_settings
-from bot.runs.disk import DiskSettings
-from sandbox.docker import DockerSettings
 from sandbox.engine import ENGINE_FAILURES
 from sandbox.gpu import open_gpus
 from sandbox.instance import instance_of
+from state.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from bot.configuration import Settings
 
 
 def doctor(
@@ -38,8 +39,7 @@ def doctor(
 
     Example: bot doctor --out runs
     """
-    default = Path("bot.toml")
-    checks = list(_checks(out, config or (default if default.is_file() else None)))
+    checks = list(_checks(out, settings_file(config)))
     ok = all(check.status != "fails" for check in checks)
     if json:
         print_json({"ok": ok, "checks": [asdict(check) for check in checks]})
@@ -52,11 +52,13 @@ def doctor(
 
 
 def _checks(out: Path, file: Path | None) -> Iterator[Check]:
-    models, disk = load_settings(file), read_section(file, "disk", DiskSettings)
+    configuration, settings = _configuration(file)
+    models = model_settings(settings)
     yield check_python()
+    yield from configuration
     yield check_memory()
     yield check_cgroups()
-    sandboxes = [check_bubblewrap(), check_docker(instance_of(out), read_section(file, "sandbox", DockerSettings))]
+    sandboxes = [check_bubblewrap(), check_docker(instance_of(out), settings.sandbox)]
     yield from sandboxes
     yield check_isolation(sandboxes, needed=is_foreign(models))
     with open_gpus() as gpus:
@@ -66,18 +68,28 @@ def _checks(out: Path, file: Path | None) -> Iterator[Check]:
             yield check_toolkit(_engine())
     yield check_model(models)
     yield from check_fallbacks(models)
-    yield _kaggle(file)
-    yield check_disk(out, disk)
+    yield _kaggle(settings)
+    yield _notify(settings)
+    yield check_disk(out, settings.disk)
     yield check_database(out)
     yield check_leases()
 
 
-def _kaggle(file: Path | None) -> Check:
-    # Here, as no other command should pay for what they import.
-    from bot.doctor.kaggle import check_kaggle
-    from scrapers.kaggle.settings import KaggleSection
+def _configuration(file: Path | None) -> tuple[list[Check], "Settings"]:
+    """Return what is found of the file, and its settings; those by default where it is wrong, to go on with."""
+    try:
+        settings = configured(file)
+    except ConfigurationError as error:
+        mend = "mend that line; `bot config example` shows what may stand there. The other checks go by the defaults"
+        return [Check("configuration", "fails", str(one), mend) for one in error.problems], configured(None)
+    return [Check("configuration", "ok", str(file) if file else "there is no bot.toml: all is as by default")], settings
 
-    return check_kaggle(read_section(file, "kaggle", KaggleSection))
+
+def _kaggle(settings: "Settings") -> Check:
+    # Here, as no other command should pay for what it imports.
+    from bot.doctor.kaggle import check_kaggle
+
+    return check_kaggle(settings.kaggle)
 
 
 def _engine() -> dict[str, object] | None:
@@ -85,3 +97,9 @@ def _engine() -> dict[str, object] | None:
         return dict(engine_info())
     except ENGINE_FAILURES:
         return None
+
+
+def _notify(settings: "Settings") -> Check:
+    from bot.doctor.notify import check_notify
+
+    return check_notify(settings.notify)

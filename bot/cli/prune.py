@@ -1,4 +1,4 @@
-"""`bot prune`: remove what killed runs left, and the views of runs that ended long ago."""
+"""`bot prune`: remove what killed runs left, the views of runs that ended long ago, and a community that must go."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -7,11 +7,14 @@ from typing import Annotated
 
 import typer
 
+from bot.cli.configured import configured, settings_file
 from bot.cli.output import print_json
-from bot.configuration import read_section
-from bot.runs.disk import DiskSettings, free_bytes
+from bot.runs.disk import free_bytes
 from bot.runs.prune import prune as prune_runs
+from state.clock import SystemClock
 from state.errors import UsageError
+from state.retention import prunable, prune_community
+from state.store import Store
 
 
 def prune(
@@ -21,18 +24,28 @@ def prune(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what would go")] = False,
     config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
+    forget: Annotated[
+        str | None,
+        typer.Option(metavar="COMPETITION", help="remove from --database what was collected for it and made of that"),
+    ] = None,
+    database: Annotated[Path | None, typer.Option(help="the database for --forget")] = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
     """Remove what killed runs left (containers, processes, work folders) and the views of runs that ended long ago.
 
     Results, reports, databases and what executions left stay, and so does all of a run that may be resumed.
 
+    With --forget only a database is pruned: of its posts, readings, analyses, ideas, drafts, reports, prompts and answers on
+    a competition nothing remains in the file or its backup; scores, submissions, code and spending stay.
+
     Example: bot prune runs --keep-days 7 --dry-run
     """
+    if forget is not None or database is not None:
+        _forget(forget, database, dry_run=dry_run, json=json)
+        return
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}: name the one that holds the runs")
-    default = Path("bot.toml")
-    settings = read_section(config or (default if default.is_file() else None), "disk", DiskSettings)
+    settings = configured(settings_file(config)).disk
     days = settings.keep_days if keep_days is None else keep_days
     found = prune_runs(folder, days, datetime.now(UTC), dry_run=dry_run)
     total, free = sum(one.bytes for one in found), free_bytes(folder)
@@ -44,3 +57,20 @@ def prune(
         typer.echo(f"{one.said}: {one.bytes / 1e6:.1f} MB")
     verb = "would free" if dry_run else "freed"
     typer.echo(f"{verb} {total / 1e6:.1f} MB in {len(found)} place(s); the disk has {free / 1e9:.1f} GB free")
+
+
+def _forget(competition: str | None, database: Path | None, *, dry_run: bool, json: bool) -> None:
+    if competition is None or database is None:
+        raise UsageError("--forget names a competition, --database the file to remove it from: give both")
+    if not database.is_file():
+        raise UsageError(f"there is no database {database}")
+    with Store.open(database, SystemClock()) as store:
+        pruned = (prunable if dry_run else prune_community)(store, competition)
+    if json:
+        print_json({"database": str(database), "dry_run": dry_run, **asdict(pruned)})
+        return
+    typer.echo(
+        f"{'would remove' if dry_run else 'removed'} {pruned.posts} posts on {competition}, {pruned.readings} readings, "
+        f"{pruned.derived} analyses, ideas, drafts and reports, {pruned.bodies} prompts and other bodies; "
+        f"{len(pruned.runs)} run(s) stay without them"
+    )

@@ -8,26 +8,20 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from bot.budgets.settings import BudgetSettings
+from bot.cli.configured import configured, model_settings, settings_file
 from bot.cli.running import Job, run_all, tell
 from bot.coder.explorer import SessionSettings
 from bot.coder.machine import usable_cpus
-from bot.coder.monitor import WatchSettings
-from bot.configuration import read_section
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from bot.models.settings import load_settings
 from bot.replay.prepare import prepare
 from bot.replay.run import AGENTS
 from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
 from bot.runs.context import EngineSettings
-from bot.runs.disk import DiskSettings, check_free
+from bot.runs.disk import check_free
 from bot.runs.opening import open_leases
 from bot.strategies.rounds import RoundsSettings
-from bot.weights.folder import WeightsSettings
 from sandbox.choose import choose
-from sandbox.docker import DockerSettings
 from sandbox.instance import instance_of
-from sandbox.leases import LeaseSettings
 from sandbox.leftovers import left_by_killed
 from sandbox.session import check_installed
 from scrapers.snapshot import Snapshot
@@ -80,12 +74,11 @@ def replay(
 
     Example: bot replay snapshots/spooky-author-identification --model builtin --time 5m
     """
-    file = config.resolve() if config else default_config()
-    settings = load_settings(file)
-    weights = read_section(file, "weights", WeightsSettings)
-    choice = settings.resolve(model)
-    docker = read_section(file, "sandbox", DockerSettings)
-    back_end = choose(sandbox, trusted=choice.kind == "builtin", instance=instance_of(out), docker=docker)
+    file = settings_file(config)
+    settings = configured(file)
+    models = model_settings(settings)
+    choice = models.resolve(model)
+    back_end = choose(sandbox, trusted=choice.kind == "builtin", instance=instance_of(out), docker=settings.sandbox)
     described = back_end.describe()
     if sandbox == "auto" and described.isolation == "none":
         typer.echo(
@@ -106,14 +99,14 @@ def replay(
         "max_cost": max_cost,
         "sandbox": described.name,
         "image": described.image,
-        "runtime": docker.runtime if described.image else None,
+        "runtime": settings.sandbox.runtime if described.image else None,
         "parallel": parallel,
         "cpus": cpus or max(1, usable_cpus() // parallel),
         "config": file,
-        "engine": _engine(parallel, settings.section.in_flight, session=session),
-        "watch": read_section(file, "watch", WatchSettings),
-        "budget": read_section(file, "budget", BudgetSettings),
-        "weights": weights.folder if weights.offer else None,
+        "engine": _engine(parallel, settings.models.in_flight, settings.session if session else None),
+        "watch": settings.watch,
+        "budget": settings.budget,
+        "weights": settings.weights.folder if settings.weights.offer else None,
     }
     combinations = product(loaded, _agents(agent), range(seed, seed + seeds))
     runs = [
@@ -127,26 +120,20 @@ def replay(
     ]
     if record is not None and len(runs) > 1:
         raise UsageError("--record takes one run at a time: a recording is keyed by the steps of one run")
-    check_free(out, read_section(file, "disk", DiskSettings))
+    check_free(out, settings.disk)
     for left in left_by_killed(out):
         typer.echo(f"left by a killed bot: {left.remove()}", err=True)
-    with open_leases(read_section(file, "leases", LeaseSettings), gpus) as (leases, held):
+    with open_leases(settings.leases, gpus) as (leases, held):
         runs = [(snapshot, one.model_copy(update={"gpus": held})) for snapshot, one in runs]
         prepared = prepare(runs, out, datetime.now(UTC))
-        results = run_all([Job(run, back_end, settings) for run in prepared], leases, json=json)
+        results = run_all([Job(run, back_end, models) for run in prepared], leases, json=json)
     tell(results, json=json)
 
 
-def default_config() -> Path | None:
-    """Return bot.toml of the current folder, if it is there."""
-    path = Path("bot.toml")
-    return path.resolve() if path.is_file() else None
-
-
-def _engine(parallel: int, in_flight: int, *, session: bool) -> EngineSettings:
+def _engine(parallel: int, in_flight: int, session: SessionSettings | None) -> EngineSettings:
     """Return the engine's settings; every slot finds a draft of its own in a round."""
     rounds = RoundsSettings(drafts_per_round=max(RoundsSettings().drafts_per_round, parallel))
-    return EngineSettings(rounds=rounds, session=SessionSettings() if session else None, calls_in_flight=in_flight)
+    return EngineSettings(rounds=rounds, session=session, calls_in_flight=in_flight)
 
 
 def _agents(text: str) -> Sequence[str]:

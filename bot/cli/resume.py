@@ -6,20 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.cli.replay import default_config
+from bot.cli.configured import configured, model_settings, settings_file
 from bot.cli.running import Job, failed, run_all, tell
-from bot.configuration import read_section
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from bot.models.settings import load_settings
 from bot.replay.prepare import PreparedRun, finished_result, read_config
 from bot.replay.settings import ReplaySettings
-from bot.runs.disk import DiskSettings, check_free
+from bot.runs.disk import check_free
 from bot.runs.folder import RunFolder, is_of, run_folders
 from bot.runs.opening import open_leases
 from sandbox.choose import choose
-from sandbox.docker import DockerSettings
 from sandbox.instance import instance_of
-from sandbox.leases import LeaseSettings
 from sandbox.leftovers import left_by_killed
 from scrapers.snapshot import Snapshot
 from state.errors import BotError, UsageError
@@ -45,11 +41,11 @@ def resume(
             typer.echo(f"left by a killed bot: {left.remove()}", err=True)
     jobs = list(_jobs(folders, moved))
     work = [job.run for job in jobs if isinstance(job, Job)]
-    config = work[0].settings.config if work else None
+    settings = configured(work[0].settings.config if work else None)
     gpus = max((run.settings.gpus for run in work), default=0)
     for run in work:
-        check_free(run.folder.path.parent, read_section(config, "disk", DiskSettings))
-    with open_leases(read_section(config, "leases", LeaseSettings), gpus) as (leases, _):
+        check_free(run.folder.path.parent, settings.disk)
+    with open_leases(settings.leases, gpus) as (leases, _):
         results = run_all(jobs, leases, json=json)
     tell(results, json=json)
 
@@ -70,12 +66,12 @@ def _jobs(folders: Sequence[RunFolder], moved: Mapping[str, Snapshot]) -> Iterat
 def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, moved: Mapping[str, Snapshot]) -> Job:
     found = next((one for slug, one in moved.items() if is_of(run_id, slug)), None)
     snapshot = found or Snapshot.load(settings.snapshot, METRIC_DIRECTIONS)
-    config = settings.config or default_config()
-    models = load_settings(config)
+    configuration = configured(settings_file(settings.config))
+    models = model_settings(configuration)
     sandbox = choose(
         settings.sandbox,
         trusted=models.resolve(settings.model).kind == "builtin",
         instance=instance_of(folder.path.resolve().parent),
-        docker=read_section(config, "sandbox", DockerSettings),
+        docker=configuration.sandbox,
     )
     return Job(PreparedRun(run_id, settings, snapshot, folder), sandbox, models)

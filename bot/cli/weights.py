@@ -12,11 +12,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
+from bot.cli.configured import configured, settings_file
 from bot.cli.output import print_json, print_table
-from bot.configuration import read_section
 from bot.weights.adding import add_weights
 from bot.weights.catalog import WeightFile, Weights
-from bot.weights.folder import WeightsFolder, WeightsSettings
+from bot.weights.folder import WeightsFolder
 from scrapers.download import opening
 from state.errors import BotError, UsageError
 
@@ -120,9 +120,7 @@ async def _add(folder: WeightsFolder, facts: dict[str, Any], urls: Sequence[str]
 
 
 def _folder(config: Path | None) -> WeightsFolder:
-    default = Path("bot.toml")
-    file = config or (default if default.is_file() else None)
-    return WeightsFolder(read_section(file, "weights", WeightsSettings).folder)
+    return WeightsFolder(configured(settings_file(config)).weights.folder)
 
 
 def _record(folder: WeightsFolder, weights: Weights) -> dict[str, Any]:

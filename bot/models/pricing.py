@@ -15,9 +15,14 @@ class Price(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    input: float = Field(ge=0, allow_inf_nan=False)
-    output: float = Field(ge=0, allow_inf_nan=False)
-    cached: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    input: float = Field(ge=0, allow_inf_nan=False, description="of what is sent")
+    output: float = Field(ge=0, allow_inf_nan=False, description="of what is answered")
+    cached: float | None = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="of what is sent and was cached; as other input unless given",
+    )
 
     def cost(self, usage: Usage) -> float:
         """Return USD; `usage.prompt_tokens` includes the cached ones."""

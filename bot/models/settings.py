@@ -1,49 +1,25 @@
 """Which models answer, at which endpoint and under which limits: the environment, and `[models]` of bot.toml."""
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     SecretStr,
     ValidationError,
     create_model,
-    model_validator,
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from bot.configuration import read_section
-from bot.models.pricing import Price
+from bot.models.sections import Address, ModelsSection
 from state.errors import UsageError
 
 DUMMY_KEY = "none"
 """What is sent beside a configured address without a key: local servers want some key and check none."""
-
-
-def _http_address(value: str) -> str:
-    if not value.startswith(("http://", "https://")):
-        raise ValueError("must start with http:// or https://")
-    try:
-        parts = urlsplit(value)
-        if not parts.hostname or parts.port == 0:
-            raise ValueError
-    except ValueError:
-        raise ValueError("must hold a host, and a port below 65536 if any") from None
-    return value
-
-
-def _variable(value: str) -> str:
-    if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,63}", value):
-        raise ValueError("must be the name of a variable such as OTHER_API_KEY; a key itself never stands in a file")
-    return value
 
 
 def _sendable(key: SecretStr) -> SecretStr:
@@ -54,7 +30,6 @@ def _sendable(key: SecretStr) -> SecretStr:
     return SecretStr(value)
 
 
-Address = Annotated[str, AfterValidator(_http_address)]
 Key = Annotated[SecretStr, AfterValidator(_sendable)]
 
 
@@ -102,60 +77,6 @@ def _read(variables: type[VariablesT]) -> VariablesT:
     except ValidationError as error:
         wrong = error.errors()[0]
         raise UsageError(f"{str(wrong['loc'][0]).upper()}: {wrong['msg']}") from None
-
-
-class FallbackSection(BaseModel):
-    """One table `[[models.fallback]]` of bot.toml: an endpoint that is asked when those before it do not answer."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    base_url: Address | None = None
-    """Its address; without one it is the first endpoint's, and the key as well unless `key` is given."""
-    key: Annotated[str, AfterValidator(_variable)] | None = None
-    """The name of the variable (or of the systemd credential) that holds its key; none is sent without one."""
-    model: str | None = None
-    """Its model for every role that `roles` does not name; without one the models are named as at the first endpoint."""
-    roles: dict[str, str] = {}
-    """Its model of a role, by the role's name."""
-    prices: dict[str, Price] = {}
-    """USD per million tokens here, by the model's name; they go before those under `[models]`."""
-    timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Seconds that one request may take; that of `[models]` unless set."""
-    retries: int | None = Field(default=None, ge=0, le=20)
-    """How often a failed request is sent again; that of `[models]` unless set."""
-
-    @model_validator(mode="after")
-    def _is_another(self) -> Self:
-        if self.base_url is None and self.key is None and self.model is None and not self.roles:
-            raise ValueError("is the first endpoint once more: give it a base_url, a key, a model or roles of its own")
-        return self
-
-
-class ModelsSection(BaseModel):
-    """The section `[models]` of bot.toml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    base_url: Address | None = None
-    """The endpoint's address; the variable OPENAI_BASE_URL goes before it."""
-    model: str | None = None
-    """The model of every role that `roles` does not name; the variable OPENAI_MODEL goes before it."""
-    roles: dict[str, str] = {}
-    """The model of a role, by the role's name."""
-    prices: dict[str, Price] = {}
-    """USD per million tokens, by the model's name."""
-    timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)
-    """Seconds that one request may take."""
-    max_tokens: int | None = Field(default=None, gt=0)
-    """Most tokens of one answer; not sent unless set."""
-    retries: int = Field(default=5, ge=0, le=20)
-    """How often a failed request is sent again."""
-    in_flight: int = Field(default=8, ge=1)
-    """Calls at once, over a whole run."""
-    fallback: tuple[FallbackSection, ...] = ()
-    """Endpoints that are asked in this order when the first does not answer."""
-    builtin_last: bool = False
-    """Whether the built-in model answers when no endpoint does."""
 
 
 @dataclass(frozen=True)
@@ -283,17 +204,3 @@ class ModelSettings:
                 "or `model` under [models] in bot.toml; --model builtin needs no key"
             )
         return ModelChoice("openai", name, dict(self.section.roles))
-
-
-def load_settings(path: Path | None = None, environment: Environment | None = None) -> ModelSettings:
-    """Read the settings.
-
-    Args:
-        path: a bot.toml; None means that there is none.
-        environment: the variables; None means those of this process.
-
-    Raises:
-        UsageError: the file cannot be read, or holds an unknown or wrong key; the text names each.
-    """
-    section = read_section(path, "models", ModelsSection)
-    return ModelSettings(environment or Environment.read(), section)

@@ -1,43 +1,34 @@
-"""The outbox: a notice is written beside what it tells of, and sent until that is confirmed."""
+"""The outbox: a notice is written beside what it tells of, and sent to every service until that is confirmed."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
-from sqlmodel import col, select
+from sqlmodel import select
 
-from bot.notify import Notice, Notifier, Receipt
+from bot.notify import Notice, Notifier, Plot, Receipt
+from bot.notify.letters import ready, settle
+from bot.notify.schedule import is_due, is_quiet, pause
+from bot.notify.settings import NotifySection
 from state.clock import Clock
 from state.errors import NotificationFailed
 from state.store import Store, Transaction
-from state.tables import Notification
+from state.tables import Letter, Notification
 
-__all__ = ["NO_RUN", "Delivered", "DeliverySettings", "deliver", "notify"]
+__all__ = ["NO_RUN", "Delivered", "deliver", "notify"]
 
 NO_RUN = "bot"
 """Under which events of notices of no run are kept; no run's id is a single word."""
 
 
-class DeliverySettings(BaseModel):
-    """How patiently notices are sent, in seconds."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    first_pause: float = Field(
-        default=30.0, gt=0, description="after the first failure; doubled with each that follows"
-    )
-    longest_pause: float = Field(default=3600.0, gt=0, description="the longest pause after a failure")
-    seconds: float = Field(default=60.0, gt=0, description="longest time of one attempt")
-
-
 @dataclass(frozen=True)
 class Delivered:
-    """What came of one round: how many notices were sent, and how many could not be."""
+    """What came of one round: how many letters were sent, and how many could not be."""
 
-    sent: int
-    failed: int
+    sent: int = 0
+    failed: int = 0
 
 
 def notify(tx: Transaction, notice: Notice) -> Notification:
@@ -45,15 +36,16 @@ def notify(tx: Transaction, notice: Notice) -> Notification:
     known = tx.session.exec(select(Notification).where(Notification.key == notice.key)).first()
     if known is not None:
         return known
-    now = tx.now()
     row = Notification(
         run_id=notice.run_id,
         key=notice.key,
         kind=notice.kind,
         title=notice.title,
         body=notice.body,
-        created_at=now,
-        due_at=now,
+        markdown=notice.markdown,
+        urgent=notice.urgent,
+        plots=[plot.to_json() for plot in notice.plots],
+        created_at=tx.now(),
     )
     tx.add(row)
     tx.record("notification.added", run_id=notice.run_id or NO_RUN, key=notice.key, kind=notice.kind)
@@ -61,21 +53,36 @@ def notify(tx: Transaction, notice: Notice) -> Notification:
 
 
 async def deliver(
-    store: Store, notifier: Notifier, clock: Clock, settings: DeliverySettings | None = None
+    store: Store, services: Mapping[str, Notifier], clock: Clock, settings: NotifySection | None = None
 ) -> Delivered:
-    """Send what is due and not confirmed, oldest first, one attempt each; call it again and again.
+    """Send what may go now and is not confirmed, to every service, one attempt each; call it again and again.
 
-    A notice whose confirmation was not committed is sent again: at least once, with the same key. Each attempt, and the
-    time before which there is no other, is committed before it begins: several may deliver at once, and a notice that
-    ends the process, whatever the reason, keeps no other from being sent.
+    A letter whose confirmation was not committed is sent again: at least once, with the same key. Each attempt, and the
+    time before which there is no other, is committed before it begins: several may deliver at once, and a letter that
+    ends the process, whatever the reason, keeps no other from being sent. A service that fails or is slow keeps no
+    other service waiting, and no other letter.
+
+    Args:
+        store: where notices are.
+        services: by the name that the configuration gives each.
+        clock: the time of schedules and pauses; an attempt's time limit is in real seconds.
+        settings: when what is told.
     """
-    settings = settings or DeliverySettings()
-    with store.read() as session:
-        unsent = session.exec(
-            select(Notification.id).where(col(Notification.sent_at).is_(None)).order_by(col(Notification.id))
-        ).all()
+    settings = settings or NotifySection()
+    tasks = [asyncio.create_task(_serve(store, name, services[name], clock, settings)) for name in services]
+    try:
+        done = await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    settle(store, tuple(services))
+    return Delivered(sum(one.sent for one in done), sum(one.failed for one in done))
+
+
+async def _serve(store: Store, service: str, notifier: Notifier, clock: Clock, settings: NotifySection) -> Delivered:
     sent = failed = 0
-    for id in unsent:
+    for id in ready(store, service, clock.now(), settings):
         row = _begin(store, id, settings)
         if row is None:
             continue
@@ -88,32 +95,28 @@ async def deliver(
     return Delivered(sent, failed)
 
 
-def pause(attempts: int, settings: DeliverySettings) -> float:
-    """Return the seconds between the attempt of this number, from 1, and the next."""
-    # Of a bounded power: a float ends at 2**1024.
-    return min(settings.first_pause * 2.0 ** min(attempts - 1, 64), settings.longest_pause)
-
-
-def _begin(store: Store, id: int | None, settings: DeliverySettings) -> Notification | None:
+def _begin(store: Store, id: int, settings: NotifySection) -> Letter | None:
     """Count an attempt before it is made; None where it is not due, or another process has it."""
     with store.write() as tx:
-        row, now = tx.session.get_one(Notification, id), tx.now()
-        if row.sent_at is not None or not _is_due(row, now, settings):
+        row, now = tx.session.get_one(Letter, id), tx.now()
+        if row.sent_at is not None or not _may_go(row, now, settings):
             return None
         row.attempts += 1
+        row.tried_at = now
         row.due_at = now + timedelta(seconds=settings.seconds + pause(row.attempts, settings))
         tx.add(row)
         return row
 
 
-def _is_due(row: Notification, now: datetime, settings: DeliverySettings) -> bool:
-    # Further ahead than any pause: the clock was put back.
-    return row.due_at <= now or row.due_at > now + timedelta(seconds=settings.seconds + settings.longest_pause)
+def _may_go(row: Letter, now: datetime, settings: NotifySection) -> bool:
+    # Quiet hours may have begun while the letters before it were sent.
+    return is_due(row.due_at, now, settings) and (row.urgent or not is_quiet(now, settings))
 
 
-async def _attempt(notifier: Notifier, row: Notification, settings: DeliverySettings) -> Receipt | str:
-    """Send one notice; returns what went wrong where it did."""
-    notice = Notice(row.key, row.kind, row.title, row.body, row.run_id)
+async def _attempt(notifier: Notifier, row: Letter, settings: NotifySection) -> Receipt | str:
+    """Send one letter; returns what went wrong where it did."""
+    plots = tuple(Plot.from_json(plot) for plot in row.plots)
+    notice = Notice(row.key, row.kind, row.title, row.body, row.run_id, row.markdown, row.urgent, plots)
     try:
         async with asyncio.timeout(settings.seconds):
             return await notifier.send(notice)
@@ -123,10 +126,10 @@ async def _attempt(notifier: Notifier, row: Notification, settings: DeliverySett
         return f"no answer within {settings.seconds:g} s"
 
 
-def _end(store: Store, id: int | None, outcome: Receipt | str, settings: DeliverySettings) -> None:
+def _end(store: Store, id: int, outcome: Receipt | str, settings: NotifySection) -> None:
     with store.write() as tx:
-        row = tx.session.get_one(Notification, id)
-        told: dict[str, Any] = {"key": row.key, "kind": row.kind, "attempts": row.attempts}
+        row = tx.session.get_one(Letter, id)
+        told: dict[str, Any] = {"key": row.key, "kind": row.kind, "service": row.service, "attempts": row.attempts}
         if isinstance(outcome, Receipt):
             row.sent_at, row.last_error = tx.now(), None
             tx.record("notification.sent", run_id=row.run_id or NO_RUN, reference=outcome.reference, **told)

@@ -7,6 +7,7 @@ with a small seeded perturbation. Names, ids and numbers of submissions are made
 
 import csv
 import io
+import math
 import random
 import statistics
 import zipfile
@@ -116,7 +117,7 @@ def _make_teams(snapshot: Snapshot, settings: SiteSettings) -> list[Team]:
 
 def _possible(score: float, card: TaskCard) -> float:
     """Keep a perturbed score within what its metric can give; none that is known gives less than 0."""
-    return min(max(score, 0.0), _BOUNDED.get(card.metric.name, score))
+    return min(max(score, 0.0), _BOUNDED.get(card.metric.name, math.inf))
 
 
 def _quarters(scores: list[float]) -> float:

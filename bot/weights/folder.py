@@ -25,7 +25,9 @@ class WeightsSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    dir: Path | None = Field(default=None, description="where weights lie; none: in the user's data folder")
+    dir: Path | None = Field(
+        default=None, description="where weights lie; none: in the user's data folder", examples=["/srv/weights"]
+    )
     offer: bool = Field(default=True, description="whether runs are given what is there")
 
     @property

@@ -19,8 +19,11 @@ class KaggleSection(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     url: str = Field(default=KAGGLE, description="address of the interface; that of `bot rehearse` for a rehearsal")
-    pace: Pace = Pace()
-    patience: Patience = Patience()
+    pace: Pace = Field(default=Pace(), description="How often Kaggle is asked.")
+    patience: Patience = Field(
+        default=Patience(),
+        description="How long an answer may take, in seconds, and how often a question is put again.",
+    )
 
 
 @asynccontextmanager

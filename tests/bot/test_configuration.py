@@ -1,49 +1,210 @@
-"""Tests of bot.toml: each table is read where it belongs, and every wrong key is named."""
+"""Tests of bot.toml as a whole: what it says is read, and all that is wrong with it is told at once, by line."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from bot.coder.monitor import WatchSettings
-from bot.configuration import SECTIONS, read_section
-from bot.weights.folder import WeightsSettings
-from state.errors import UsageError
+from bot.configuration import Settings, read_configuration, read_settings
+from bot.configuration.mistakes import Mistake
+from state.errors import ConfigurationError, UsageError
+
+
+def mistakes(folder: Path, text: str | bytes) -> list[Mistake]:
+    """Return what is wrong with a file that holds this."""
+    file = folder / "bot.toml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ConfigurationError) as error:
+        read_settings(file)
+    assert isinstance(error.value, UsageError)
+    assert str(error.value) == "\n".join(map(str, error.value.problems))
+    assert {one.file for one in error.value.problems} == {str(file)}
+    return [one for one in error.value.problems if isinstance(one, Mistake)]
+
+
+def told(folder: Path, text: str | bytes) -> list[tuple[int | None, str]]:
+    return [(one.line, one.message) for one in mistakes(folder, text)]
 
 
 def test_without_a_file_or_a_table_all_is_as_by_default(tmp_path: Path) -> None:
-    (tmp_path / "bot.toml").write_text("[models]\nretries = 1\n")
-    assert read_section(None, "watch", WatchSettings) == WatchSettings()
-    assert read_section(tmp_path / "bot.toml", "watch", WatchSettings) == WatchSettings()
+    (tmp_path / "bot.toml").write_text("")
+    assert read_settings(None) == read_settings(tmp_path / "bot.toml") == Settings()
 
 
-def test_a_table_is_read(tmp_path: Path) -> None:
-    (tmp_path / "bot.toml").write_text(
-        '[watch]\ninspect_interval = 60\nloss = false\n[weights]\ndir = "/srv/w"\noffer = false\n'
+def test_every_table_is_read(tmp_path: Path) -> None:
+    (tmp_path / "bot.toml").write_bytes(
+        b'[watch]\r\ninspect_interval = 60\r\nloss = false\r\n[weights]\ndir = "/srv/w"\noffer = false\n[session]\ncells = 3\n'
+        b"[competitions.spooky]\nsubmit = true\ndeadline = 2027-01-01T02:00:00+02:00\n"
     )
-    watch = read_section(tmp_path / "bot.toml", "watch", WatchSettings)
-    assert (watch.inspect_interval, watch.loss, watch.silent_minutes) == (60.0, False, 10.0)
-    weights = read_section(tmp_path / "bot.toml", "weights", WeightsSettings)
-    assert (weights.folder, weights.offer) == (Path("/srv/w"), False)
+    found = read_configuration(tmp_path / "bot.toml")
+    settings = found.settings
+    assert (settings.watch.inspect_interval, settings.watch.loss, settings.watch.silent_minutes) == (60.0, False, 10.0)
+    assert (settings.weights.folder, settings.weights.offer) == (Path("/srv/w"), False)
+    assert (settings.session.cells, settings.competitions["spooky"].submit) == (3, True)
+    assert str(settings.competitions["spooky"].deadline) == "2027-01-01 00:00:00+00:00"
+    assert found.lines.at["competitions", "spooky", "submit"] == 10
+
+
+def test_all_mistakes_are_told_at_once_each_with_its_line_and_what_is_expected(tmp_path: Path) -> None:
+    text = """
+[watch]
+silnt_minutes = 3
+inspect_interval = -1
+loss = "no"
+[leases]
+gpu_shares = true
+[[models.fallback]]
+model = "a"
+[[models.fallback]]
+model = "b"
+retries = 21.5
+prices.b = { input = 1 }
+[competitions.spooky]
+approve = "maybe"
+metric_params = { eps = [] }
+deadline = 2027-01-01T00:00:00
+prediction_columns = []
+"""
+    assert told(tmp_path, text) == [
+        (3, "watch.silnt_minutes is no key that there is; did you mean silent_minutes?"),
+        (
+            4,
+            "watch.inspect_interval must be at least 0, not -1 (seconds between two looks of the model; 0: it never looks)",
+        ),
+        (5, "watch.loss must be true or false, not text (end a training whose loss is no number or explodes)"),
+        (7, "leases.gpu_shares must be a whole number, not true (executions that may share a GPU)"),
+        (
+            12,
+            "models.fallback.2.retries must be a whole number, not 21.5 (how often a failed request is sent again; that of "
+            "[models] unless set)",
+        ),
+        (13, "models.fallback.2.prices.b.output is missing (of what is answered)"),
+        (
+            15,
+            'competitions.spooky.approve must be "auto" or "ask" (whether what is to be sent goes at once (auto), or is held '
+            "until a person approves it (ask))",
+        ),
+        (
+            16,
+            "competitions.spooky.metric_params.eps must be a number, or true or false, or text in quotes, not a list",
+        ),
+        (
+            17,
+            "competitions.spooky.deadline must be a time with its zone, such as 2027-01-01T00:00:00Z (when it ends)",
+        ),
+        (18, "competitions.spooky.prediction_columns must not be empty (the others, in order)"),
+    ]
+    kinds = [one.kind for one in mistakes(tmp_path, text)]
+    assert kinds == ["unknown", *["wrong"] * 4, "missing", *["wrong"] * 4]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "line", "sentence"),
     [
-        ("[watch]\nsilent = 3", "unknown key watch.silent"),
-        ("[watch]\ninspect_interval = -1", "watch.inspect_interval: Input should be greater than or equal to 0"),
-        ("[watch]\nloss_growth = 1", "watch.loss_growth"),
-        ("[watcher]\nloss = true", "unknown section or key watcher; known is"),
-        ("[watch", "cannot be read"),
+        ("[watcher]\nloss = true", 1, "watcher is no table or key that there is; did you mean watch?"),
+        ("[disk]\n\ngpu_shares = 2", 3, "disk.gpu_shares is no key that there is; did you mean leases.gpu_shares?"),
+        (
+            "[kaggle]\npace.per_minuet = 1",
+            2,
+            "kaggle.pace.per_minuet is no key that there is; did you mean per_minute?",
+        ),
+        ("[disk]\nzzz = 2", 2, "disk.zzz is no key that there is; known here: free_gb, keep_days"),
+        ("[models.roles]\nanalist = 'm'", 2, "models.roles.analist is no role; did you mean analyst?"),
+        (
+            "[kaggle]\npasword = 1\npassword = 2",
+            3,
+            "kaggle.password is no key that there is, and secrets stand in the environment or in systemd's credentials alone",
+        ),
     ],
 )
-def test_a_wrong_file_is_refused_with_what_is_wrong(tmp_path: Path, text: str, told: str) -> None:
-    (tmp_path / "bot.toml").write_text(text)
-    with pytest.raises(UsageError, match=told):
-        read_section(tmp_path / "bot.toml", "watch", WatchSettings)
+def test_an_unknown_key_is_told_with_the_nearest_that_there_is(
+    tmp_path: Path, text: str, line: int, sentence: str
+) -> None:
+    found = told(tmp_path, text)
+    assert any(at == line and said.startswith(sentence) for at, said in found), found
 
 
-def test_every_table_is_told_of_an_unknown_one(tmp_path: Path) -> None:
-    (tmp_path / "bot.toml").write_text("[other]\n")
-    with pytest.raises(UsageError) as error:
-        read_section(tmp_path / "bot.toml", "watch", WatchSettings)
-    assert all(f"[{name}]" in str(error.value) for name in SECTIONS)
+def test_an_unknown_table_is_told_all_that_there_are(tmp_path: Path) -> None:
+    ((_, sentence),) = told(tmp_path, "[other]\n")
+    assert sentence.endswith(f"known here: {', '.join(Settings.model_fields)}")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [("[watch", 1, 7), ("\n[watch]\nloss = maybe\n", 3, 8), ("a = 1\n\nb = '", 3, 6), ("a = 1 b = 2", 1, 7)],
+)
+def test_what_is_no_toml_is_told_with_line_and_column(tmp_path: Path, text: str, line: int, column: int) -> None:
+    (one,) = mistakes(tmp_path, text)
+    assert (one.line, one.kind) == (line, "syntax")
+    assert one.message.startswith(f"column {column}: no TOML: "), one
+
+
+def test_what_stands_twice_is_told_and_the_rest_is_checked_still(tmp_path: Path) -> None:
+    text = "[watch]\nloss = 3\nloss = true\n[disk]\nfree_gb = 1\n[watch]\nloss_reports = 'many'\n[disk.x]\n"
+    assert [(line, said.split(" (")[0]) for line, said in told(tmp_path, text)] == [
+        (2, "watch.loss must be true or false, not 3"),
+        (3, "watch.loss is given once more: it stands in line 2 already"),
+        (6, "watch is given once more: it stands in line 1 already"),
+        (8, "disk.x is no key that there is; known here: free_gb, keep_days"),
+    ]
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"absent\.toml: cannot be read: No such file"):
+        read_settings(tmp_path / "absent.toml")
+    assert told(tmp_path, b"[watch]\nloss = true # \xff\n") == [(2, "must be text in UTF-8")]
+    ((_, sentence),) = told(tmp_path, "a = " + "[" * 5000)
+    assert "deeper than can be read" in sentence
+
+
+SECRETS = [
+    ("sk-proj-4242424242", "a model's key", "OPENAI_API_KEY"),
+    ("KGAT_0123456789abcdef", "Kaggle's token", "~/.kaggle/access_token"),
+    ("0123456789abcdef0123456789abcdef", "Kaggle's legacy key", "KAGGLE_USERNAME"),
+    ("https://hooks.slack.com/services/T0/B0/XyZ123", "the address of a webhook", "systemd credential"),
+    ("mailto://me:hunter22@mail.example", "an address with a password", "systemd credential"),
+    ("mailtos://mail.example?user=me&pass=hunter22", "an address with a password", "systemd credential"),
+    ("https://me:hunter22@h.example/v1", "an address with a password", "systemd credential"),
+    ("xoxb-1234567890-abcdef", "a token", "systemd credential"),
+]
+
+
+@pytest.mark.parametrize(("secret", "what", "place"), SECRETS)
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('[models]\nbase_url = "{}"\n', 2),
+        ('[models]\nmodel = """\n{}"""\n', 3),
+        ('[[models.fallback]]\nmodel = "m"\nprices = {{ "{}" = {{ input = 1, output = 1 }} }}\n', 3),
+        ('[watch]\nloss = "{}"\n', 2),
+        ('[nothing]\ntoken = ["{}"]\n', 2),
+        ("[watch]\n# was {}\n", 2),
+        ("[watch\nx = {}\n", 2),
+    ],
+)
+def test_a_secret_is_refused_wherever_it_hides_and_never_repeated(
+    tmp_path: Path, text: str, line: int, secret: str, what: str, place: str
+) -> None:
+    found = mistakes(tmp_path, text.format(secret))
+    one = next(one for one in found if one.kind == "secret")
+    assert one.line == line
+    assert f"{what}" in one.message and "no secret may stand in this file" in one.message
+    assert place in one.message
+    assert secret not in repr(found)
+    assert "hunter22" not in repr(found)
+
+
+def test_a_secret_behind_escapes_is_seen(tmp_path: Path) -> None:
+    text = '[models]\nmodel = "\\u0073k-proj-4242424242"\n'
+    assert tomllib.loads(text)["models"]["model"].startswith("sk-")
+    ((line, sentence),) = told(tmp_path, text)
+    assert (line, "models.model holds a model's key" in sentence) == (2, True)
+
+
+def test_names_and_digests_that_are_no_secrets_are_let_through(tmp_path: Path) -> None:
+    digest = "a" * 64
+    (tmp_path / "bot.toml").write_text(
+        f'[sandbox]\nimage = "localhost:5000/risk-free-and-long:v1@sha256:{digest}"\n[models]\nmodel = "qwen3:8b"\n'
+        'base_url = "http://127.0.0.1:8000/v1"\nroles.coder = "task-sk"\n[competitions.ask-me-anything-2020]\n'
+    )
+    assert read_settings(tmp_path / "bot.toml").models.model == "qwen3:8b"

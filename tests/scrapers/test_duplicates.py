@@ -1,6 +1,7 @@
 """Which post repeats which: always an earlier one, and the same whatever order they come in."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlmodel import select
 
-from scrapers.duplicates import BANDS, THRESHOLD, Sketched, band_digests, note_sketches, similarity
+from scrapers.duplicates import BANDS, FULL, THRESHOLD, Sketched, band_digests, note_sketches, similarity
 from scrapers.sketches import Sketch, sketch_of
 from state.collect import add_community
 from state.community import CommunityView, Repeat
@@ -218,6 +219,18 @@ def test_a_fork_is_what_says_so_or_has_code_that_another_author_had_first(forum:
 def test_more_posts_than_a_batch_are_all_compared(forum: Store) -> None:
     posts = [a_message(str(n), n / 1000, f"the same {n // 2}") for n in range(900)]
     assert len(told(forum, *posts)) == 450
+
+
+@pytest.mark.integration  # three seconds
+def test_a_flood_of_nearly_the_same_texts_is_compared_with_its_beginning(forum: Store) -> None:
+    words = " ".join(f"word{n}" for n in range(400))
+    posts = [a_message(str(n), n / 1000, f"{words} {n}") for n in range(FULL + 40)]
+    repeats = [told(forum, *posts[start : start + 20]) for start in range(0, len(posts), 20)][-1]
+    assert {repeat.original for repeat in repeats.values()} == {"message/0"}
+    assert len(repeats) == len(posts) - 1
+    with forum.read() as session:
+        shared = Counter(row.digest for row in session.exec(select(SketchBand)))
+    assert FULL <= max(shared.values()) < FULL + 20
 
 
 def test_a_text_without_a_word_is_like_no_other(forum: Store) -> None:

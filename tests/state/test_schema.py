@@ -5,18 +5,20 @@ import time
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import URL
-from sqlmodel import SQLModel, create_engine
+from sqlmodel import SQLModel, create_engine, select
 
 import state
 from state import schema
 from state.clock import SystemClock
 from state.errors import UsageError
 from state.store import Store
+from state.tables import Notification
 
 
 def test_migrations_make_exactly_the_declared_tables(tmp_path: Path) -> None:
@@ -81,3 +83,26 @@ def test_a_database_of_somebody_elses_is_refused_and_left_alone(tmp_path: Path) 
     connection = sqlite3.connect(path)
     assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("topic",)]
     connection.close()
+
+
+def test_notifications_of_an_older_version_keep_their_words_and_whether_they_were_sent(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    config = Config()
+    config.set_main_option("script_location", str(Path(state.__file__).parent / "migrations"))
+    engine = create_engine(URL.create("sqlite", database=str(path)))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0006")
+        for key, sent_at in (("a", "2020-01-02 00:00:00.000000"), ("b", None)):
+            connection.exec_driver_sql(
+                "INSERT INTO notification (key, kind, title, body, created_at, due_at, sent_at, attempts) "
+                "VALUES (?, 'k', 't', 'words', '2020-01-01 00:00:00.000000', '2020-01-01 00:00:00.000000', ?, 1)",
+                (key, sent_at),
+            )
+    engine.dispose()
+    with Store.open(path, SystemClock()) as store, store.read() as session:
+        rows = session.exec(select(Notification)).all()
+        assert [(row.key, row.body, row.markdown, row.plots, row.urgent) for row in rows] == [
+            (key, "words", "", [], False) for key in "ab"
+        ]
+        assert [row.sent_at is None for row in rows] == [False, True]

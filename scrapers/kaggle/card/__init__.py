@@ -3,12 +3,11 @@
 from scrapers.kaggle.card.derive import derive
 from scrapers.kaggle.card.evidence import Evidence, Sample, Tables
 from scrapers.kaggle.card.findings import OWNER, Derived, Finding, Missing
-from scrapers.kaggle.card.overrides import CardOverrides, CompetitionOverrides
+from scrapers.kaggle.card.overrides import CardOverrides
 
 __all__ = [
     "OWNER",
     "CardOverrides",
-    "CompetitionOverrides",
     "Derived",
     "Evidence",
     "Finding",

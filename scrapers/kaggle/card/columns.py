@@ -67,13 +67,7 @@ def read_columns(
     header = sample.header
     if len(set(header)) != len(header) or "" in header or len(header) < 2:
         return ColumnsReading(None, None, conflicts=(f"{sample.name} has the header {', '.join(header)!r}",))
-    asked = _Asked(tables, sample, tuple(one for one in shown if one.fits(header)))
-    asked.sources.append(f"{sample.name}: {_some(header)}")
-    asked.sources += [f'page "{one.page}": {_some(one.columns)}' for one in asked.agreeing[:1]]
-    if shown and not asked.agreeing and not (own_id or own_predictions):
-        asked.conflicts.append(
-            f'page "{shown[0].page}" shows the header {_some(shown[0].columns)}; {sample.name} has {_some(header)}'
-        )
+    asked = _Asked.of(tables, sample, shown, owned=bool(own_id or own_predictions))
     if own_predictions:
         rest = [name for name in header if name not in own_predictions]
         identifier = own_id or (rest[0] if len(rest) == 1 else asked.identifier())
@@ -146,6 +140,18 @@ class _Asked:
     """Headers on the pages that fit it."""
     sources: list[str] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, tables: Tables, sample: Sample, shown: Sequence[Header], *, owned: bool) -> "_Asked":
+        """Begin with what sample and pages say; pages that say otherwise do not matter where the owner has spoken."""
+        asked = cls(tables, sample, tuple(one for one in shown if one.fits(sample.header)))
+        asked.sources.append(f"{sample.name}: {_some(sample.header)}")
+        asked.sources += [f'page "{one.page}": {_some(one.columns)}' for one in asked.agreeing[:1]]
+        if shown and not asked.agreeing and not owned:
+            asked.conflicts.append(
+                f'page "{shown[0].page}" shows the header {_some(shown[0].columns)}; {sample.name} has {_some(sample.header)}'
+            )
+        return asked
 
     def identifier(self) -> str | None:
         """Return the column that names the rows, if that is certain."""

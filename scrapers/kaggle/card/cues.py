@@ -59,6 +59,7 @@ CUES = tuple(
     re.compile(pattern)
     for pattern in (
         rf"\b{_SUBJECT}(?: \w+){{0,8}}? (?:is|are|be|being|gets?) (?:{_ADVERB} ){{0,2}}?{_VERB}(?: \w+){{0,3}}? {_BY}\b",
+        rf"^{_VERB} {_BY}\b",
         rf"\b{_KIND} (?:metric|measure|criterion)(?: \w+){{0,6}}? {_BECOMES}\b{_MANNER}",
         rf"\bmetric (?:used |chosen |here )?(?:for|in|of|by) (?:this|the|our) {_CONTEST}(?: \w+){{0,3}}? {_BECOMES}\b{_MANNER}",
         rf"\bthe metric(?: used)? {_BECOMES}\b{_MANNER}",
@@ -111,7 +112,8 @@ CHANGES = re.compile(
         transform\w* clip\w* capped truncat\w* multipl\w* times divid\w* ratio minus subtract\w* plus add(?:s|ed|ing)? penal\w*
         bonus\w* combin\w* harmonic geometric exponent\w* squared? power macro micro balanced threshold\w* quantiles? percentiles?
         percent percentage costs? stability decay\w* discount\w* within partial restrict\w* only subset binned bins rank
-        cumulative group(?:s|ed)? per each every averaged? averaging mean median sum(?:med)? max(?:imum)? min(?:imum)? worst best
+        cumulative group(?:s|ed)? per each every averaged? averaging mean median sum(?:med|s)? totals? changes?
+        aggregat\w* cumul\w* max(?:imum)? min(?:imum)? worst best
         fairness speed run_?time latency size variant modified adapted custom special adjusted inverse negative negated one_minus
         complement smoothed mask\w* sampled? bootstrap\w* folds? top first last later hierarch\w* levels? horizons? days? weeks?
         months? regions? series round(?:ed|ing)? sqrt half combined together blend\w* both and_then followed_by difference gap
@@ -157,7 +159,9 @@ GOVERNED = re.compile(
     r"\b"
     + _any(
         r"""not no nor neither never without instead_of rather_than unlike opposed_to in_place_of replac\w* consider\w* discuss\w*
-        thought over longer compared than against abandon\w* reject\w* drop\w* discard\w* tried previous\w* former\w* original\w*
+        thought longer
+        prefer\w*_.{0,30}_over cho(?:se|osen?)_.{0,30}_over
+        compared than against abandon\w* reject\w* drop\w* discard\w* tried previous\w* former\w* original\w*
         similar akin such_as like eg related inspired correlat\w* differ\w* except besides beyond
         (?:switched|changed|moved)_from away_from optimi[sz]\w* train\w* monitor\w* report\w*"""
     )
@@ -181,7 +185,7 @@ _OTHERS = _any(
     related sibling older \d{4}"""
 )
 BEFORE = re.compile(
-    r"\bused to\b(?! (?:evaluate|score|rank|judge|measure))"
+    r"\bused to\b(?! (?:evaluate|score|rank|judge|measure))|\b(?:metric|score|measure) (?:was|had been)\b"
     rf"|\b(?:was|were|had been|has been|have been) (?:\w+ )?{_VERB}|\b"
     + _any(
         """last_(?:year|month|season|edition|time) previously formerly originally in_the_past until initially at_first

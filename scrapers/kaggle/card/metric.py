@@ -1,6 +1,7 @@
 """The official metric: what Kaggle's field, the pages and the leaderboard say of it, and whether they agree."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scrapers.kaggle.card.names import Named, whole_name
@@ -12,7 +13,8 @@ from scrapers.kaggle.card.wording import comparable, uncamel
 __all__ = ["MetricReading", "contradicted", "read_metric", "settle"]
 
 _LARGEST = {"roc_auc": 1.0, "accuracy": 1.0}
-"""No score of these is larger, and none of any that can be computed is below 0."""
+"""No score of these is larger."""
+_NEVER_NEGATIVE = frozenset(("rmse", "rmsle", "mean_columnwise_rmsle", "mae", "log_loss", "roc_auc", "accuracy"))
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class MetricReading:
     """Whether the text says that each row has one of several classes."""
     sources: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    """The sentences that name it, in comparable form."""
 
 
 def read_metric(field: str, blocks: Sequence[Block], columns: frozenset[str], title: str) -> MetricReading:
@@ -39,39 +43,51 @@ def read_metric(field: str, blocks: Sequence[Block], columns: frozenset[str], ti
     """
     said = whole_name(comparable(uncamel(field))) or whole_name(comparable(field))
     text = read_statements(blocks, columns, title)
-    conflicts = []
-    if field and said is None:
-        conflicts.append(f"Kaggle calls the metric {field!r}, which is not known here")
-    conflicts += [f"{sentence.quote} names a measure that is not known" for sentence in text.unknown]
     logarithms = _is_rmsle_in_other_words(text, said)
-    metrics = {"rmsle"} if logarithms else {statement.named.metric for statement in text.official}
-    conflicts += [
-        f"{statement.sentence.quote} may mean something else than plain {statement.named.metric}"
-        for statement in text.official
-        if (statement.changed or not (said or statement.clean)) and not (logarithms and statement.of_logarithms)
-    ]
-    in_place = any(statement.sentence.block.topic == "evaluation" for statement in text.official)
-    if text.official and not in_place and (text.announced or said is None):
-        conflicts.append(f"{text.official[0].sentence.quote} is not where evaluation is described")
-    candidates = metrics | ({said.metric} if said else set())
-    if len(candidates) > 1:
-        conflicts.append(f"more than one metric is named: {', '.join(sorted(candidates))}")
-    taken_back = text.retracted if text.official else text.retracted | text.excluded
-    for metric in sorted(candidates & taken_back):
-        conflicts.append(f"the pages also name {metric} as something else than what scores")
-    others = text.mentioned - candidates
-    if others and (said is None or not (text.official or said.metric in text.mentioned)):
-        conflicts.append(f"the pages speak of {', '.join(sorted(others))} besides")
+    named = {"rmsle"} if logarithms else {statement.named.metric for statement in text.official}
+    candidates = named | ({said.metric} if said else set())
+    conflicts = [*_unclear(field, said, text, logarithms=logarithms), *_opposed(said, text, candidates)]
     sources = _sources(field, said, text)
     if len(candidates) != 1:
         return MetricReading(None, sources=sources, conflicts=tuple(conflicts))
     (metric,) = candidates
-    conflicts += suspicions(blocks, columns, metric, [one.sentence for one in text.official], alone=said is None)
-    columnwise = bool(said and said.columnwise) or any(one.columnwise for one in text.official)
+    official = frozenset(statement.sentence for statement in text.official)
+    conflicts += suspicions(blocks, columns, metric, official, alone=said is None)
+    names = [*([said] if said else []), *(statement.named for statement in text.official)]
+    columnwise = any(one.columnwise for one in names) or any(one.columnwise for one in text.official)
     columnwise |= metric in text.columnwise
-    multiclass = bool(text.multiclass or (said and said.multiclass) or any(o.named.multiclass for o in text.official))
+    multiclass = (text.multiclass or any(one.multiclass for one in names)) and not text.multilabel
     certain = None if conflicts or not sources else metric
-    return MetricReading(certain, columnwise, multiclass and not text.multilabel, sources, tuple(conflicts))
+    told = tuple(sorted({sentence.text for sentence in (*official, *text.telling)}))
+    return MetricReading(certain, columnwise, multiclass, sources, tuple(conflicts), told)
+
+
+def _unclear(field: str, said: Named | None, text: Reading, *, logarithms: bool) -> Iterator[str]:
+    """Say what is not understood."""
+    if field and said is None:
+        yield f"Kaggle calls the metric {field!r}, which is not known here"
+    if text.cut_short:
+        yield "the pages are too long to be read to their end"
+    for sentence in text.unknown:
+        yield f"{sentence.quote} names a measure that is not known"
+    for one in text.official:
+        if (one.changed or not (said or one.clean)) and not (logarithms and one.of_logarithms):
+            yield f"{one.sentence.quote} may mean something else than plain {one.named.metric}"
+    in_place = any(statement.sentence.block.topic == "evaluation" for statement in text.official)
+    if text.official and not in_place and (text.announced or said is None):
+        yield f"{text.official[0].sentence.quote} is not where evaluation is described"
+
+
+def _opposed(said: Named | None, text: Reading, candidates: set[str]) -> Iterator[str]:
+    """Say what speaks for another metric, or against the one that is named."""
+    if len(candidates) > 1:
+        yield f"more than one metric is named: {', '.join(sorted(candidates))}"
+    taken_back = text.retracted if text.official else text.retracted | text.excluded
+    for metric in sorted(candidates & taken_back):
+        yield f"the pages also name {metric} as something else than what scores"
+    others = text.mentioned - candidates
+    if others and (said is None or not (text.official or said.metric in text.mentioned)):
+        yield f"the pages speak of {', '.join(sorted(others))} besides"
 
 
 def settle(reading: MetricReading, predictions: Sequence[str], *, one_of_classes: bool) -> tuple[str | None, str]:
@@ -87,6 +103,10 @@ def settle(reading: MetricReading, predictions: Sequence[str], *, one_of_classes
         if metric == "log_loss" and reading.multiclass:
             return None, "the pages speak of several classes, but there is one prediction column"
         return metric, ""
+    columns = [comparable(name) for name in predictions]
+    for sentence in reading.told:
+        if 0 < sum(re.search(rf"\b{re.escape(name)}\b", sentence) is not None for name in columns) < len(columns):
+            return None, "the pages speak of some of the prediction columns alone"
     if metric == "log_loss":
         if reading.columnwise:
             return "mean_columnwise_log_loss", ""
@@ -107,6 +127,8 @@ def contradicted(metric: str, low: float | None, high: float | None) -> str | No
     largest = _LARGEST.get(metric)
     if high is not None and largest is not None and high > largest:
         return f"the leaderboard has the score {high:g}, more than {metric} can have"
+    if low is not None and low < 0 and metric in _NEVER_NEGATIVE:
+        return f"the leaderboard has the score {low:g}, less than {metric} can have"
     return None
 
 

@@ -3,45 +3,50 @@
 from datetime import UTC
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, RootModel
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from scrapers.card import Direction
 
-__all__ = ["CardOverrides", "CompetitionOverrides"]
+__all__ = ["CardOverrides"]
 
 _Column = Annotated[str, Field(min_length=1)]
 _Utc = Annotated[AwareDatetime, AfterValidator(lambda time: time.astimezone(UTC))]
 
 
 class CardOverrides(BaseModel):
-    """The table `[competitions.<slug>]` of bot.toml: fields of the task card, and which file is the sample."""
+    """Keys of a table `[competitions.<slug>]` of bot.toml: fields of the task card, and which file is the sample."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    metric: str | None = Field(default=None, min_length=1, description="the official metric's name in this program")
-    metric_params: dict[str, float | bool | str] | None = Field(default=None, description="its parameters, such as eps")
-    direction: Direction | None = Field(default=None, description="whether less or more is better")
-    id_column: _Column | None = Field(default=None, description="the column that names a submission's row")
+    metric: str | None = Field(
+        default=None, min_length=1, description="the official metric's name in this program", examples=["mae"]
+    )
+    metric_params: dict[str, float | bool | str] | None = Field(
+        default=None, description="its parameters, such as eps", examples=[{"eps": 1e-7}]
+    )
+    direction: Direction | None = Field(
+        default=None, description="whether less or more is better", examples=["minimize"]
+    )
+    id_column: _Column | None = Field(
+        default=None, description="the column that names a submission's row", examples=["id"]
+    )
     prediction_columns: tuple[_Column, ...] | None = Field(
-        default=None, min_length=1, description="the others, in order"
+        default=None, min_length=1, description="the others, in order", examples=[["price"]]
     )
     submission_file: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")] | None = Field(
-        default=None, description="the submission's name"
+        default=None, description="the submission's name", examples=["submission.csv"]
     )
-    kind: Literal["csv", "code"] | None = Field(default=None, description="whether a file or a notebook is handed in")
-    enabled_at: _Utc | None = Field(default=None, description="when the competition began")
-    deadline: _Utc | None = Field(default=None, description="when it ends")
-    max_daily_submissions: int | None = Field(default=None, ge=1, description="submissions a UTC day")
+    kind: Literal["csv", "code"] | None = Field(
+        default=None, description="whether a file or a notebook is handed in", examples=["csv"]
+    )
+    enabled_at: _Utc | None = Field(
+        default=None, description="when the competition began", examples=["2027-01-01T00:00:00Z"]
+    )
+    deadline: _Utc | None = Field(default=None, description="when it ends", examples=["2027-04-01T00:00:00Z"])
+    max_daily_submissions: int | None = Field(default=None, ge=1, description="submissions a UTC day", examples=[5])
     sample_submission: str | None = Field(
-        default=None, min_length=1, description="which data file is the sample submission"
+        default=None,
+        min_length=1,
+        description="which data file is the sample submission",
+        examples=["sample_submission.csv"],
     )
-
-
-class CompetitionOverrides(RootModel[dict[str, CardOverrides]]):
-    """The section `[competitions]` of bot.toml: a table for each competition, by the last part of its address."""
-
-    root: dict[str, CardOverrides] = {}
-
-    def of(self, slug: str) -> CardOverrides:
-        """Return what is said of a competition; nothing where it is not named."""
-        return self.root.get(slug, CardOverrides())

@@ -75,7 +75,16 @@ def as_markdown(page: Page) -> str:
     kind = page.mime_type.lower()
     if "html" in kind or ("markdown" not in kind and _BLOCK_TAG.search(text) and not _MARKDOWN.search(text)):
         return markdown_of(text)
-    return re.sub(r"<!--.*?-->", " ", clean(text), flags=re.DOTALL)
+    return _without_comments(clean(text))
+
+
+def _without_comments(text: str) -> str:
+    kept, place = [], 0
+    while (start := text.find("<!--", place)) >= 0:
+        kept.append(text[place:start])
+        end = text.find("-->", start)
+        place = len(text) if end < 0 else end + 3
+    return " ".join([*kept, text[place:]])
 
 
 def description_of(pages: Sequence[Page]) -> str:

@@ -29,6 +29,7 @@ SIGNS = _either(
     r"\bcombin(?:ation|ed|es|ing)\b",
     r"\b(?:mean|average) of the (?:two|three|four)\b",
     r"\b(?:minus|divided by|multiplied by|times) the\b",
+    r"\b(?:is|are) (?:ignored|excluded|not scored|not evaluated|not counted)\b",
     r"\b(?:equally important|same importance|contribut\w+ equally)\b",
     r"\bcounts? (?:the same|equally|twice|double|more|half|as)\b",
 )
@@ -48,7 +49,9 @@ UNDERSTOOD = _either(
     r"\b(?:metric|score|measure|formula|it)(?: \w+){0,4}? (?:is|are)(?: then)?(?: (?:calculated|computed|defined|given))?"
     r"(?: as| by)?(?: follows)?\W*$",
     r"^where\W*$",
-    r"^(?:where|here|and|with)?\W*\(?[\w\\()^{} ]{0,14}\)? (?:is|are|denotes?|stands for) "
+    r"^(?!.*\b(?:clip\w*|capp?\w*|at least|at most|weight\w*|scaled|normali\w*|transform\w*|divided|multipl\w*|rounded"
+    r"|adjusted|truncat\w*|after|before|relative|shifted)\b)"
+    r"(?:where|here|and|with)?\W*\(?[\w\\()^{} ]{0,14}\)? (?:is|are|denotes?|stands for) "
     r"(?:1 if |0 if |the |a |an |your |each )?(?:total number|number|natural|base|predict|actual|true|observ|ground truth|real"
     r"|target|logarithm|\w+ belongs)",
     r"^each (?:\w+ ){1,5}(?:has|belongs)(?: been)?(?: \w+){0,3} (?:one|single) (?:true )?\w+(?: \w+){0,2}\W*$",

@@ -1,5 +1,6 @@
 """What a competition's pages say about its metric: which name is meant as the official one, and what speaks against it."""
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,16 +28,18 @@ from scrapers.kaggle.card.names import Named, find_names, whole_name
 from scrapers.kaggle.card.pages import Block
 from scrapers.kaggle.card.wording import comparable, sentences, visible
 
-__all__ = ["Reading", "Sentence", "Statement", "read_statements", "sentences_of"]
+__all__ = ["MOST_SENTENCES", "Reading", "Sentence", "Statement", "read_statements", "sentences_of"]
 
 _READ = ("evaluation", "overview", "submission")
+MOST_SENTENCES = 2_000
+"""Of all pages; nobody writes that many about a metric."""
 _LONGEST = 2_000
 """Characters of a sentence that are read."""
 _WINDOW = 6
 """Words before a name in which another word may take it back."""
 _CONTINUES = 3
 """Sentences after one that announces a metric and does not name it."""
-_SURE_CUES = 3
+_SURE_CUES = 4
 """Of the cues, those that speak of a metric wherever they stand."""
 _BLANK = "\u00a4"
 _ITEM = re.compile(r"\s*(?:[*+-]|\d+[.)])\s+")
@@ -103,10 +106,14 @@ class Reading:
     """Metrics that are named as something else than the official one."""
     retracted: set[str] = field(default_factory=set)
     """Metrics of which it is said that they do not score, or no more."""
+    telling: list[Sentence] = field(default_factory=list)
+    """Sentences that name a metric where submissions' evaluation is spoken of."""
     mentioned: set[str] = field(default_factory=set)
     """Metrics that are named where submissions' evaluation is spoken of, without a word on what for."""
     columnwise: set[str] = field(default_factory=set)
     """Metrics of which it is said that columns' scores are averaged."""
+    cut_short: bool = False
+    """Whether there is more than was read."""
     multiclass: bool = False
     multilabel: bool = False
 
@@ -133,7 +140,8 @@ def read_statements(blocks: Sequence[Block], columns: frozenset[str], title: str
     words = frozenset(comparable(" ".join((title, *columns)).replace(".", " ")).split())
     expected = 0
     heading = ""
-    for sentence in sentences_of([block for block in blocks if block.topic in _READ], columns):
+    told = sentences_of([block for block in blocks if block.topic in _READ], columns)
+    for sentence in itertools.islice(told, MOST_SENTENCES):
         if sentence.block.kind == "heading":
             heading = sentence.text
         reader = _Reader(sentence, frozenset(comparable(title).split()), words, expected > 0, heading)
@@ -142,6 +150,7 @@ def read_statements(blocks: Sequence[Block], columns: frozenset[str], title: str
         if sentence.block.topic == "evaluation":
             reading.multiclass |= bool(MULTICLASS.search(sentence.text))
             reading.multilabel |= "multi label" in sentence.text or "multilabel" in sentence.text
+    reading.cut_short = next(told, None) is not None
     return reading
 
 
@@ -174,6 +183,8 @@ class _Reader:
         cue = self._cue(blanked)
         if self.sentence.block.topic == "evaluation" and any(pattern.search(blanked) for pattern in COLUMNWISE):
             reading.columnwise |= {named.metric for named in names}
+        if self.sentence.block.topic == "evaluation":
+            reading.telling.append(self.sentence)
         last_official = None
         for named in names:
             if _governed(text, named) or REJECTED.match(text[named.end :]):

@@ -8,9 +8,10 @@ __all__ = ["comparable", "formulas", "sentences", "uncamel", "visible"]
 
 _LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)|<?https?://[^\s>)]+>?")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,300}>")
-_STRUCK = re.compile(r"~~.+?~~|<(del|s|strike)\b[^>]*>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_STRUCK = re.compile(r"~~.{1,1000}?~~|<(del|s|strike)\b[^<>]{0,200}>.{0,1000}?</\1>", re.DOTALL | re.IGNORECASE)
 _DISPLAY = re.compile(
-    r"\$\$.+?\$\$|\\{1,2}\[.+?\\{1,2}\]|\\begin\{(?:equation|align)\*?\}.+?\\end\{(?:equation|align)\*?\}", re.DOTALL
+    r"\$\$.{1,3000}?\$\$|\\{1,2}\[.{1,3000}?\\{1,2}\]|\\begin\{(?:equation|align)\*?\}.{1,3000}?\\end\{(?:equation|align)\*?\}",
+    re.DOTALL,
 )
 _INLINE = re.compile(r"(?<![\\$])\$(?![\d\s,.$])([^$\n]{1,300}?)(?<![\s\\])\$(?!\d)|\\{1,2}\((.{1,300}?)\\{1,2}\)")
 _BARE = re.compile(r"^[^\n]*\\(?:frac|sum|sqrt|text\{)[^\n]*$", re.MULTILINE)

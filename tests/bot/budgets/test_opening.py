@@ -12,7 +12,7 @@ from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
 from bot.budgets.opening import RunAccount, open_budget, wall_limit
 from bot.budgets.settings import BudgetSettings, Caps
-from bot.configuration import read_section
+from bot.configuration import read_settings
 from state.errors import BudgetExceeded, UsageError
 from state.progress import create_run, end_run
 from state.spending import charge
@@ -107,10 +107,10 @@ def test_nothing_is_projected_before_anything_is_done_or_after_the_end() -> None
 def test_caps_are_read_from_the_configuration_and_max_cost_goes_before(tmp_path: Path) -> None:
     file = tmp_path / "bot.toml"
     file.write_text("[budget.run]\nmoney = 5\n[budget.day]\nmoney = 2.5\nexecutions = 100\n")
-    settings = read_section(file, "budget", BudgetSettings)
+    settings = read_settings(file).budget
     assert settings.money == 2.5
     assert settings.with_run_money(1.0).money == 1.0
     assert settings.with_run_money(None) == settings
     file.write_text("[budget.week]\nmoney = 5\n")
-    with pytest.raises(UsageError, match=r"unknown key budget\.week"):
-        read_section(file, "budget", BudgetSettings)
+    with pytest.raises(UsageError, match=r"budget\.week is no key that there is"):
+        read_settings(file)

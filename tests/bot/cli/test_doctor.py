@@ -12,10 +12,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
+from bot.configuration import read_settings
 from bot.doctor.gpus import check_devices, check_gpus, check_toolkit
 from bot.doctor.machine import check_cgroups, check_database, check_disk, check_leases
 from bot.doctor.models import check_fallbacks, check_model
-from bot.models.settings import load_settings
+from bot.models.settings import Environment, ModelSettings
 from bot.runs.disk import DiskSettings
 from sandbox.gpu import Gpus
 from tests import needs
@@ -37,6 +38,10 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def doctor(*arguments: str) -> tuple[Result, dict[str, dict[str, str]]]:
     done = CliRunner().invoke(app, ["doctor", "--json", *arguments], catch_exceptions=False)
     return done, {check["part"]: check for check in json.loads(done.stdout)["checks"]}
+
+
+def model_settings(path: Path | None = None) -> ModelSettings:
+    return ModelSettings(Environment.read(), read_settings(path).models)
 
 
 @contextmanager
@@ -115,14 +120,14 @@ def test_the_models_endpoint_is_asked(
     with models_server(status, *names) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
-        found = check_model(load_settings())
+        found = check_model(model_settings())
     assert (found.status, word in found.found) == (verdict, True), found
 
 
 def test_an_endpoint_that_nobody_serves_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
-    assert check_model(load_settings()).status == "fails"
+    assert check_model(model_settings()).status == "fails"
 
 
 def test_every_endpoint_of_the_list_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -146,8 +151,22 @@ def test_a_fallback_whose_key_is_not_set_is_said_once(monkeypatch: pytest.Monkey
     monkeypatch.delenv("OTHER_API_KEY", raising=False)
     path = tmp_path / "bot.toml"
     path.write_text('[[models.fallback]]\nbase_url = "http://127.0.0.1:9/v1"\nkey = "OTHER_API_KEY"\n')
-    assert "OTHER_API_KEY, which is not set" in (check_model(load_settings(path)).mend or "")
-    assert list(check_fallbacks(load_settings(path))) == []
+    assert "OTHER_API_KEY, which is not set" in (check_model(model_settings(path)).mend or "")
+    assert list(check_fallbacks(model_settings(path))) == []
+
+
+def test_every_mistake_of_the_configuration_fails_and_the_other_parts_are_checked_still(tmp_path: Path) -> None:
+    assert doctor()[1]["configuration"]["found"] == "there is no bot.toml: all is as by default"
+    (tmp_path / "bot.toml").write_text("[disk]\nfree = 1\n[watch]\nloss = 3\n")
+    done = CliRunner().invoke(app, ["doctor", "--json"], catch_exceptions=False)
+    checks = json.loads(done.stdout)["checks"]
+    wrong = [check["found"] for check in checks if (check["part"], check["status"]) == ("configuration", "fails")]
+    assert [found.split(" (")[0] for found in wrong] == [
+        f"{tmp_path}/bot.toml:2: disk.free is no key that there is; did you mean free_gb?",
+        f"{tmp_path}/bot.toml:4: watch.loss must be true or false, not 3",
+    ]
+    assert done.exit_code == 1
+    assert {"Python", "Docker", "disk", "leases"} <= {check["part"] for check in checks}
 
 
 def test_gpus_are_listed_with_their_driver() -> None:

@@ -8,11 +8,12 @@ import pytest
 from pydantic import SecretStr
 from sqlmodel import select
 
+from bot.configuration import read_settings
 from bot.models import CallLimits, Usage
 from bot.models.ask import Asker
 from bot.models.endpoint import Endpoint
 from bot.models.open import OpenedModel, open_model, place, written_down
-from bot.models.settings import DUMMY_KEY, Environment, ModelSettings, load_settings
+from bot.models.settings import DUMMY_KEY, Environment, ModelSettings
 from state.errors import ModelMisconfigured, ModelUnavailable, UsageError
 from state.steps import Steps
 from state.tables import Event
@@ -33,7 +34,7 @@ def settings(folder: Path, text: str, url: str = "http://127.0.0.1:9/v1", key: s
     path = folder / "bot.toml"
     path.write_text(text)
     secret = None if key is None else SecretStr(key)
-    return load_settings(path, Environment(openai_base_url=url, openai_api_key=secret))
+    return ModelSettings(Environment(openai_base_url=url, openai_api_key=secret), read_settings(path).models)
 
 
 def fallback(url: str, more: str = "") -> str:
@@ -160,13 +161,17 @@ def test_line_end_behind_a_key_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("table", "fault"),
     [
-        ('base_url = "h/v1"', "models.fallback.0.base_url: .*http://"),
-        ('base_url = "http:///v1"', "models.fallback.0.base_url: .*must hold a host"),
-        ('base_url = "http://h:99999/v1"', "models.fallback.0.base_url: .*port"),
-        ('base_url = "http://h/v1"\nkey = "sk-secret"', r"models.fallback.0.key: .*name of a variable(?!.*sk-secret)"),
-        ('base_url = "http://h/v1"\napi_key = "s"', "unknown key models.fallback.0.api_key"),
-        ("timeout = 5", "models.fallback.0: .*is the first endpoint once more"),
-        ('model = "n"\ntimeout = 0', "models.fallback.0.timeout: .*greater than 0"),
+        ('base_url = "h/v1"', "4: models.fallback.1.base_url must start with http://"),
+        ('base_url = "http:///v1"', "4: models.fallback.1.base_url must hold a host"),
+        ('base_url = "http://h:99999/v1"', "4: models.fallback.1.base_url must hold a host, and a port"),
+        (
+            'base_url = "http://h/v1"\nkey = "other-42"',
+            r"5: models.fallback.1.key must be the name of a variable(?!.*42)",
+        ),
+        ('base_url = "http://h/v1"\nkey = "sk-secret"', r"5: models.fallback.1.key holds a model's key(?!.*sk-secret)"),
+        ('base_url = "http://h/v1"\napi_key = "s"', "5: models.fallback.1.api_key is no key"),
+        ("timeout = 5", "3: models.fallback.1 is the first endpoint once more"),
+        ('model = "n"\ntimeout = 0', "5: models.fallback.1.timeout must be above 0, not 0"),
     ],
 )
 def test_wrong_fallback_is_refused_with_what_is_wrong(tmp_path: Path, table: str, fault: str) -> None:
@@ -178,7 +183,7 @@ def test_fallbacks_without_a_first_endpoint_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "bot.toml"
     path.write_text('[[models.fallback]]\nbase_url = "http://h/v1"\nmodel = "m"')
     with pytest.raises(UsageError, match="no first one: set OPENAI_API_KEY"):
-        load_settings(path, Environment()).resolve(None)
+        ModelSettings(Environment(), read_settings(path).models).resolve(None)
 
 
 async def test_change_of_who_answers_is_a_line_and_an_event_of_the_run(tmp_path: Path) -> None:

@@ -3,23 +3,24 @@
 import asyncio
 import itertools
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sqlmodel import select
 
 from bot.notify import Notice, Receipt
-from bot.notify.outbox import NO_RUN, Delivered, DeliverySettings, deliver, notify, pause
+from bot.notify.outbox import NO_RUN, Delivered, deliver, notify
+from bot.notify.settings import NotifySection
+from state.clock import FastClock
+from state.errors import NotificationFailed
 from state.store import Store
-from state.tables import Notification
+from state.tables import Letter, LetterPart, Notification
 from tests.bot.submission.parts import Fate, HurriedClock, Killed, MortalStore
 from tests.scripted_site import ScriptedSite
 from tests.site_submitter import SiteNotifier, plain_client
 
-SETTINGS = DeliverySettings(first_pause=10, longest_pause=100, seconds=5)
+SETTINGS = NotifySection(per_hour=100, first_pause=10, longest_pause=100, seconds=5)
 
 
 @pytest.fixture
@@ -41,12 +42,17 @@ def tell(store: Store, *keys: str, run_id: str | None = None) -> None:
 
 async def go(store: Store, site: ScriptedSite) -> Delivered:
     async with plain_client() as client:
-        return await deliver(store, SiteNotifier(client, site.url), store.clock, SETTINGS)
+        return await deliver(store, {"SITE": SiteNotifier(client, site.url)}, store.clock, SETTINGS)
 
 
 def rows(store: Store) -> list[Notification]:
     with store.read() as session:
         return list(session.exec(select(Notification)).all())
+
+
+def letters(store: Store) -> list[Letter]:
+    with store.read() as session:
+        return list(session.exec(select(Letter)).all())
 
 
 async def test_notices_go_out_oldest_first_and_once(store: Store) -> None:
@@ -87,22 +93,25 @@ async def test_one_that_fails_keeps_no_other_waiting_and_is_tried_later_and_late
     tell(store, "a", "b")
     with ScriptedSite(["500", "accept", "refuse", "stall", "accept"]) as site:
         assert await go(store, site) == Delivered(sent=1, failed=1)
-        assert rows(store)[0].last_error == "the site answered 500: Internal error"
+        assert letters(store)[0].last_error == "the site answered 500: Internal error"
         tried = [clock.now()]
-        for _ in range(200):
-            clock.pass_by(1)
+        for _ in range(40):
+            clock.pass_by(5)
             if (await go(store, site)) != Delivered(0, 0):
                 tried.append(clock.now())
     assert site.tags() == ["b", "a"]
     assert [(b - a).total_seconds() for a, b in itertools.pairwise(tried)] == [10, 20, 40]
-    (a, b) = rows(store)
+    (a, b) = letters(store)
     assert (a.attempts, a.last_error, a.sent_at, b.attempts) == (4, None, tried[-1], 1)
 
 
 async def test_killed_at_any_boundary_it_comes_at_least_once_under_one_key(tmp_path: Path) -> None:
     doubled, at, died = 0, 0, True
+    Store.open(tmp_path / "new.db", HurriedClock()).close()
+    new = (tmp_path / "new.db").read_bytes()
     while died:
         clock = HurriedClock()
+        (tmp_path / f"{at}.db").write_bytes(new)
         fate, died = Fate(at), False
         with MortalStore.open(tmp_path / f"{at}.db", clock) as store, ScriptedSite() as site:
             tell(store, "a", "b")
@@ -119,7 +128,7 @@ async def test_killed_at_any_boundary_it_comes_at_least_once_under_one_key(tmp_p
             assert len(site.tags()) <= 3
             doubled += len(site.tags()) == 3
         at += 1
-    assert at == 13, "twelve boundaries, and a life without a death"
+    assert at == 19, "eighteen boundaries, and a life without a death"
     assert doubled == 4, "a kill between the act and its committed confirmation, for each of two"
 
 
@@ -137,8 +146,8 @@ async def test_a_notice_that_kills_the_process_is_not_the_first_of_the_next_one(
     tell(store, "a", "b")
     notifier = Deadly()
     with pytest.raises(Killed):
-        await deliver(store, notifier, store.clock, SETTINGS)
-    assert await deliver(store, notifier, store.clock, SETTINGS) == Delivered(sent=1, failed=0)
+        await deliver(store, {"SITE": notifier}, store.clock, SETTINGS)
+    assert await deliver(store, {"SITE": notifier}, store.clock, SETTINGS) == Delivered(sent=1, failed=0)
     assert notifier.sent == ["b"]
 
 
@@ -157,7 +166,107 @@ async def test_a_clock_that_was_put_back_holds_no_notice_for_ever(store: Store, 
         assert await go(store, site) == Delivered(sent=1, failed=0)
 
 
-@given(st.integers(1, 10**6))
-def test_a_pause_grows_to_its_bound(attempts: int) -> None:
-    now, then = pause(attempts, SETTINGS), pause(attempts + 1, SETTINGS)
-    assert SETTINGS.first_pause <= now <= then <= SETTINGS.longest_pause
+class Recorder:
+    """A service that keeps what it takes, and takes nothing while it is down."""
+
+    def __init__(self) -> None:
+        self.took: list[Notice] = []
+        self.down = False
+
+    async def send(self, event: Notice) -> Receipt:
+        if self.down:
+            raise NotificationFailed("it is down")
+        self.took.append(event)
+        return Receipt()
+
+
+async def test_a_service_that_is_down_keeps_no_other_waiting_and_gets_it_all_later(
+    store: Store, clock: HurriedClock
+) -> None:
+    slack, mail = Recorder(), Recorder()
+    mail.down = True
+    tell(store, "a", "b")
+    for _ in range(30):
+        await deliver(store, {"SLACK": slack, "MAIL": mail}, clock, SETTINGS)
+        clock.pass_by(20)
+    assert [notice.key for notice in slack.took] == ["a", "b"]
+    assert all(row.sent_at is None for row in rows(store))
+    mail.down = False
+    clock.pass_by(200)
+    await deliver(store, {"SLACK": slack, "MAIL": mail}, clock, SETTINGS)
+    assert [notice.key for notice in mail.took] == ["a", "b"]
+    assert [notice.key for notice in slack.took] == ["a", "b"], "nothing twice to the other"
+    assert all(row.sent_at == clock.now() for row in rows(store))
+
+
+async def test_what_piles_up_while_a_service_is_down_comes_together(store: Store, clock: HurriedClock) -> None:
+    mail, settings = Recorder(), SETTINGS.model_copy(update={"per_hour": 5, "longest_pause": 3600.0})
+    mail.down = True
+    keys = [f"n{number:03}" for number in range(60)]
+    for key in keys:
+        tell(store, key)
+        await deliver(store, {"MAIL": mail}, clock, settings)
+        clock.pass_by(600)
+    mail.down = False
+    took: list[int] = []
+    for _ in range(40):
+        took.append((await deliver(store, {"MAIL": mail}, clock, settings)).sent)
+        clock.pass_by(600)
+    assert max(sum(took[i : i + 6]) for i in range(len(took))) <= 5
+    assert len(mail.took) < 20
+    told = "\n".join(notice.body for notice in mail.took)
+    assert all(f"The site refused {key}." in told for key in keys)
+    assert all(row.sent_at for row in rows(store))
+
+
+async def test_a_digest_outlives_a_restart_and_is_told_once(tmp_path: Path, clock: HurriedClock) -> None:
+    settings = SETTINGS.model_copy(update={"digest": ("standing.rank",), "digest_hours": (8,)})
+    mail = Recorder()
+    for number in range(12):
+        with Store.open(tmp_path / "bot.db", clock) as store:
+            with store.write() as tx:
+                notify(tx, Notice(f"rank/{number // 2}", "standing.rank", f"Rank {number // 2}", ""))
+            await deliver(store, {"MAIL": mail}, clock, settings)
+        clock.pass_by(3600)
+    (digest,) = mail.took
+    assert digest.title == "4 notices: standing.rank ×4"
+    assert digest.body.splitlines()[0].endswith("Rank 0")
+
+
+async def test_a_service_that_is_no_longer_configured_holds_nothing_up(store: Store, clock: HurriedClock) -> None:
+    slack, mail = Recorder(), Recorder()
+    mail.down = True
+    tell(store, "a")
+    await deliver(store, {"SLACK": slack, "MAIL": mail}, clock, SETTINGS)
+    await deliver(store, {"SLACK": slack}, clock, SETTINGS)
+    assert [row.sent_at for row in rows(store)] == [clock.now()]
+    assert await deliver(store, {}, clock, SETTINGS) == Delivered(0, 0)
+
+
+async def test_every_notice_is_in_one_letter_to_each_service(store: Store, clock: HurriedClock) -> None:
+    services = {"SLACK": Recorder(), "MAIL": Recorder()}
+    tell(store, *"abcde")
+    await asyncio.gather(*(deliver(store, services, clock, SETTINGS) for _ in range(4)))
+    with store.read() as session:
+        parts = session.exec(select(LetterPart)).all()
+    assert len(parts) == 10
+    assert [[n.key for n in one.took] for one in services.values()] == [list("abcde")] * 2
+
+
+async def test_on_a_rehearsals_fast_clock_a_digest_comes_at_its_hour(tmp_path: Path) -> None:
+    clock, mail = FastClock(datetime(2026, 1, 1, tzinfo=UTC), speed=100_000), Recorder()
+    settings = NotifySection(digest=("standing.rank",), digest_hours=(8,))
+    with Store.open(tmp_path / "bot.db", clock) as store:
+        with store.write() as tx:
+            notify(tx, Notice("rank", "standing.rank", "Rank 3", ""))
+        while not mail.took:
+            early = clock.now()
+            await deliver(store, {"MAIL": mail}, clock, settings)
+            await clock.sleep(600)
+        (row,) = rows(store)
+    assert row.sent_at is not None
+    opened = datetime(2026, 1, 1, 8, tzinfo=UTC)
+    while opened <= row.created_at:
+        opened += timedelta(days=1)
+    assert row.sent_at >= opened
+    assert early <= row.sent_at

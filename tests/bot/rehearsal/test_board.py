@@ -59,6 +59,15 @@ def test_public_scores_are_near_the_private_ones_and_the_private_board_is_the_re
         assert [entry["teamId"] for entry in board(it, overridePublic=True)] == list(public)
 
 
+def test_no_public_score_is_less_than_a_metric_can_give(tmp_path: Path) -> None:
+    snapshot = tiny(tmp_path)
+    (snapshot.path / "leaderboard.csv").write_text("score\n" + "0.001\n" * 20 + "1.0\n" * 20)
+    loaded = Snapshot.load(snapshot.path, {"log_loss": "minimize"})
+    with served(loaded, SiteSettings(board_noise=0.5), at=DEADLINE) as it:
+        scores = [float(entry["score"]) for entry in board(it)]
+    assert min(scores) == 0.0
+
+
 def test_names_and_ids_say_nothing_of_the_final_rank(snapshot: Snapshot) -> None:
     with served(snapshot, at=DEADLINE + timedelta(seconds=1)) as it:
         entries = board(it)

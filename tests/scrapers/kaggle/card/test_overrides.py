@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from bot.configuration import read_section
+from bot.configuration import read_settings
+from bot.daemon.settings import CompetitionSettings
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from scrapers.kaggle.card import CardOverrides, CompetitionOverrides, derive
+from scrapers.kaggle.card import CardOverrides, derive
 from state.errors import UsageError
 from tests.scrapers.kaggle.card.cases import make_evidence, make_tables
 
 
-def read(folder: Path, text: str) -> CompetitionOverrides:
+def read(folder: Path, text: str) -> dict[str, CompetitionSettings]:
     (folder / "bot.toml").write_text(text)
-    return read_section(folder / "bot.toml", "competitions", CompetitionOverrides)
+    return read_settings(folder / "bot.toml").competitions
 
 
 def test_each_competition_has_a_table(tmp_path: Path) -> None:
@@ -23,26 +24,22 @@ def test_each_competition_has_a_table(tmp_path: Path) -> None:
         '[competitions.spooky-author-identification]\nmetric = "log_loss"\nmetric_params = { eps = 1e-7, normalize = false }\n'
         'prediction_columns = ["EAP", "HPL", "MWS"]\ndeadline = 2027-01-31T23:59:00+01:00\n[competitions.other]\nkind = "code"\n',
     )
-    own = told.of("spooky-author-identification")
+    own = told["spooky-author-identification"].card
     assert (own.metric, own.metric_params) == ("log_loss", {"eps": 1e-7, "normalize": False})
     assert own.prediction_columns == ("EAP", "HPL", "MWS")
     assert own.deadline == datetime(2027, 1, 31, 22, 59, tzinfo=UTC)
-    assert told.of("other") == CardOverrides(kind="code")
-    assert told.of("unknown") == CardOverrides()
-
-
-def test_without_a_word_there_is_none() -> None:
-    assert read_section(None, "competitions", CompetitionOverrides).of("any") == CardOverrides()
+    assert told["other"].card == CardOverrides(kind="code")
+    assert "unknown" not in told
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[competitions.a]\nmetrik = 'rmse'", "unknown key competitions.a.metrik"),
+        ("[competitions.a]\nmetrik = 'rmse'", "2: competitions.a.metrik is no key that there is; did you mean metric"),
         ("[competitions.a]\ndirection = 'up'", "competitions.a.direction"),
         (
             "[competitions.a]\ndeadline = 2027-01-31T23:59:00",
-            "competitions.a.deadline: Input should have timezone info",
+            "competitions.a.deadline must be a time with its zone",
         ),
         ("[competitions.a]\nsubmission_file = '../x.csv'", "competitions.a.submission_file"),
         ("[competitions.a]\nprediction_columns = []", "competitions.a.prediction_columns"),
@@ -62,5 +59,5 @@ def test_the_lines_that_a_card_asks_for_settle_it(tmp_path: Path) -> None:
     missing = derive(evidence, METRIC_DIRECTIONS).missing
     assert {one.field for one in missing} == {"metric", "id_column", "prediction_columns", "deadline"}
     lines = [one.line for one in missing if one.field != "metric"]
-    own = read(tmp_path, "\n".join(["[competitions.house-pricing]", *lines, 'metric = "rmse"'])).of("house-pricing")
+    own = read(tmp_path, "\n".join(["[competitions.house-pricing]", *lines, 'metric = "rmse"']))["house-pricing"].card
     assert derive(evidence, METRIC_DIRECTIONS, own).card is not None

@@ -1,0 +1,101 @@
+"""`bot config`: check bot.toml, show what holds, or print an example of it."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bot.cli.configured import settings_file
+from bot.cli.output import print_json, print_table
+from state.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from bot.configuration import Configuration
+
+config_app = typer.Typer(name="config", help="Check, show or begin the file bot.toml.", no_args_is_help=True)
+
+File = Annotated[Path | None, typer.Argument(help="a bot.toml; default: ./bot.toml if it exists")]
+
+
+@config_app.command()
+def check(
+    file: File = None, json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False
+) -> None:
+    """Name everything that is wrong with the file, by line, and exit with 2; or sum up what it configures.
+
+    Example: bot config check bot.toml
+    """
+    from bot.configuration import read_configuration
+
+    found = settings_file(file)
+    try:
+        configuration = read_configuration(found)
+    except ConfigurationError as error:
+        if not json:
+            raise
+        print_json({"file": str(found), "ok": False, "problems": [asdict(one) for one in error.problems]})
+        raise typer.Exit(2) from None
+    if json:
+        print_json({"file": found and str(found), "ok": True, "problems": [], **_summary(configuration)})
+    else:
+        _print(configuration)
+
+
+@config_app.command()
+def show(
+    file: File = None, json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False
+) -> None:
+    """Show every setting that holds, and where it comes from: the default, a line of the file, or a variable.
+
+    Example: bot config show
+    """
+    from bot.configuration import read_configuration
+    from bot.configuration.showing import shown
+
+    found = settings_file(file)
+    settings = list(shown(read_configuration(found)))
+    if json:
+        print_json({"file": found and str(found), "settings": [asdict(one) for one in settings]})
+        return
+    print_table(("key", "value", "source"), [(one.key, one.text, one.source) for one in settings])
+
+
+@config_app.command()
+def example() -> None:
+    """Print a bot.toml with every table and key, each with its meaning and its default, for you to change.
+
+    Example: bot config example > bot.toml
+    """
+    from bot.configuration.example import example
+
+    typer.echo(example(), nl=False)
+
+
+def _summary(configuration: "Configuration") -> dict[str, Any]:
+    from bot.configuration.showing import given, keys
+
+    competitions = configuration.settings.competitions
+    return {
+        "given": {one.key: one.value for one in given(configuration)},
+        "keys": keys(configuration),
+        "competitions": {slug: {"submit": one.submit, "approve": one.approve} for slug, one in competitions.items()},
+    }
+
+
+def _print(configuration: "Configuration") -> None:
+    summary = _summary(configuration)
+    if configuration.file is None:
+        typer.echo("there is no bot.toml here: all is as by default (`bot config example` prints one to begin with)")
+    else:
+        count = len(summary["given"])
+        typer.echo(f"{configuration.file}: nothing is wrong; it gives {count} key{'' if count == 1 else 's'}")
+    from bot.configuration.showing import given
+
+    for one in given(configuration):
+        typer.echo(f"  {one.key} = {one.text}")
+    for name, is_set in summary["keys"].items():
+        typer.echo(f"{name}: {'set, not shown' if is_set else 'not set'}")
+    for slug, one in summary["competitions"].items():
+        sent = {"auto": "at once", "ask": "when approved"}[one["approve"]]
+        typer.echo(f"{slug}: files are {f'sent to Kaggle {sent}' if one['submit'] else 'not sent to Kaggle'}")

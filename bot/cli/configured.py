@@ -1,0 +1,39 @@
+"""The configuration that a command works by: the file it is given, else bot.toml of the current folder, else none."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.models.settings import Environment, ModelSettings
+
+if TYPE_CHECKING:
+    from bot.configuration import Settings
+
+__all__ = ["configured", "model_settings", "settings_file"]
+
+
+def settings_file(given: Path | None) -> Path | None:
+    """Return the file as an absolute path; None where none is given and the current folder holds none."""
+    default = Path("bot.toml")
+    file = given or (default if default.is_file() else None)
+    return file.resolve() if file else None
+
+
+def configured(file: Path | None) -> "Settings":
+    """Read the settings; without a file all are as by default.
+
+    Raises:
+        ConfigurationError: something in the file is wrong; the error holds every mistake.
+    """
+    # Here, as it imports every part that has a table, and only commands that read one should pay for that.
+    from bot.configuration import read_settings
+
+    return read_settings(file)
+
+
+def model_settings(settings: "Settings") -> ModelSettings:
+    """Return what is configured about models, this process's environment included.
+
+    Raises:
+        UsageError: the environment holds an address or a key that is none.
+    """
+    return ModelSettings(Environment.read(), settings.models)

@@ -1,0 +1,89 @@
+"""A bot.toml that names every table and key: with its sentence, and its default or an example after a `#`."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from textwrap import wrap
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from bot.configuration.fields import described, holds
+from bot.configuration.tree import Settings
+from bot.configuration.writing import toml_key, toml_value
+
+__all__ = ["example"]
+
+_HEAD = (
+    "The configuration of the bot. A line that begins with # and a letter is a key as it is by default, or, where it is "
+    "not set by default, an example of it: take the # away to set it. Secrets never stand in this file."
+)
+_WIDTH = 118
+_SLUG = "some-competition"
+
+
+def example(settings: Settings | None = None) -> str:
+    """Return the file; what the settings have otherwise than by default stands without a `#`."""
+    lines = _prose(_HEAD)
+    for name, field in Settings.model_fields.items():
+        lines += _table((name,), field, getattr(settings or Settings(), name))
+    return "\n".join(lines) + "\n"
+
+
+def _table(path: tuple[str, ...], field: FieldInfo, value: Any) -> Iterator[str]:
+    """Yield a table, the tables within it after its keys."""
+    kind, model = holds(field)
+    yield ""
+    yield from _prose(_sentence(described(field)))
+    yield f"[{'.'.join(map(toml_key, path))}]"
+    if kind == "tables by name" and model:
+        if not value:
+            yield from _keys(model(), f"{_SLUG}.")
+        for name, one in value.items():
+            yield ""
+            yield f"[{'.'.join(map(toml_key, (*path, name)))}]"
+            yield from _keys(one)
+    else:
+        yield from _keys(value)
+        for name, inner in type(value).model_fields.items():
+            if holds(inner)[0] == "table":
+                yield from _table((*path, name), inner, getattr(value, name))
+
+
+def _keys(value: BaseModel, before: str = "") -> Iterator[str]:
+    fields = type(value).model_fields
+    # What a model adds to another comes first: it is what its table is for.
+    for name in sorted(fields, key=lambda name: name not in type(value).__annotations__):
+        field = fields[name]
+        kind, model = holds(field)
+        if kind == "table":
+            continue
+        given, default = getattr(value, name), field.default
+        unset = default is None or default == () or default == {}
+        yield from _prose(_sentence(described(field)) + (" Not set by default; for example:" if unset else ""))
+        for key, inner in model.model_fields.items() if model else ():
+            yield from _prose(f"{key}: {described(inner)}", "   ")
+        if given != default:
+            yield f"{before}{name} = {toml_value(given)}"
+        else:
+            shown = _example(field) if unset else default
+            yield f"#{before}{name} = {toml_value(shown)}"
+
+
+def _example(field: FieldInfo) -> Any:
+    """Return a key's example, in the type that TOML has for it."""
+    (shown,) = field.examples or [None]
+    if isinstance(shown, str) and shown.endswith("Z"):
+        try:
+            return datetime.fromisoformat(shown)
+        except ValueError:
+            return shown
+    return shown
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"
+
+
+def _prose(text: str, indent: str = "") -> list[str]:
+    return wrap(text, _WIDTH, initial_indent=f"# {indent}", subsequent_indent=f"# {indent}", break_on_hyphens=False)

@@ -1,0 +1,101 @@
+"""What a table of bot.toml may hold, read off its model: keys, tables within it, and collections of tables."""
+
+import types
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from bot.configuration.lines import KeyPath
+
+__all__ = ["Holds", "described", "entries", "holds", "known_keys", "name_of", "places_of"]
+
+Holds = Literal["value", "table", "tables by name", "list of tables"]
+
+
+def holds(field: FieldInfo) -> tuple[Holds, type[BaseModel] | None]:
+    """Say what a key holds, and the model of its table or tables."""
+    return _holds(field.annotation)
+
+
+def _holds(annotation: Any) -> tuple[Holds, type[BaseModel] | None]:
+    if get_origin(annotation) is Annotated:
+        return _holds(get_args(annotation)[0])
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        one = [argument for argument in arguments if argument is not type(None)]
+        return _holds(one[0]) if len(one) == 1 else ("value", None)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "table", annotation
+    if origin in (dict, Mapping) and (model := _holds(arguments[1])[1]):
+        return "tables by name", model
+    if origin in (tuple, list) and (model := _holds(arguments[0])[1]):
+        return "list of tables", model
+    return "value", None
+
+
+def described(field: FieldInfo) -> str:
+    """Return the sentence that says what a key means; of a table without one, what its model says of itself."""
+    _, model = holds(field)
+    of_model = " ".join((model.__doc__ or "").split()) if model else ""
+    return field.description or of_model
+
+
+def field_at(tree: type[BaseModel], path: KeyPath) -> FieldInfo | None:
+    """Return the field that a path leads to; None where there is none, or only an element of a collection."""
+    model: type[BaseModel] | None = tree
+    field: FieldInfo | None = None
+    kind: Holds = "table"
+    for part in path:
+        if kind in ("tables by name", "list of tables"):
+            kind, field = "table", None
+            continue
+        field = model.model_fields.get(str(part)) if model else None
+        if field is None:
+            return None
+        kind, model = holds(field)
+    return field
+
+
+def known_keys(tree: type[BaseModel], path: KeyPath) -> tuple[str, ...]:
+    """Return the keys of the table that a path leads to; none where it leads to no table."""
+    model: type[BaseModel] | None = tree
+    kind: Holds = "table"
+    for part in path:
+        if kind in ("tables by name", "list of tables"):
+            kind = "table"
+            continue
+        field = model.model_fields.get(str(part)) if model else None
+        kind, model = holds(field) if field else ("value", None)
+    return tuple(model.model_fields) if model and kind == "table" else ()
+
+
+def places_of(tree: type[BaseModel], name: str, above: KeyPath = ()) -> Iterator[KeyPath]:
+    """Yield every place in the tables at which a key of this name is known."""
+    for key, field in tree.model_fields.items():
+        kind, model = holds(field)
+        if key == name:
+            yield (*above, key)
+        if kind == "table" and model:
+            yield from places_of(model, name, (*above, key))
+
+
+def entries(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, object]]:
+    """Yield each key and its value, those of tables within tables too."""
+    if isinstance(value, BaseModel):
+        for key in type(value).model_fields:
+            yield from entries(getattr(value, key), (*path, key))
+    elif isinstance(value, Mapping) and any(isinstance(one, BaseModel) for one in value.values()):
+        for key, one in value.items():
+            yield from entries(one, (*path, key))
+    elif isinstance(value, tuple) and any(isinstance(one, BaseModel) for one in value):
+        for number, one in enumerate(value):
+            yield from entries(one, (*path, number))
+    else:
+        yield path, value
+
+
+def name_of(path: KeyPath) -> str:
+    """Return a path as people write it; elements of lists are counted from 1."""
+    return ".".join(str(part + 1) if isinstance(part, int) else part for part in path)

@@ -1,0 +1,135 @@
+"""What is wrong with a bot.toml: each mistake with its line, its kind, and one sentence that says what is expected."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from bot.configuration.fields import described, field_at, known_keys, name_of, places_of
+from bot.configuration.lines import KeyPath, Lines
+from bot.configuration.secret_texts import SECRET_NAME, masked
+from state.errors import Problem
+
+__all__ = ["Kind", "Mistake", "Where", "invalid"]
+
+Kind = Literal["unreadable", "syntax", "repeated", "unknown", "missing", "wrong", "secret", "together"]
+"""`wrong`: a value of the wrong type, or out of its bounds; `together`: what does not go with another table."""
+
+_TYPES = {
+    "int": "must be a whole number",
+    "float": "must be a number",
+    "bool": "must be true or false",
+    "string": "must be text in quotes",
+    "path": "must be a path in quotes",
+    "list": "must be a list",
+    "tuple": "must be a list",
+    "dict": "must be a table",
+    "model": "must be a table",
+}
+_BOUNDS = {
+    "greater_than": "must be above {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than": "must be below {lt:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "finite_number": "must be a finite number",
+    "string_pattern_mismatch": "must match {pattern}",
+}
+
+
+@dataclass(frozen=True)
+class Mistake(Problem):
+    """One thing wrong with a configuration."""
+
+    kind: Kind = "wrong"
+    key: str | None = None
+    """The key that is wrong, such as `watch.loss`; none where it is no key."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """A file, and on which of its lines things stand."""
+
+    file: Path
+    lines: Lines
+
+    def mistake(self, kind: Kind, path: KeyPath, sentence: str) -> Mistake:
+        """Return the mistake that a sentence tells of the key at a path; secrets in either are not repeated."""
+        key = masked(name_of(path))
+        return Mistake(str(self.file), self.lines.line(path), masked(f"{key} {sentence}".strip()), kind, key)
+
+
+def invalid(errors: Sequence[Any], where: Where, tree: type[BaseModel]) -> Iterator[Mistake]:
+    """Word what a validation has found, one mistake a key.
+
+    Args:
+        errors: as of pydantic, with their input and context.
+        where: the file.
+        tree: the model that validated it.
+    """
+    by_key: dict[KeyPath, list[Any]] = {}
+    for error in errors:
+        # Behind the key may follow names of a union's branches.
+        known = where.lines.known(tuple(error["loc"]))
+        by_key.setdefault(tuple(error["loc"]) if error["type"] == "missing" else known, []).append(error)
+    for path, found in by_key.items():
+        first = found[0]
+        if first["type"] == "extra_forbidden":
+            yield where.mistake("unknown", path, _unknown(tree, path))
+        elif first["type"] == "missing":
+            yield where.mistake("missing", path, f"is missing{_meaning(tree, path)}")
+        else:
+            expected = dict.fromkeys(_expected(error) for error in found)
+            either = ", or ".join([next(iter(expected)), *(one.removeprefix("must be ") for one in list(expected)[1:])])
+            yield where.mistake("wrong", path, f"{either}{_instead(first)}{_meaning(tree, path)}")
+
+
+def _expected(error: Any) -> str:
+    kind, context = str(error["type"]), error.get("ctx") or {}
+    if kind == "value_error":
+        return str(context["error"])
+    if kind in _BOUNDS:
+        return _BOUNDS[kind].format(**context)
+    if kind == "literal_error":
+        return "must be " + str(context["expected"]).replace("'", '"')
+    if kind in ("string_too_short", "too_short"):
+        return "must not be empty"
+    if kind.startswith(("datetime", "timezone")):
+        return "must be a time with its zone, such as 2027-01-01T00:00:00Z"
+    return _TYPES.get(kind.split("_")[0], str(error["msg"]))
+
+
+def _instead(error: Any) -> str:
+    """Say what stands there, unless it is a text, which may be anything."""
+    value = error["input"]
+    if error["type"].startswith(("value_error", "datetime", "timezone")):
+        return ""
+    if isinstance(value, str):
+        return "" if error["type"] in ("literal_error", "string_too_short", *_BOUNDS) else ", not text"
+    if isinstance(value, list | dict):
+        return "" if error["type"] == "too_short" else f", not a {'table' if isinstance(value, dict) else 'list'}"
+    return f", not {json.dumps(value)}"
+
+
+def _meaning(tree: type[BaseModel], path: KeyPath) -> str:
+    field = field_at(tree, path)
+    return f" ({described(field).rstrip('.')})" if field and described(field) else ""
+
+
+def _unknown(tree: type[BaseModel], path: KeyPath) -> str:
+    name, known = str(path[-1]), known_keys(tree, path[:-1])
+    kind = "is no table or key that there is" if len(path) == 1 else "is no key that there is"
+    if SECRET_NAME.search(name):
+        kind += ", and secrets stand in the environment or in systemd's credentials alone"
+    return f"{kind}; {_nearest(name, known, places_of(tree, name))}"
+
+
+def _nearest(name: str, known: Sequence[str], elsewhere: Iterable[KeyPath]) -> str:
+    if near := get_close_matches(name.lower(), known, 1, 0.5):
+        return f"did you mean {near[0]}?"
+    if place := next(iter(elsewhere), None):
+        return f"did you mean {name_of(place)}?"
+    return f"known here: {', '.join(known)}"

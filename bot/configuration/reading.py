@@ -1,0 +1,159 @@
+"""Reading a bot.toml: once, as a whole, with all of its mistakes told at once."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, time
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from bot.configuration.fields import name_of
+from bot.configuration.lines import KeyPath, Lines, scan
+from bot.configuration.mistakes import Mistake, Where, invalid
+from bot.configuration.secret_texts import Secret, find_secrets, masked
+from bot.configuration.together import contradictions
+from bot.configuration.tree import Settings
+from state.errors import ConfigurationError
+
+__all__ = ["Configuration", "read_configuration", "read_settings"]
+
+_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What is configured, and where it stands."""
+
+    file: Path | None
+    settings: Settings
+    lines: Lines
+    """Of what the file gives; nothing without one."""
+
+
+def read_settings(file: Path | None) -> Settings:
+    """Return what a bot.toml says; errors as of `read_configuration`."""
+    return read_configuration(file).settings
+
+
+def read_configuration(file: Path | None) -> Configuration:
+    """Read a bot.toml.
+
+    Args:
+        file: None means that there is none, and all is as by default.
+
+    Raises:
+        ConfigurationError: it cannot be read, or something in it is wrong; the error holds every mistake.
+    """
+    if file is None:
+        return Configuration(None, Settings(), Lines({}))
+    text = _text(file)
+    lines = scan(text)
+    where = Where(file, lines)
+    mistakes = [*_repetitions(where), *_secrets(text, where)]
+    try:
+        content = tomllib.loads(lines.without_repetitions(text))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigurationError(_sorted([*mistakes, _syntax(file, text, error)])) from None
+    mistakes += _hidden_secrets(content, where, text)
+    settings, found = _validated(content, where)
+    # What is wrong with a secret is said already.
+    secret = {one.line for one in mistakes if one.kind == "secret"}
+    mistakes += [one for one in found if one.kind == "unknown" or one.line not in secret]
+    if mistakes:
+        raise ConfigurationError(_sorted(mistakes))
+    return Configuration(file, settings, lines)
+
+
+def _text(file: Path) -> str:
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        sentence = f"cannot be read: {error.strerror or error}"
+        raise ConfigurationError([Mistake(str(file), None, sentence, "unreadable")]) from error
+    try:
+        return content.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ConfigurationError([Mistake(str(file), line, "must be text in UTF-8", "unreadable")]) from None
+
+
+def _syntax(file: Path, text: str, error: Exception) -> Mistake:
+    if isinstance(error, RecursionError):
+        return Mistake(str(file), None, "holds values within values, deeper than can be read", "syntax")
+    told = masked(str(error))
+    place = _PLACE.search(told)
+    at_end = len(text.split("\n")), len(text.rsplit("\n", 1)[-1]) + 1
+    line, column = (int(place[1]), int(place[2])) if place and place[1] else at_end
+    return Mistake(str(file), line, f"column {column}: no TOML: {_PLACE.sub('', told)}", "syntax")
+
+
+def _repetitions(where: Where) -> Iterator[Mistake]:
+    for one in where.lines.repeated:
+        key = masked(name_of(one.path))
+        sentence = f"{key} is given once more: it stands in line {one.first} already"
+        yield Mistake(str(where.file), one.line, sentence, "repeated", key)
+
+
+def _secrets(text: str, where: Where) -> Iterator[Mistake]:
+    """Find secrets line by line, wherever they hide: in comments and in what is no TOML, too."""
+    keys = {line: path for path, line in where.lines.at.items()}
+    for number, line in enumerate(text.split("\n"), 1):
+        for secret in find_secrets(line):
+            yield _secret(where.file, number, keys.get(number, ()), secret)
+
+
+def _hidden_secrets(content: object, where: Where, text: str, path: KeyPath = ()) -> Iterator[Mistake]:
+    """Find secrets that are seen only when what the text escapes is resolved."""
+    if isinstance(content, str):
+        for secret in find_secrets(content):
+            if secret.text not in text:
+                yield _secret(where.file, where.lines.line(path), path, secret)
+    elif isinstance(content, Mapping):
+        for key, value in content.items():
+            yield from _hidden_secrets(key, where, text, (*path, key))
+            yield from _hidden_secrets(value, where, text, (*path, key))
+    elif isinstance(content, list):
+        for number, value in enumerate(content):
+            yield from _hidden_secrets(value, where, text, (*path, number))
+
+
+def _secret(file: Path, line: int | None, path: KeyPath, secret: Secret) -> Mistake:
+    key = masked(name_of(path)) or None
+    holds = f"{key} holds" if key else "here stands"
+    sentence = f"{holds} {secret.what}, and no secret may stand in this file: put it into {secret.place}"
+    return Mistake(str(file), line, sentence, "secret", key)
+
+
+def _validated(content: dict[str, Any], where: Where) -> tuple[Settings, list[Mistake]]:
+    """Return the settings of all tables that are right, and the mistakes of the others and between those that are."""
+    mistakes: list[Mistake] = []
+    right = content
+    try:
+        settings = _settings(content)
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        mistakes += invalid(errors, where, Settings)
+        wrong = {one["loc"][0] for one in errors}
+        right = {name: table for name, table in content.items() if name not in wrong}
+        settings = _settings(right)
+    mistakes += [where.mistake("together", path, sentence) for path, sentence in contradictions(settings)]
+    return settings, mistakes
+
+
+def _settings(content: dict[str, Any]) -> Settings:
+    # As JSON, since that is what strictness is meant for there: no text for a number, but lists, paths and times.
+    return Settings.model_validate_json(json.dumps(content, default=_time), strict=True)
+
+
+def _time(value: object) -> str:
+    if isinstance(value, date | time):
+        return value.isoformat()
+    raise TypeError(f"{type(value)} is nothing that TOML holds")
+
+
+def _sorted(mistakes: list[Mistake]) -> list[Mistake]:
+    return sorted(mistakes, key=lambda one: (one.line or 0, one.key or ""))

@@ -1,0 +1,86 @@
+"""Texts that look like secrets: found wherever they stand, never shown, each with the place where it belongs."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+__all__ = ["SECRET_NAME", "Secret", "find_secrets", "masked"]
+
+MASK = "[a secret]"
+_ANY = "a variable of the environment, a systemd credential, or the file that its program keeps it in"
+_MODEL = "the variable that names it (OPENAI_API_KEY, or that of the fallback), or the systemd credential of that name"
+_KAGGLE = "the variable KAGGLE_API_TOKEN, the systemd credential of that name, or ~/.kaggle/access_token"
+
+_KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
+    ("Kaggle's token", _KAGGLE, re.compile(r"KGAT_[A-Za-z0-9_-]{4,}")),
+    (
+        "Kaggle's legacy key",
+        "the variables KAGGLE_USERNAME and KAGGLE_KEY, or ~/.kaggle/kaggle.json",
+        re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{32}(?![A-Za-z0-9])"),
+    ),
+    (
+        "a model's key",
+        _MODEL,
+        re.compile(
+            r"(?<![A-Za-z0-9])(?:sk-[A-Za-z0-9_-]{6,}|gsk_[A-Za-z0-9]{16,}|AIza[A-Za-z0-9_-]{30,}|hf_[A-Za-z0-9]{16,})"
+        ),
+    ),
+    (
+        "the address of a webhook, which is a secret",
+        _ANY,
+        re.compile(
+            r"https?://(?:hooks\.slack(?:-gov)?\.com|(?:[a-z]+\.)?discord(?:app)?\.com/api/webhooks|"
+            r"[a-z0-9.-]+\.webhook\.office\.com)/[^\s\"'<>]+",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "an address with a password",
+        _ANY,
+        re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://)?[^\s/:@\"']*:[^\s@\"'/]+@[^\s\"']*"),
+    ),
+    (
+        "an address with a password",
+        _ANY,
+        re.compile(
+            r"[A-Za-z][A-Za-z0-9+.-]*:(?://)?[^\s\"']*[?&](?:pass(?:word)?|token|secret)=[^\s\"']+", re.IGNORECASE
+        ),
+    ),
+    (
+        "a token",
+        _ANY,
+        re.compile(r"(?<![A-Za-z0-9])(?:xox[a-z]-|xapp-|gh[opsur]_|github_pat_|glpat-)[A-Za-z0-9_-]{8,}"),
+    ),
+    ("a token", _ANY, re.compile(r"(?:slack|tgram|discord|pover)://[^\s\"']{8,}")),
+    ("a token", _ANY, re.compile(r"(?<![A-Za-z0-9])(?:AKIA[A-Z0-9]{12,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]{10,})")),
+    ("a private key", _ANY, re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")),
+)
+
+SECRET_NAME = re.compile(r"(?:^|[_-])(?:api_?key|key|token|secret|password|passwd|pass|webhook)s?$", re.IGNORECASE)
+"""Names of keys under which people would put a secret."""
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A secret in a text."""
+
+    what: str
+    place: str
+    """Where it belongs."""
+    text: str = field(repr=False)
+
+
+def find_secrets(text: str) -> Iterator[Secret]:
+    """Yield the first secret of each kind in a text."""
+    told = set()
+    for what, place, pattern in _KINDS:
+        if (found := pattern.search(text)) and what not in told:
+            told.add(what)
+            yield Secret(what, place, found[0])
+
+
+def masked(text: str) -> str:
+    """Return the text with every secret in it replaced."""
+    for _, _, pattern in _KINDS:
+        text = pattern.sub(MASK, text)
+    return text

@@ -1,0 +1,86 @@
+"""What is configured, key by key, with where each value comes from; secrets are not shown."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from bot.configuration.fields import entries, name_of
+from bot.configuration.lines import KeyPath
+from bot.configuration.reading import Configuration
+from bot.configuration.secret_texts import masked
+from bot.configuration.writing import toml_value
+
+__all__ = ["Shown", "given", "keys", "shown"]
+
+_BEFORE: Mapping[KeyPath, str] = {("models", "base_url"): "OPENAI_BASE_URL", ("models", "model"): "OPENAI_MODEL"}
+"""Variables that go before a key."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One key, the value that holds, and where that comes from: `default`, `FILE:LINE`, or a variable's name."""
+
+    key: str
+    value: Any
+    """As JSON has it."""
+    source: str
+
+    @property
+    def text(self) -> str:
+        """The value as it would stand in the file; a dash where there is none."""
+        return "–" if self.value is None else toml_value(self.value)
+
+
+def shown(configuration: Configuration, environment: Mapping[str, str] | None = None) -> Iterator[Shown]:
+    """Yield every key.
+
+    Args:
+        configuration: what was read.
+        environment: the variables; None: this process's.
+    """
+    variables = os.environ if environment is None else environment
+    for path, value in entries(configuration.settings):
+        name = _BEFORE.get(path, "")
+        if set_there := variables.get(name):
+            yield Shown(name_of(path), masked(set_there), name)
+            continue
+        line = configuration.lines.at.get(path)
+        source = f"{configuration.file}:{line}" if line else "default"
+        yield Shown(name_of(path), _plain(value), source)
+
+
+def given(configuration: Configuration) -> list[Shown]:
+    """Return the keys that the file gives, in the order of the tables."""
+    return [one for one in shown(configuration, {}) if one.source != "default" and one.value != {}]
+
+
+def keys(configuration: Configuration, environment: Mapping[str, str] | None = None) -> dict[str, bool]:
+    """Return the names of the variables that hold models' keys, and whether each is set; never what it holds."""
+    variables = os.environ if environment is None else environment
+    credentials = variables.get("CREDENTIALS_DIRECTORY")
+    names = ["OPENAI_API_KEY", *(one.key for one in configuration.settings.models.fallback if one.key)]
+    return {
+        name: bool(variables.get(name))
+        or bool(credentials and any((Path(credentials) / spelled).is_file() for spelled in (name, name.lower())))
+        for name in dict.fromkeys(names)
+    }
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, BaseModel):
+        return _plain(value.model_dump(exclude_defaults=True))
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, str | Path):
+        return masked(str(value))
+    # JSON has no number for what is endless
+    return str(value) if value in (float("inf"), float("-inf")) else value

@@ -1,0 +1,62 @@
+"""All tables of bot.toml; each one's model stays with the part that reads it."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.budgets.settings import BudgetSettings
+from bot.coder.explorer import SessionSettings
+from bot.coder.monitor import WatchSettings
+from bot.daemon.settings import CompetitionSettings, DaemonSettings, Slug
+from bot.models.sections import ModelsSection
+from bot.notify.settings import NotifySection
+from bot.runs.disk import DiskSettings
+from bot.weights.folder import WeightsSettings
+from sandbox.docker import DockerSettings
+from sandbox.leases import LeaseSettings
+from scrapers.kaggle.settings import KaggleSection
+
+__all__ = ["Settings"]
+
+
+class Settings(BaseModel):
+    """What a bot.toml says, the defaults where it says nothing."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    models: ModelsSection = Field(
+        default=ModelsSection(),
+        description="Which models answer, and at which endpoint. Keys never stand in this file: they are read from "
+        "OPENAI_API_KEY, in the environment or among systemd's credentials.",
+    )
+    budget: BudgetSettings = Field(
+        default=BudgetSettings(), description="Caps at three levels; the tightest one holds."
+    )
+    sandbox: DockerSettings = Field(
+        default=DockerSettings(), description="What generated code runs in, where that is a container."
+    )
+    session: SessionSettings = Field(
+        default=SessionSettings(), description="How much a coder may try out before each script (`--session`)."
+    )
+    watch: WatchSettings = Field(
+        default=WatchSettings(), description="Who looks on while a script runs, and may end it."
+    )
+    leases: LeaseSettings = Field(default=LeaseSettings(), description="How scripts share the machine.")
+    disk: DiskSettings = Field(default=DiskSettings(), description="The disk that runs are written to.")
+    weights: WeightsSettings = Field(default=WeightsSettings(), description="Pretrained weights that scripts may use.")
+    kaggle: KaggleSection = Field(
+        default=KaggleSection(),
+        description="Where Kaggle is, and how carefully it is asked. Its key never stands in this file: it is read from "
+        "KAGGLE_API_TOKEN, in the environment or among systemd's credentials, or from ~/.kaggle.",
+    )
+    notify: NotifySection = Field(
+        default=NotifySection(),
+        description="How the owner is told. The services' addresses never stand in this file, as they hold tokens and "
+        "passwords: it names the variables or systemd credentials that hold them.",
+    )
+    daemon: DaemonSettings = Field(
+        default=DaemonSettings(), description="How the daemon runs, whatever it competes in."
+    )
+    competitions: dict[Slug, CompetitionSettings] = Field(
+        default={},
+        description="The competitions that are worked on, each a table [competitions.SLUG], where SLUG is the last part "
+        "of its address; a competition without a table is left alone.",
+    )

@@ -1,0 +1,1 @@
+"""What is configured about competitions that are running."""

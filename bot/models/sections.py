@@ -1,0 +1,135 @@
+"""The table `[models]` of bot.toml: which models answer, at which endpoints, at what price and under which limits."""
+
+import difflib
+import re
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from bot.models.pricing import Price
+
+__all__ = ["ROLES", "Address", "FallbackSection", "ModelsSection", "Roles"]
+
+
+def _http_address(value: str) -> str:
+    if not value.startswith(("http://", "https://")):
+        raise ValueError("must start with http:// or https://")
+    try:
+        parts = urlsplit(value)
+        if not parts.hostname or parts.port == 0:
+            raise ValueError
+    except ValueError:
+        raise ValueError("must hold a host, and a port below 65536 if any") from None
+    return value
+
+
+def _variable(value: str) -> str:
+    if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,63}", value):
+        raise ValueError("must be the name of a variable such as OTHER_API_KEY; a key itself never stands in a file")
+    return value
+
+
+Address = Annotated[str, AfterValidator(_http_address)]
+
+
+def _role(name: str) -> str:
+    if name not in ROLES:
+        near = difflib.get_close_matches(name, ROLES, 1)
+        raise ValueError(
+            f"is no role; did you mean {near[0]}?" if near else f"is no role; known are {', '.join(ROLES)}"
+        )
+    return name
+
+
+ROLES = ("analyst", "proposer", "coordinator", "explorer", "coder", "monitor", "reviewer", "reporter")
+"""What a model may be asked as."""
+Roles = dict[Annotated[str, AfterValidator(_role)], str]
+Prices = dict[str, Price]
+
+
+class FallbackSection(BaseModel):
+    """One table `[[models.fallback]]` of bot.toml: an endpoint that is asked when those before it do not answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    base_url: Address | None = Field(
+        default=None,
+        description="its address; without one it is the first endpoint's, and the key as well unless `key` is given",
+    )
+    key: Annotated[str, AfterValidator(_variable)] | None = Field(
+        default=None,
+        description="the name of the variable (or of the systemd credential) that holds its key; none is sent without one",
+    )
+    model: str | None = Field(
+        default=None,
+        description="its model for every role that `roles` does not name; without one the models are named as at the "
+        "first endpoint",
+    )
+    roles: Roles = Field(default={}, description="its model of a role, by the role's name")
+    prices: Prices = Field(
+        default={}, description="USD per million tokens here, by the model's name; they go before those under [models]"
+    )
+    timeout: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="seconds that one request may take; that of [models] unless set",
+    )
+    retries: int | None = Field(
+        default=None,
+        ge=0,
+        le=20,
+        description="how often a failed request is sent again; that of [models] unless set",
+    )
+
+    @model_validator(mode="after")
+    def _is_another(self) -> Self:
+        if self.base_url is None and self.key is None and self.model is None and not self.roles:
+            raise ValueError("is the first endpoint once more: give it a base_url, a key, a model or roles of its own")
+        return self
+
+
+class ModelsSection(BaseModel):
+    """The section `[models]` of bot.toml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    base_url: Address | None = Field(
+        default=None,
+        description="the endpoint's address; the variable OPENAI_BASE_URL goes before it; none: OpenAI's own",
+        examples=["http://localhost:8000/v1"],
+    )
+    model: str | None = Field(
+        default=None,
+        description="the model of every role that `roles` does not name; the variable OPENAI_MODEL goes before it",
+        examples=["large"],
+    )
+    roles: Roles = Field(
+        default={},
+        description=f"the model of a role, by the role's name: {', '.join(ROLES)}",
+        examples=[{"analyst": "small"}],
+    )
+    prices: Prices = Field(
+        default={},
+        description="USD per million tokens, by the model's name; they go before the list prices",
+        examples=[
+            {
+                "large": {"input": 2.0, "output": 8.0, "cached": 0.5},
+                "small": {"input": 0.2, "output": 0.8},
+            }
+        ],
+    )
+    timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False, description="seconds that one request may take")
+    max_tokens: int | None = Field(
+        default=None, gt=0, description="most tokens of one answer; not sent unless set", examples=[16_000]
+    )
+    retries: int = Field(default=5, ge=0, le=20, description="how often a failed request is sent again")
+    in_flight: int = Field(default=8, ge=1, description="calls at once, over a whole run")
+    fallback: tuple[FallbackSection, ...] = Field(
+        default=(),
+        description="endpoints that are asked in this order when the first does not answer; each may be written as a "
+        "table [[models.fallback]]",
+        examples=[[{"base_url": "https://other.example/v1", "key": "OTHER_API_KEY", "model": "large"}]],
+    )
+    builtin_last: bool = Field(default=False, description="whether the built-in model answers when no endpoint does")

@@ -1,0 +1,73 @@
+"""All that the owner is told, each thing a typed event with a template beside it."""
+
+from bot.notify.events.base import Event
+from bot.notify.events.spending import SHARES, BudgetReached, shares_reached
+from bot.notify.events.standing import Medal, MedalChanged, NewBest, RankChanged
+from bot.notify.events.submissions import (
+    ApprovalAsked,
+    Choice,
+    FinalSelectionProposed,
+    SubmissionFailed,
+    SubmissionRefused,
+    SubmissionScored,
+)
+from bot.notify.events.summary import CompetitionDay, DailySummary, Trial
+from bot.notify.events.trouble import (
+    DiskLow,
+    DockerGone,
+    GpuGone,
+    RulesNotAccepted,
+    TaskCardIncomplete,
+    TokenRefused,
+)
+
+__all__ = [
+    "EVENTS",
+    "KINDS",
+    "SHARES",
+    "ApprovalAsked",
+    "BudgetReached",
+    "Choice",
+    "CompetitionDay",
+    "DailySummary",
+    "DiskLow",
+    "DockerGone",
+    "Event",
+    "FinalSelectionProposed",
+    "GpuGone",
+    "Medal",
+    "MedalChanged",
+    "NewBest",
+    "RankChanged",
+    "RulesNotAccepted",
+    "SubmissionFailed",
+    "SubmissionRefused",
+    "SubmissionScored",
+    "TaskCardIncomplete",
+    "TokenRefused",
+    "Trial",
+    "shares_reached",
+]
+
+EVENTS: tuple[type[Event], ...] = (
+    RankChanged,
+    MedalChanged,
+    NewBest,
+    SubmissionScored,
+    SubmissionFailed,
+    SubmissionRefused,
+    BudgetReached,
+    RulesNotAccepted,
+    TaskCardIncomplete,
+    TokenRefused,
+    DiskLow,
+    DockerGone,
+    GpuGone,
+    ApprovalAsked,
+    FinalSelectionProposed,
+    DailySummary,
+)
+"""Every one but the trial of a service."""
+
+KINDS: frozenset[str] = frozenset(event.kind for event in EVENTS)
+"""By which the configuration sorts."""

@@ -1,0 +1,102 @@
+"""From notices to letters: puts what may go now into letters of one service, as the schedule says."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import sqlalchemy as sa
+from sqlalchemy import exists
+from sqlmodel import Session, col, or_, select
+
+from bot.notify.merging import together
+from bot.notify.schedule import Plan, Tried, Waiting, plan
+from bot.notify.settings import NotifySection
+from state.store import Store, Transaction
+from state.tables import Letter, LetterPart, Notification
+
+__all__ = ["ready", "settle"]
+
+_HOUR = timedelta(hours=1)
+
+
+def ready(store: Store, service: str, now: datetime, settings: NotifySection) -> list[int]:
+    """Write the letters that may go to a service now; returns these and what is to be tried once more, in order."""
+    with store.read() as session:
+        if _planned(session, service, now, settings)[0] == Plan():
+            return []
+    with store.write() as tx:
+        # Anew, as another process may have written letters since.
+        found, tried = _planned(tx.session, service, now, settings)
+        new = [_letter(tx, service, bundle, now) for bundle in found.bundles]
+        urgent = {one.id for one in tried if one.urgent} | {id for id, is_urgent in new if is_urgent}
+        return sorted([*found.again, *(id for id, _ in new)], key=lambda id: (id not in urgent, id))
+
+
+def settle(store: Store, services: Sequence[str]) -> None:
+    """Mark as sent the notices that every one of the services has."""
+    if not services:
+        return
+    missing = [
+        ~exists().where(
+            col(LetterPart.notification_id) == col(Notification.id),
+            col(LetterPart.service) == service,
+            col(Letter.id) == col(LetterPart.letter_id),
+            col(Letter.sent_at).is_not(None),
+        )
+        for service in services
+    ]
+    done = select(Notification).where(col(Notification.sent_at).is_(None), ~or_(*missing))
+    with store.read() as session:
+        if session.exec(done).first() is None:
+            return
+    with store.write() as tx:
+        for row in tx.session.exec(done).all():
+            row.sent_at = tx.now()
+            tx.add(row)
+
+
+def _planned(session: Session, service: str, now: datetime, settings: NotifySection) -> tuple[Plan, list[Tried]]:
+    """Return what may go now, and the letters that were counted; reads no texts, as it is asked again and again."""
+    held = exists().where(col(LetterPart.notification_id) == col(Notification.id), col(LetterPart.service) == service)
+    unsent = (
+        sa.select(col(Notification.id), col(Notification.kind), col(Notification.urgent), col(Notification.created_at))
+        .where(col(Notification.sent_at).is_(None), ~held)
+        .order_by(col(Notification.id))
+    )
+    # What is not sent, or counts for this hour's rate.
+    recent = or_(col(Letter.sent_at).is_(None), col(Letter.tried_at) > now - _HOUR)
+    letters = session.execute(
+        sa.select(
+            col(Letter.id),
+            col(Letter.urgent),
+            col(Letter.due_at),
+            col(Letter.tried_at),
+            col(Letter.sent_at).is_not(None),
+        ).where(col(Letter.service) == service, recent)
+    )
+    tried = [Tried(*row) for row in letters]
+    waiting = [Waiting(*row) for row in session.execute(unsent)]
+    return plan(waiting, tried, now, settings), tried
+
+
+def _letter(tx: Transaction, service: str, ids: Sequence[int], now: datetime) -> tuple[int, bool]:
+    notice = together([tx.session.get_one(Notification, id) for id in ids])
+    letter = Letter(
+        service=service,
+        run_id=notice.run_id,
+        key=notice.key,
+        kind=notice.kind,
+        title=notice.title,
+        body=notice.body,
+        markdown=notice.markdown,
+        urgent=notice.urgent,
+        plots=[plot.to_json() for plot in notice.plots],
+        created_at=now,
+        due_at=now,
+    )
+    tx.add(letter)
+    tx.session.flush()
+    if letter.id is None:
+        raise RuntimeError("a letter got no number")
+    for id in ids:
+        tx.add(LetterPart(notification_id=id, service=service, letter_id=letter.id))
+    return letter.id, letter.urgent

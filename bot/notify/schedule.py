@@ -1,0 +1,161 @@
+"""When what is told: pure functions over what waits, what was tried, the time and the settings of one service."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+
+from bot.notify.settings import NotifySection
+
+__all__ = ["MOST_TOGETHER", "Plan", "Tried", "Waiting", "is_due", "is_quiet", "opens_at", "pause", "plan"]
+
+MOST_TOGETHER = 50
+"""Notices that one letter may hold."""
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A notice that no letter to the service holds yet."""
+
+    id: int
+    kind: str
+    urgent: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A letter to the service, tried or about to be."""
+
+    id: int
+    urgent: bool
+    due_at: datetime
+    tried_at: datetime | None = None
+    sent: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What may go now."""
+
+    again: tuple[int, ...] = ()
+    """Letters that are there, to be tried once more."""
+    bundles: tuple[tuple[int, ...], ...] = ()
+    """Notices of which each group makes one new letter."""
+
+
+def plan(waiting: Sequence[Waiting], letters: Iterable[Tried], now: datetime, settings: NotifySection) -> Plan:
+    """Say what goes to one service now.
+
+    Each notice is in one letter at most. Letters that were tried within an hour are never more than `per_hour`, however
+    often each; one that has not been tried yet keeps its place among them. Of several places the last is for what is
+    urgent; where places are short, what is left over goes together. In quiet hours only what is urgent goes.
+
+    Args:
+        waiting: notices that are in no letter of the service, oldest first.
+        letters: its letters that are not sent, or were tried within the last hour.
+        now: the time.
+        settings: rate, quiet hours and digest.
+    """
+    letters = list(letters)
+    counted = {one.id for one in letters if one.tried_at is None or now - _HOUR < one.tried_at <= now}
+    due = [one for one in letters if not one.sent and is_due(one.due_at, now, settings)]
+    places = _Places(max(0, settings.per_hour - len(counted)))
+    again = list(_again([one for one in due if one.urgent], counted, places))
+    bundles = list(_apart([one.id for one in waiting if one.urgent], places))
+    if not is_quiet(now, settings):
+        places.keep_one(settings.per_hour)
+        again += _again([one for one in due if not one.urgent], counted, places)
+        ordinary = [one for one in waiting if not one.urgent and opens_at(one, now, settings) <= now]
+        held = [one.id for one in ordinary if _is_held(one, settings)]
+        bundles += _together(held, places)
+        bundles += _apart([one.id for one in ordinary if not _is_held(one, settings)], places)
+    return Plan(tuple(again), tuple(bundles))
+
+
+def opens_at(notice: Waiting, now: datetime, settings: NotifySection) -> datetime:
+    """Return from when on a notice may be told: its digest's hour, the end of quiet hours, or when it came."""
+    # One from the future: the clock was put back since.
+    since = min(notice.created_at, now)
+    if notice.urgent:
+        return since
+    if notice.kind in settings.digest:
+        return min(_next(since, time(hour), settings) for hour in settings.digest_hours)
+    return (
+        _next(since, settings.quiet_hours[1], settings) if settings.quiet_hours and is_quiet(since, settings) else since
+    )
+
+
+def is_quiet(now: datetime, settings: NotifySection) -> bool:
+    """Return whether it is a time at which the owner is told only what is urgent."""
+    if settings.quiet_hours is None:
+        return False
+    begin, end = settings.quiet_hours
+    local = now.astimezone(settings.zone).time()
+    return begin <= local < end if begin < end else local >= begin or local < end
+
+
+def is_due(due_at: datetime, now: datetime, settings: NotifySection) -> bool:
+    """Return whether a letter's pause is over."""
+    # Further ahead than any pause: the clock was put back.
+    return due_at <= now or due_at > now + timedelta(seconds=settings.seconds + settings.longest_pause)
+
+
+def pause(attempts: int, settings: NotifySection) -> float:
+    """Return the seconds between the attempt of this number, from 1, and the next."""
+    # Of a bounded power: a float ends at 2**1024.
+    return min(settings.first_pause * 2.0 ** min(attempts - 1, 64), settings.longest_pause)
+
+
+class _Places:
+    """How many letters may still go within this hour."""
+
+    def __init__(self, free: int) -> None:
+        self.free = free
+
+    def keep_one(self, per_hour: int) -> None:
+        """Leave one for what is urgent and comes later, unless there is but one in all."""
+        if per_hour > 1:
+            self.free = max(0, self.free - 1)
+
+    def take(self) -> bool:
+        self.free -= 1
+        return self.free >= 0
+
+
+def _again(due: Sequence[Tried], counted: set[int], places: _Places) -> Iterator[int]:
+    for one in sorted(due, key=lambda one: one.id):
+        if one.id in counted or (places.free > 0 and places.take()):
+            yield one.id
+
+
+def _apart(ids: Sequence[int], places: _Places) -> Iterator[tuple[int, ...]]:
+    """Give each a letter of its own, and what is over the rate the last one together."""
+    alone = len(ids) if len(ids) <= places.free else max(0, places.free - 1)
+    for id in ids[:alone]:
+        places.take()
+        yield (id,)
+    yield from _together(ids[alone:], places)
+
+
+def _together(ids: Sequence[int], places: _Places) -> Iterator[tuple[int, ...]]:
+    for start in range(0, len(ids), MOST_TOGETHER):
+        if places.free <= 0:
+            return
+        places.take()
+        yield tuple(ids[start : start + MOST_TOGETHER])
+
+
+def _is_held(notice: Waiting, settings: NotifySection) -> bool:
+    """Return whether a notice waited for the digest or for the end of quiet hours, with others that did."""
+    return notice.kind in settings.digest or is_quiet(notice.created_at, settings)
+
+
+def _next(after: datetime, at: time, settings: NotifySection) -> datetime:
+    """Return when it is next that time of day, later than `after`."""
+    day = after.astimezone(settings.zone).date()
+    for days in range(3):
+        found = datetime.combine(day + timedelta(days=days), at, settings.zone).astimezone(after.tzinfo)
+        if found > after:
+            return found
+    raise ValueError(f"no {at} follows {after}")

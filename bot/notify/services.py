@@ -1,0 +1,181 @@
+"""Services that Apprise speaks to: Slack, mail, and whatever else it knows, each in a thread and within a time."""
+
+import asyncio
+import re
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from contextvars import Context
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
+
+from bot.notify import Notice, Receipt
+from bot.notify.addresses import find_address, masked
+from bot.notify.drawing import draw
+from bot.notify.settings import NotifySection
+from bot.notify.silence import silenced
+from bot.notify.wording import escaped
+from state.errors import NotificationFailed, UsageError
+
+if TYPE_CHECKING:
+    from apprise import NotifyBase
+    from apprise.attachment.base import AttachBase
+
+__all__ = ["AppriseNotifier", "open_services"]
+
+_SHARE = 0.4
+"""Of an attempt's time, for connecting and for each answer; so a silent service is known as such before the time is over."""
+_DRAWING = 0.3
+"""Of an attempt's time, for pictures."""
+
+
+def open_services(
+    settings: NotifySection, environment: Mapping[str, str] | None = None
+) -> "dict[str, AppriseNotifier]":
+    """Return the configured services by name.
+
+    Raises:
+        UsageError: an address is not there, or Apprise does not know what to do with it.
+    """
+    return {
+        name: AppriseNotifier(name, find_address(name, environment), seconds=settings.seconds)
+        for name in settings.services
+    }
+
+
+class AppriseNotifier:
+    """Sends to one service; its address is in no text that comes out of here."""
+
+    def __init__(self, name: str, address: SecretStr, *, seconds: float = 60.0) -> None:
+        """Look at the address; nothing is sent.
+
+        Args:
+            name: under which the address is kept.
+            address: as Apprise writes it, or a Slack web hook as Slack gives it.
+            seconds: longest time of one attempt.
+
+        Raises:
+            UsageError: Apprise does not know what to do with it.
+        """
+        self.name = name
+        self._address = address
+        self._seconds = seconds
+        self._thread: threading.Thread | None = None
+        plugin = self._plugin()
+        self.shown = masked(address, plugin.url(privacy=True))  # type: ignore[no-untyped-call]
+        """The address as it may be shown."""
+        self.takes_pictures = bool(plugin.attachment_support)
+
+    def __repr__(self) -> str:
+        """Show no more than may be shown."""
+        return f"AppriseNotifier({self.name}, {self.shown})"
+
+    async def send(self, event: Notice) -> Receipt:
+        """Send one notice.
+
+        Raises:
+            NotificationFailed: it may not have arrived; it is sent again later.
+        """
+        if self._thread is not None and self._thread.is_alive():
+            raise NotificationFailed("an earlier attempt, which did not end in time, still goes on")
+        try:
+            async with asyncio.timeout(self._seconds):
+                pictures = await self._pictures(event)
+                outcome = await self._in_a_thread(event, pictures)
+        except TimeoutError:
+            raise NotificationFailed(f"no answer within {self._seconds:g} s") from None
+        if outcome is not None:
+            raise NotificationFailed(outcome)
+        return Receipt()
+
+    async def _pictures(self, event: Notice) -> list[bytes]:
+        if not (event.plots and self.takes_pictures):
+            return []
+        return await draw(event.plots, self._seconds * _DRAWING)
+
+    async def _in_a_thread(self, event: Notice, pictures: list[bytes]) -> str | None:
+        """Send it where blocking hurts nobody; returns what went wrong.
+
+        The thread is a daemon, which an exit does not wait for: a service may hold it for longer than anybody waits.
+        """
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[str | None] = loop.create_future()
+
+        def finish(outcome: str | None) -> None:
+            if not done.done():
+                done.set_result(outcome)
+
+        def work() -> None:
+            outcome: str | None = "Apprise failed"
+            try:
+                outcome = self._send(event, pictures)
+            finally:
+                # The loop may be over long before the service lets go.
+                with suppress(RuntimeError):
+                    loop.call_soon_threadsafe(finish, outcome)
+
+        # In a context of its own: what is silenced in it is silenced nowhere else.
+        self._thread = threading.Thread(target=Context().run, args=(work,), name=f"notify-{self.name}", daemon=True)
+        self._thread.start()
+        return await done
+
+    def _send(self, event: Notice, pictures: list[bytes]) -> str | None:
+        from apprise import Apprise, NotifyFormat, NotifyType, OverflowMode
+
+        plugin = self._plugin()
+        # Else Apprise would wait for 4 s whatever the configuration says.
+        plugin.socket_connect_timeout = plugin.socket_read_timeout = self._seconds * _SHARE
+        # Else what is too long for the service would be refused each time that it is tried.
+        plugin.overflow_mode = OverflowMode.SPLIT
+        markdown = bool(event.markdown) and plugin.resolve_format(NotifyFormat.MARKDOWN) == NotifyFormat.MARKDOWN
+        key = f"[{event.key}]"
+        with silenced() as warned:
+            apprise = Apprise(asset=plugin.asset)
+            apprise.add(plugin)
+            sent = apprise.notify(
+                title=event.title,
+                body=f"{event.markdown}\n\n{escaped(key)}" if markdown else f"{event.body}\n\n{key}",
+                notify_type=NotifyType.WARNING if event.urgent else NotifyType.INFO,
+                body_format=NotifyFormat.MARKDOWN if markdown else NotifyFormat.TEXT,
+                attach=[_attached(number, picture) for number, picture in enumerate(pictures, 1)] or None,
+            )
+        return None if sent else _reason(warned)
+
+    def _plugin(self) -> "NotifyBase":
+        """Make the service anew: a plugin holds state of its last attempt, and makes the next one wait."""
+        from apprise import Apprise, AppriseAsset
+
+        # Without a time limit of its own it stays in this thread.
+        asset = AppriseAsset(
+            app_id="Kaggle bot",
+            app_desc="Kaggle bot",
+            app_url="",
+            image_url_mask="",
+            image_url_logo="",
+            async_mode=False,
+            service_timeout=0,
+        )
+        with silenced():
+            plugin = Apprise.instantiate(self._address.get_secret_value(), asset=asset)
+        if plugin is None:
+            raise UsageError(
+                f"{self.name} holds an address that Apprise cannot use: appriseit.com lists how each is written"
+            )
+        return plugin
+
+
+def _attached(number: int, picture: bytes) -> "AttachBase":
+    from apprise.attachment.memory import AttachMemory
+
+    return AttachMemory(content=picture, name=f"plot-{number}.png", mimetype="image/png")  # type: ignore[no-untyped-call]
+
+
+def _reason(warned: list[str]) -> str:
+    """Say what went wrong in our words: of Apprise's, which may hold parts of an address, a status alone is taken."""
+    text = " ".join(warned)
+    if found := re.search(r"\berror=([1-5]\d\d)\b", text):
+        return f"the service answered {found[1]}"
+    if "onnection error" in text:
+        return "the service could not be reached, or broke off"
+    return "the service did not take it"

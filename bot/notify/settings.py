@@ -1,0 +1,115 @@
+"""The section `[notify]` of bot.toml: where the owner is told what, when, and how often."""
+
+import re
+from datetime import time
+from typing import Annotated, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from bot.notify.events import KINDS
+
+__all__ = ["DEFAULT_DIGEST", "NotifySection"]
+
+DEFAULT_DIGEST = ("standing.rank", "standing.best", "submission.scored")
+
+
+def _name(value: str) -> str:
+    if "://" in value or "@" in value:
+        # The value is not repeated: it holds the secret that should not have been written down here.
+        raise ValueError(
+            "an address must not stand in this file, as it holds a token or a password: put it into a variable, a "
+            "systemd credential or a file, and write its name here, such as SLACK_URL"
+        )
+    if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,63}", value):
+        raise ValueError("must be the name of a variable or of a systemd credential, such as SLACK_URL")
+    return value
+
+
+def _kind(value: str) -> str:
+    if value not in KINDS:
+        raise ValueError(f"there is no such kind; kinds are {', '.join(sorted(KINDS))}")
+    return value
+
+
+def _zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError("is no time zone that this machine knows, such as Europe/Zurich") from None
+    return value
+
+
+def _hours(value: str) -> tuple[time, time]:
+    """Read `22:00-07:00`."""
+    found = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", value)
+    if not found:
+        raise ValueError("must be two times of day, such as 22:00-07:00")
+    begin, end = time(int(found[1]), int(found[2])), time(int(found[3]), int(found[4]))
+    if begin == end:
+        raise ValueError("must not end when it begins")
+    return begin, end
+
+
+def _quiet(value: str) -> str:
+    _hours(value)
+    return value
+
+
+class NotifySection(BaseModel):
+    """Where, when and how patiently notices are sent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    services: tuple[Annotated[str, AfterValidator(_name)], ...] = Field(
+        default=(),
+        examples=[["SLACK_URL", "MAIL_URL"]],
+        description="names of the variables (or systemd credentials) that hold the services' addresses, as Apprise writes them",
+    )
+    digest: tuple[Annotated[str, AfterValidator(_kind)], ...] = Field(
+        default=DEFAULT_DIGEST,
+        description="kinds that are told together at the digest's hour; all others are told at once",
+    )
+    digest_hours: tuple[Annotated[int, Field(ge=0, le=23)], ...] = Field(
+        default=(8,), min_length=1, description="hours of the day at which there is a digest"
+    )
+    quiet: Annotated[str, AfterValidator(_quiet)] | None = Field(
+        default=None,
+        examples=["22:00-07:00"],
+        description="times of day between which only what is urgent is told, such as `22:00-07:00`",
+    )
+    time_zone: Annotated[str, AfterValidator(_zone)] = Field(
+        default="UTC", description="the zone of the digest's and the quiet hours"
+    )
+    per_hour: int = Field(
+        default=20,
+        ge=1,
+        le=1000,
+        description="most messages to one service within any hour; what is over it is told together",
+    )
+    first_pause: float = Field(
+        default=30.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="seconds after the first failure; doubled with each that follows",
+    )
+    longest_pause: float = Field(
+        default=3600.0, gt=0, le=30 * 86_400, description="seconds, the longest pause after a failure"
+    )
+    seconds: float = Field(default=60.0, gt=0, le=3600, description="longest time of one attempt")
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        if len(set(self.services)) < len(self.services):
+            raise ValueError("services: each name may stand there once")
+        return self
+
+    @property
+    def quiet_hours(self) -> tuple[time, time] | None:
+        """When quiet begins and ends, in the time zone."""
+        return None if self.quiet is None else _hours(self.quiet)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone."""
+        return ZoneInfo(self.time_zone)

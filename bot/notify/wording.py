@@ -1,0 +1,95 @@
+"""How figures, times and foreign text read in a notice."""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from bot.models.quoting import clean
+from state.store import iso
+
+__all__ = ["FILTERS", "cut", "escaped", "plain", "sparkline"]
+
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDTH = 40
+_SPECIAL = re.compile(r"([\\`*_\[\]()#|~])")
+_CALLING = (("<", "‹"), (">", "›"), ("@", "@\u200b"), ("!", "!\u200b"), ("://", ":\u200b//"))
+_LIST = re.compile(r"^(\s*)([-+]|\d+[.)])(?=\s)", re.MULTILINE)
+
+
+def plain(text: str) -> str:
+    """Return the text without control, invisible and direction-changing characters."""
+    return clean(text)
+
+
+def escaped(text: str) -> str:
+    """Return foreign text so that Markdown shows it as it is, and it calls nobody and links to nothing.
+
+    Services differ in which characters a backslash protects; those that would begin HTML, a mention or a link become
+    others that look like them.
+    """
+    if isinstance(text, Verbatim):
+        return text
+    text = _SPECIAL.sub(r"\\\1", clean(text))
+    text = _LIST.sub(r"\1\\\2", text)
+    for character, harmless in _CALLING:
+        text = text.replace(character, harmless)
+    return text
+
+
+class Verbatim(str):
+    """Text that is printed as it is."""
+
+
+def fenced(lines: Sequence[str]) -> str:
+    """Return lines to be copied, as a block of code; only what would end the block or call somebody is replaced."""
+    body = clean("\n".join(lines)).replace("```", "'''").replace("<", "‹").replace(">", "›")
+    return Verbatim(f"```\n{body}\n```")
+
+
+def link(url: str) -> str:
+    """Return an address of ours so that it can be followed; anything that is more than an address is not one."""
+    return Verbatim(url) if re.fullmatch(r"https?://[\w.:/?=&%~-]+", url) else url
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Return a line of bars, the last of which is the newest value; of many values the last of each stretch."""
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
+        return ""
+    if len(finite) > _WIDTH:
+        finite = [finite[(i + 1) * len(finite) // _WIDTH - 1] for i in range(_WIDTH)]
+    low, high = min(finite), max(finite)
+    # Halved, as the difference of two large numbers may be beyond what a float holds.
+    span = high / 2 - low / 2
+    places = [0 if span == 0 else round((value / 2 - low / 2) / span * (len(_BARS) - 1)) for value in finite]
+    return "".join(_BARS[place] for place in places)
+
+
+def figure(value: float | None) -> str:
+    """Return a score or the like with six digits; a dash where there is none."""
+    return "–" if value is None else f"{value:.6g}"
+
+
+def moment(time: datetime) -> str:
+    """Return a time to the minute, in UTC."""
+    return iso(time)[:16].replace("T", " ") + " UTC"
+
+
+def cut(text: str, characters: int = 1_500) -> str:
+    """Return the beginning of a text, and how much is left out."""
+    if len(text) <= characters:
+        return text
+    return f"{text[:characters]} [{len(text) - characters} more characters]"
+
+
+FILTERS: Mapping[str, Callable[..., Any]] = {
+    "cut": cut,
+    "fenced": fenced,
+    "figure": figure,
+    "link": link,
+    "moment": moment,
+    "sparkline": sparkline,
+}
+"""What the templates may use."""

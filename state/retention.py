@@ -1,0 +1,148 @@
+"""Retention: what was collected for a competition goes when its time is over, and all that was made of it.
+
+Kept are the runs themselves: what they did, scored, spent and handed in, their code and its output, and of every model
+call all but its bodies. Gone are posts, readings and likenesses; analyses, ideas, drafts and reports; plans of nodes;
+prompts and answers; and the bodies that nothing refers to any more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from state.errors import UsageError
+from state.store import Store, Transaction
+
+__all__ = ["BY_COMPETITION", "BY_RUN", "Pruned", "prunable", "prune_community", "prune_expired"]
+
+BY_COMPETITION = ("observation", "likeness", "keptsketch", "message", "topic", "kernelversion")
+"""Tables of what was collected, and of what is derived from it alone."""
+BY_RUN = ("analysis", "idea", "ideause", "draft", "report")
+"""Tables of what runs have made of posts."""
+
+_RUNS = "SELECT id FROM run WHERE competition = :competition"
+_COMPETITIONS = "{table} WHERE competition = :competition"
+_ITS_RUNS = "{table} WHERE run_id IN ({runs})"
+_BODIES = """
+    blob WHERE sha256 IN (
+        SELECT messages_sha FROM modelcall WHERE run_id IN ({runs})
+        UNION SELECT answer_sha FROM modelcall WHERE run_id IN ({runs})
+        UNION SELECT raw_sha FROM kernelversion WHERE competition = :competition AND raw_sha IS NOT NULL
+        EXCEPT SELECT messages_sha FROM modelcall WHERE run_id NOT IN ({runs})
+        EXCEPT SELECT answer_sha FROM modelcall WHERE run_id NOT IN ({runs})
+        EXCEPT SELECT raw_sha FROM kernelversion WHERE competition <> :competition
+        EXCEPT SELECT code_sha FROM node
+        EXCEPT SELECT log_sha FROM execution
+        EXCEPT SELECT json_extract(data, '$.code_sha') FROM event WHERE type = 'cell.run'
+        EXCEPT SELECT json_extract(data, '$.output_sha') FROM event WHERE type = 'cell.run'
+    )
+"""
+_BANDS = "sketchband WHERE sketch IN (SELECT id FROM keptsketch WHERE competition = :competition)"
+_WIPED = (
+    "UPDATE node SET plan = '' WHERE run_id IN ({runs})",
+    # Of a decision and of an execution a step keeps what the run did; of all others what a model answered.
+    "UPDATE step SET result = json_object() WHERE result IS NOT NULL AND name <> 'decision'"
+    " AND name NOT LIKE 'execute:%' AND run_id IN ({runs})",
+    "UPDATE event SET data = json_set(data, '$.title', '') WHERE type = 'draft.added' AND run_id IN ({runs})",
+    "UPDATE event SET data = json_set(data, '$.traceback', '') WHERE type = 'worker.crashed' AND run_id IN ({runs})",
+)
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What has gone, or would go."""
+
+    competition: str
+    posts: int
+    """Topics, messages and kernel versions."""
+    readings: int
+    derived: int
+    """Analyses, ideas, drafts and reports."""
+    bodies: int
+    """Prompts, answers and raw files that nothing else refers to."""
+    runs: tuple[str, ...]
+    """That were made on the competition, and stay without these."""
+
+
+def prunable(store: Store, competition: str) -> Pruned:
+    """Say what `prune_community` would remove."""
+    with store.read() as session:
+        return _counted(session.connection(), competition)
+
+
+def prune_community(store: Store, competition: str) -> Pruned:
+    """Remove what was collected for a competition and what was made of it, and write the file anew without it.
+
+    Afterwards neither the file nor its log nor the backup beside it holds any of it; copies elsewhere, such as a run
+    folder's exports, are not looked for. It takes as long as reading and writing the whole file, in which nobody else
+    can write: call it in a thread. Broken off, it may be called again.
+
+    Raises:
+        UsageError: a run on the competition has not ended.
+        StateUnavailable: somebody else uses the database, or the disk has no room for it twice: nothing is removed, or it
+            is removed but not yet from the file.
+        StateCorrupted: it is damaged.
+    """
+    with store.write() as tx:
+        pruned = _counted(tx.connection, competition)
+        _refuse_running(tx, competition)
+        if pruned.posts or pruned.readings or pruned.derived or pruned.bodies:
+            _remove(tx, competition)
+            for run in pruned.runs:
+                told = {"posts": pruned.posts, "derived": pruned.derived, "bodies": pruned.bodies}
+                tx.record("community.pruned", run_id=run, competition=competition, **told)
+    store.compact()
+    return pruned
+
+
+def prune_expired(store: Store, deadlines: Mapping[str, datetime], keep_days: float, now: datetime) -> list[Pruned]:
+    """Remove the communities of competitions whose deadline is more than `keep_days` ago; see `prune_community`.
+
+    One of which there is nothing left is passed over, so that this may be called every day.
+    """
+    done = []
+    for competition in sorted(deadlines):
+        if now - deadlines[competition] <= timedelta(days=keep_days):
+            continue
+        there = prunable(store, competition)
+        if there.posts or there.readings or there.derived or there.bodies:
+            done.append(prune_community(store, competition))
+    return done
+
+
+def _refuse_running(tx: Transaction, competition: str) -> None:
+    query = "SELECT id FROM run WHERE competition = ? AND status = 'running' ORDER BY id"
+    running = tx.connection.exec_driver_sql(query, (competition,)).scalars().all()
+    if running:
+        raise UsageError(f"a run on {competition} has not ended: {running[0]}; stop it, or resume it to its end, first")
+
+
+def _counted(connection: Connection, competition: str) -> Pruned:
+    its = {"competition": competition}
+
+    def count(where: str, *tables: str) -> int:
+        counted = (_sql("SELECT count(*) FROM", where, table) for table in tables)
+        return sum(connection.exec_driver_sql(query, its).scalar_one() for query in counted)
+
+    return Pruned(
+        competition=competition,
+        posts=count(_COMPETITIONS, "topic", "message", "kernelversion"),
+        readings=count(_COMPETITIONS, "observation"),
+        derived=count(_ITS_RUNS, *(table for table in BY_RUN if table != "ideause")),
+        bodies=count(_BODIES, "blob"),
+        runs=tuple(connection.exec_driver_sql(f"{_RUNS} ORDER BY id", its).scalars()),
+    )
+
+
+def _remove(tx: Transaction, competition: str) -> None:
+    deleted = [(_BODIES, "blob"), (_BANDS, "sketchband")]
+    deleted += [(_COMPETITIONS, table) for table in BY_COMPETITION] + [(_ITS_RUNS, table) for table in BY_RUN]
+    statements = [_sql("DELETE FROM", where, table) for where, table in deleted]
+    for statement in (*statements, *(_sql(wiped) for wiped in _WIPED)):
+        tx.connection.exec_driver_sql(statement, {"competition": competition})
+
+
+def _sql(start: str, where: str = "", table: str = "") -> str:
+    """Put a statement together from constants."""
+    return " ".join((start, where)).format(table=table, runs=_RUNS)

@@ -1,0 +1,91 @@
+"""The example of a bot.toml: every key with its meaning, valid as it is, with any line taken in, and with any values."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as bounds
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from bot.configuration import Settings, read_settings
+from bot.configuration.example import example
+from bot.configuration.fields import described, holds
+from tests.bot.configuration.any_settings import any_settings
+
+KEY = re.compile(r"#(?=\S)")
+
+
+def read(text: str) -> Settings:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "bot.toml"
+        file.write_text(text, encoding="utf-8")
+        return read_settings(file)
+
+
+def fields(model: type[BaseModel], above: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Yield all keys, those of tables within tables and collections too."""
+    for name, field in model.model_fields.items():
+        yield f"{above}{name}", field
+        if inner := holds(field)[1]:
+            yield from fields(inner, f"{above}{name}.")
+
+
+def test_as_it_is_it_says_what_holds_without_a_file() -> None:
+    assert read(example()) == Settings()
+
+
+def test_every_line_that_is_taken_in_is_valid_alone() -> None:
+    lines = example().split("\n")
+    keys = [number for number, line in enumerate(lines) if KEY.match(line)]
+    assert len(keys) > 80
+    for number in keys:
+        table = next(line for line in reversed(lines[:number]) if line.startswith("["))
+        assert read(f"{table}\n{lines[number][1:]}\n") is not None
+
+
+def test_all_lines_taken_in_are_valid_together() -> None:
+    text = "\n".join(KEY.sub("", line, count=1) if KEY.match(line) else line for line in example().split("\n"))
+    assert text.count("\n#") == text.count("\n# ")
+    found = read(text)
+    assert found.models.fallback[0].key == "OTHER_API_KEY"
+    assert found.competitions["some-competition"].submit is False
+
+
+def test_every_key_has_its_sentence_and_what_is_not_set_an_example() -> None:
+    text = example().replace("\n# ", " ")
+    for name, field in fields(Settings):
+        assert described(field), name
+        assert " ".join(described(field).split())[1:30] in text, name
+        if (
+            field.default in (None, (), {})
+            and "fallback." not in name
+            and "prices." not in name
+            and name != "competitions"
+        ):
+            assert field.examples, name
+
+
+def test_every_table_and_key_stands_in_it() -> None:
+    text = example()
+    keys = [name for name, field in fields(Settings) if holds(field)[0] == "value"]
+    assert [name for name in keys if not re.search(rf"\b{name.rsplit('.')[-1]}\b", text)] == []
+    tables = {name for name, field in fields(Settings) if holds(field)[0] == "table"}
+    assert tables <= set(re.findall(r"^\[(.*)\]$", text, re.MULTILINE))
+    assert set(tomllib.loads(text)) == set(Settings.model_fields)
+
+
+@bounds(max_examples=25, deadline=None)
+@given(any_settings())
+def test_settings_that_are_written_are_read_as_they_were(settings: Settings) -> None:
+    assert read(example(settings)) == settings
+
+
+@pytest.mark.parametrize("value", [float("inf"), 1e16, 1e-7, 2.0])
+def test_numbers_are_written_as_toml_has_them(value: float) -> None:
+    settings = Settings.model_validate({"disk": {"keep_days": value}})
+    assert read(example(settings)).disk.keep_days == value

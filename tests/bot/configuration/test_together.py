@@ -1,0 +1,63 @@
+"""What must hold between tables."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.configuration import read_settings
+from state.errors import ConfigurationError
+
+MODELS = """[models]
+model = "nobody-sells-this"
+roles.coder = "nor-that"
+prices.nor-that = { input = 1, output = 2 }
+"""
+
+
+def told(folder: Path, text: str) -> list[str]:
+    (folder / "bot.toml").write_text(text)
+    try:
+        read_settings(folder / "bot.toml")
+    except ConfigurationError as error:
+        return [f"{one.line}: {one.message}" for one in error.problems]
+    return []
+
+
+@pytest.mark.parametrize("cap", ["[budget.day]\nmoney = 3\n", "[competitions.c]\nmax_cost = 3\n"])
+def test_under_a_cap_on_money_every_model_has_a_price(tmp_path: Path, cap: str) -> None:
+    assert told(tmp_path, MODELS) == []
+    (sentence,) = told(tmp_path, MODELS + cap)
+    assert sentence.startswith("2: models.model names a model without a known price")
+    assert told(tmp_path, MODELS.replace("nobody-sells-this", "gpt-4o") + cap) == []
+
+
+def test_so_have_the_models_of_fallbacks_and_competitions(tmp_path: Path) -> None:
+    text = (
+        "[budget.run]\nmoney = 1\n[[models.fallback]]\nmodel = 'none-such'\n[[models.fallback]]\nmodel = 'priced'\n"
+        "prices.priced = { input = 0, output = 0 }\n[competitions.c]\n"
+        "roles.coder = 'none-other'\n[competitions.d]\nmodel = 'x-1'\n"
+    )
+    assert [sentence.split(" names")[0] for sentence in told(tmp_path, text)] == [
+        "4: models.fallback.1.model",
+        "9: competitions.c.roles.coder",
+        "11: competitions.d.model",
+    ]
+
+
+def test_a_capped_competition_with_a_model_of_its_own_needs_no_price_of_the_others(tmp_path: Path) -> None:
+    assert told(tmp_path, MODELS + "[competitions.c]\nmax_cost = 3\nmodel = 'gpt-4o'\n") == []
+
+
+def test_a_competition_without_a_cap_may_have_models_of_unknown_price(tmp_path: Path) -> None:
+    assert told(tmp_path, "[competitions.c]\nmodel = 'x-1'\n[competitions.d]\nmax_cost = 1\n") == []
+
+
+def test_a_fast_clock_is_not_for_kaggle_itself(tmp_path: Path) -> None:
+    (sentence,) = told(tmp_path, "[daemon]\nspeed = 2000\n")
+    assert sentence.startswith("2: daemon.speed must be 1 while [kaggle] url is that of Kaggle")
+    assert told(tmp_path, "[daemon]\nspeed = 2000\n[kaggle]\nurl = 'http://127.0.0.1:8899/v1'\n") == []
+
+
+def test_tables_are_held_against_each_other_though_a_third_is_wrong(tmp_path: Path) -> None:
+    found = told(tmp_path, "[daemon]\nspeed = 2\n[watch]\nloss = 1\n")
+    assert [sentence.split(" must")[0] for sentence in found] == ["2: daemon.speed", "4: watch.loss"]

@@ -1,0 +1,52 @@
+"""The tables of the daemon and of competitions: nothing goes out by default."""
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from pydantic import ValidationError
+
+from bot.daemon.settings import CompetitionSettings, DaemonSettings
+from bot.replay.run import AGENTS
+from scrapers.kaggle.card import CardOverrides
+
+
+def test_nothing_is_submitted_unless_it_is_said() -> None:
+    assert CompetitionSettings().submit is False
+    with pytest.raises(ValidationError):
+        CompetitionSettings.model_validate({"submit": "true"}, strict=True)
+
+
+def test_agents_are_those_that_there_are() -> None:
+    assert set(get_args(CompetitionSettings.model_fields["agent"].annotation)) == set(AGENTS)
+
+
+def test_a_reserve_is_a_part_of_what_may_be_sent() -> None:
+    assert CompetitionSettings(max_submissions=5, reserved_submissions=5).reserved_days == 3.0
+    with pytest.raises(ValidationError, match="give that as well"):
+        CompetitionSettings(reserved_submissions=1)
+    with pytest.raises(ValidationError, match="more reserved_submissions than max_submissions"):
+        CompetitionSettings(max_submissions=1, reserved_submissions=2)
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, float("inf")])
+def test_a_weight_is_above_zero(weight: float) -> None:
+    with pytest.raises(ValidationError):
+        CompetitionSettings(weight=weight)
+
+
+def test_what_is_said_of_the_task_goes_to_its_card() -> None:
+    settings = CompetitionSettings(metric="mae", prediction_columns=("price",), submit=True)
+    assert type(settings.card) is CardOverrides
+    assert settings.card == CardOverrides(metric="mae", prediction_columns=("price",))
+
+
+def test_the_state_lies_where_it_is_said_else_where_systemd_or_the_user_keeps_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("STATE_DIRECTORY", raising=False)
+    assert DaemonSettings().folder == tmp_path / "state" / "kaggle-bot"
+    monkeypatch.setenv("STATE_DIRECTORY", f"{tmp_path}/a:{tmp_path}/b")
+    assert DaemonSettings().folder == tmp_path / "a"
+    assert DaemonSettings(dir=tmp_path / "own").folder == tmp_path / "own"

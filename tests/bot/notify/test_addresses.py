@@ -1,0 +1,60 @@
+"""Addresses: from a credential, a variable or a file, one each, and shown without what would let somebody in."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from bot.notify.addresses import find_address, masked
+from bot.notify.services import AppriseNotifier
+from state.errors import UsageError
+
+SLACK = "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7"
+
+
+def test_a_credential_goes_before_a_variable_and_that_before_a_file(tmp_path: Path) -> None:
+    (tmp_path / "slack_url").write_text("json://credential/x\n", encoding="utf-8")
+    (tmp_path / "file").write_text("json://file/x\n", encoding="utf-8")
+    everywhere = {
+        "CREDENTIALS_DIRECTORY": str(tmp_path),
+        "SLACK_URL": "json://variable/x",
+        "SLACK_URL_FILE": str(tmp_path / "file"),
+    }
+    found = []
+    for name in ("CREDENTIALS_DIRECTORY", "SLACK_URL", "SLACK_URL_FILE"):
+        found.append(find_address("SLACK_URL", everywhere).get_secret_value())
+        del everywhere[name]
+    assert found == ["json://credential/x", "json://variable/x", "json://file/x"]
+    with pytest.raises(UsageError, match="neither a systemd credential nor a variable of that name, nor a file"):
+        find_address("SLACK_URL", everywhere)
+
+
+@pytest.mark.parametrize("text", ["hunter2secret", f"{SLACK} {SLACK}", f"{SLACK}\n{SLACK}", "json://" + "x" * 5000])
+def test_what_is_no_address_is_refused_and_not_repeated(text: str) -> None:
+    with pytest.raises(UsageError, match="the variable SLACK_URL does not hold one address") as refused:
+        find_address("SLACK_URL", {"SLACK_URL": text})
+    assert text not in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_named_by_its_variable(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="SLACK_URL_FILE names a file that is not there"):
+        find_address("SLACK_URL", {"SLACK_URL_FILE": str(tmp_path / "none")})
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        (SLACK, "slack://T...2/A...D/T...7//"),
+        ("https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7", "slack://T...2/A...D/T...7//"),
+        ("mailtos://me:hunter2secret@example.org", "mailtos://me:****@example.org/"),
+        ("json://me:hunter2secret@example.org:8080/hook/tok3n?x=s3cret", "json://me:****@example.org:8080/****/****"),
+        ("json://tok3n@example.org/", "json://****@example.org/"),
+    ],
+)
+def test_an_address_is_shown_without_what_would_let_somebody_in(address: str, shown: str) -> None:
+    assert AppriseNotifier("X", SecretStr(address)).shown == shown
+
+
+def test_what_apprise_leaves_is_masked_too() -> None:
+    address = SecretStr("json://host.example/a%20token?key=v4lue")
+    assert masked(address, "json://host.example/a token?key=v4lue") == "json://host.example/****"

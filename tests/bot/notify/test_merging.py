@@ -1,0 +1,49 @@
+"""Several notices as one: all titles in order, bodies as far as there is room, one key for the same ones."""
+
+from datetime import UTC, datetime, timedelta
+
+from bot.notify import Plot
+from bot.notify.merging import MOST_PLOTS, together
+from state.tables import Notification
+
+T = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+
+
+def row(number: int, body: str = "body", *, urgent: bool = False) -> Notification:
+    plot = Plot(f"p{number}", (T,), (1.0,)).to_json()
+    return Notification(
+        key=f"k{number}",
+        kind="standing.rank" if number % 2 else "standing.best",
+        title=f"<Title> {number}",
+        body=body,
+        urgent=urgent,
+        plots=[plot],
+        created_at=T + timedelta(minutes=number),
+    )
+
+
+def test_one_stays_as_it_is() -> None:
+    notice = together([row(1)])
+    assert (notice.key, notice.kind, notice.title, notice.body) == ("k1", "standing.rank", "<Title> 1", "body")
+
+
+def test_several_are_listed_in_order_with_their_times() -> None:
+    notice = together([row(number) for number in range(5)])
+    assert notice.title == "5 notices: standing.best ×3, standing.rank ×2"
+    assert [line for line in notice.body.splitlines() if "Title" in line] == [
+        f"2026-01-02 03:0{4 + number} <Title> {number}" for number in range(5)
+    ]
+    assert "**‹Title› 3**" in notice.markdown
+    assert len(notice.plots) == MOST_PLOTS
+
+
+def test_the_same_ones_have_the_same_key_and_others_another() -> None:
+    assert together([row(1), row(2)]).key == together([row(1), row(2)]).key
+    assert together([row(1), row(2)]).key != together([row(1), row(2), row(3)]).key
+
+
+def test_a_long_body_is_cut_and_says_so_and_what_is_urgent_stays_urgent() -> None:
+    notice = together([row(1, "x" * 5000), row(2, "short", urgent=True)])
+    assert "4400 more characters" in notice.body
+    assert "short" in notice.body
+    assert notice.urgent

@@ -1,0 +1,300 @@
+"""Services: a real mail server and a real site on loopback take what is sent, and every failure is one sentence of ours."""
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from bot.notify import Notice, Plot, Receipt
+from bot.notify.events import SubmissionRefused
+from bot.notify.outbox import Delivered, deliver, notify
+from bot.notify.services import AppriseNotifier, open_services
+from bot.notify.settings import NotifySection
+from state.clock import SystemClock
+from state.errors import NotificationFailed, UsageError
+from state.store import Store
+from tests.bot.notify.receivers import Behaviour, HookSite, MailServer
+from tests.bot.submission.parts import Fate, HurriedClock, Killed, MortalStore
+
+NOTICE = Notice(
+    "rank/wine/1", "standing.medal", "Rank 3 <of> 100", "Up from 5 & more.\nSecond line.", markdown="**Up**"
+)
+START = datetime(2026, 1, 1, tzinfo=UTC)
+PLOT = Plot("score", (START, START + timedelta(days=1)), (0.1, 0.2))
+
+
+def service(receiver: HookSite | MailServer, *, seconds: float = 20.0, path: str = "") -> AppriseNotifier:
+    return AppriseNotifier("HOOK", SecretStr(receiver.url + path), seconds=seconds)
+
+
+async def test_a_site_gets_title_body_and_key_in_the_form_that_it_shows() -> None:
+    with HookSite() as site:
+        assert await service(site).send(NOTICE) == Receipt()
+        await service(site, path="/?format=text").send(NOTICE)
+    assert [got["title"] for got in site.took] == ["Rank 3 <of> 100"] * 2
+    marked, plain = (got["message"] for got in site.took)
+    assert marked == "**Up**\n\n\\[rank/wine/1\\]"
+    assert plain == "Up from 5 & more.\nSecond line.\n\n[rank/wine/1]"
+
+
+async def test_a_mail_server_gets_a_mail_that_reads_as_the_notice() -> None:
+    with MailServer(user=("bot", "pa55word-of-mail")) as mail:
+        await service(mail).send(NOTICE)
+    (got,) = mail.took
+    assert (got["Subject"], got["To"]) == ("Rank 3 <of> 100", "owner@example.org")
+    assert got.get_content().split() == ["Up", "from", "5", "&", "more.", "Second", "line.", "[rank/wine/1]"]
+
+
+async def test_what_is_too_long_for_one_message_comes_in_several_and_whole() -> None:
+    words = [f"word{number}" for number in range(9_000)]
+    with HookSite() as site:
+        await service(site, path="/?format=text").send(Notice("k", "together", "Long", " ".join(words)))
+    assert len(site.took) > 1
+    told = " ".join(got["message"] for got in site.took)
+    assert set(words) <= set(told.split())
+
+
+async def test_a_mail_server_that_refuses_the_password_is_not_quoted() -> None:
+    with MailServer(user=("bot", "pa55word-of-mail")) as mail:
+        wrong = AppriseNotifier("MAIL", SecretStr(mail.url.replace("pa55", "other")), seconds=20.0)
+        with pytest.raises(NotificationFailed, match="could not be reached, or broke off") as failed:
+            await wrong.send(NOTICE)
+    assert "word-of-mail" not in str(failed.value)
+    assert mail.took == []
+
+
+@pytest.mark.parametrize("made", [HookSite, MailServer])
+@pytest.mark.parametrize("behaviour", ["500", "429", "404", "cut", "take, cut", "stall", "take, stall"])
+async def test_whatever_goes_wrong_is_a_failure_in_our_words(made: Any, behaviour: Behaviour) -> None:
+    seconds = 1.0 if "stall" in behaviour else 20.0
+    with made([behaviour]) as receiver:
+        with pytest.raises(NotificationFailed) as failed:
+            await service(receiver, seconds=seconds).send(NOTICE)
+        words = {
+            "the service could not be reached, or broke off",
+            "the service did not take it",
+            "no answer within 1 s",
+        }
+        if made is HookSite and behaviour.isdigit():
+            words = {f"the service answered {behaviour}"}
+        assert str(failed.value) in words
+
+
+async def test_a_service_that_is_not_there_is_a_failure() -> None:
+    with HookSite() as site:
+        gone = service(site)
+    with pytest.raises(NotificationFailed, match="could not be reached"):
+        await gone.send(NOTICE)
+
+
+async def test_a_stall_holds_up_neither_the_loop_nor_the_next_one_for_ever() -> None:
+    with HookSite(["stall"]) as site:
+        slow = service(site, seconds=0.5)
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                await asyncio.sleep(0.01)
+                ticks += 1
+
+        ticking = asyncio.create_task(tick())
+        with pytest.raises(NotificationFailed):
+            await slow.send(NOTICE)
+        ticking.cancel()
+        assert ticks > 3
+        assert all(thread.daemon for thread in threading.enumerate() if thread.name == "notify-HOOK")
+    for thread in [thread for thread in threading.enumerate() if thread.name == "notify-HOOK"]:
+        thread.join(10)
+        assert not thread.is_alive(), "its own limits end it"
+
+
+async def test_while_an_attempt_goes_on_no_other_is_begun() -> None:
+    with HookSite(["stall"]) as site:
+        # The plugin's own limits are a share of this one, so the attempt is cut short from outside.
+        slow = service(site, seconds=20.0)
+        first = asyncio.create_task(slow.send(NOTICE))
+        while slow._thread is None:
+            await asyncio.sleep(0.01)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        with pytest.raises(NotificationFailed, match="still goes on"):
+            await slow.send(NOTICE)
+
+
+async def test_failed_attempts_are_made_again_after_growing_pauses_until_it_is_taken(tmp_path: Path) -> None:
+    clock, settings = HurriedClock(), NotifySection(first_pause=10, seconds=20)
+    with HookSite(["500", "429", "cut"]) as site, Store.open(tmp_path / "bot.db", clock) as store:
+        with store.write() as tx:
+            notify(tx, NOTICE)
+        outcomes = []
+        for wait in (0, 10, 20, 40):
+            clock.pass_by(wait - 1)
+            assert wait == 0 or await deliver(store, {"HOOK": service(site)}, clock, settings) == Delivered()
+            clock.pass_by(1)
+            outcomes.append(await deliver(store, {"HOOK": service(site)}, clock, settings))
+    assert outcomes == [Delivered(0, 1)] * 3 + [Delivered(1, 0)]
+    assert [got["title"] for got in site.took] == [NOTICE.title]
+
+
+@pytest.mark.parametrize("at", [6, 7])
+async def test_killed_between_sending_and_writing_down_it_comes_again_under_the_same_key(
+    at: int, tmp_path: Path
+) -> None:
+    clock, settings = HurriedClock(), NotifySection(first_pause=10, seconds=20)
+    with MailServer() as mail, MortalStore.open(tmp_path / "bot.db", clock) as store:
+        with store.write() as tx:
+            notify(tx, NOTICE)
+        store.fate = Fate(at)
+        with pytest.raises(Killed):
+            await deliver(store, {"MAIL": service(mail)}, clock, settings)
+        assert len(mail.took) == 1
+        store.fate = Fate()
+        clock.pass_by(100)
+        assert await deliver(store, {"MAIL": service(mail)}, clock, settings) == Delivered(1, 0)
+        assert await deliver(store, {"MAIL": service(mail)}, clock, settings) == Delivered()
+    assert [got["Subject"] for got in mail.took] == [NOTICE.title] * 2
+    assert all("[rank/wine/1]" in got.get_content() for got in mail.took)
+
+
+DELIVERING = """
+import asyncio, os, sys
+from pathlib import Path
+from bot.notify.outbox import deliver
+from bot.notify.services import open_services
+from bot.notify.settings import NotifySection
+from state.clock import SystemClock
+from state.store import Store
+
+settings = NotifySection(services=("HOOK_URL",), seconds=4, first_pause=0.1)
+with Store.open(Path(sys.argv[1]), SystemClock()) as store:
+    asyncio.run(deliver(store, open_services(settings), SystemClock(), settings))
+"""
+
+
+@pytest.mark.integration
+def test_a_process_that_is_killed_after_the_site_took_it_tells_it_again_under_the_same_key(tmp_path: Path) -> None:
+    with HookSite(["take, stall"]) as site, Store.open(tmp_path / "bot.db", SystemClock()) as store:
+        with store.write() as tx:
+            notify(tx, NOTICE)
+        command = [sys.executable, "-c", DELIVERING, str(tmp_path / "bot.db")]
+        environment = {**os.environ, "HOOK_URL": site.url, "PYTHONPATH": os.pathsep.join(sys.path)}
+        child = subprocess.Popen(command, env=environment)
+        while not site.took:
+            assert child.poll() is None
+            time.sleep(0.01)
+        child.kill()
+        child.wait()
+        while len(site.took) < 2:
+            # The attempt's time is over after 4.1 s; until then the letter is not due.
+            assert subprocess.run(command, env=environment, check=True, timeout=100).returncode == 0
+    assert [got["title"] for got in site.took] == [NOTICE.title] * 2
+    assert site.took[0]["message"] == site.took[1]["message"]
+
+
+@pytest.mark.integration
+async def test_a_picture_goes_where_pictures_can() -> None:
+    with HookSite() as site:
+        await service(site, seconds=100.0).send(Notice("k", "summary.daily", "t", "b", plots=(PLOT,)))
+    (picture,) = site.took[0]["attachments"]
+    assert (picture["filename"], picture["mimetype"]) == ("plot-1.png", "image/png")
+    assert picture["base64"].startswith("iVBORw0KGgo")
+
+
+SECRETS = ("hunter2secret", "pathsecret77", "querysecret88", "T1JJ3T3L2", "A1BRTD4JD", "TIiajkdnlazkcOXrIdevi7")
+
+
+@pytest.fixture
+def logged() -> Iterator[list[str]]:
+    """All that is logged at any level, by anybody."""
+    texts: list[str] = []
+
+    class Everything(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            texts.append(record.getMessage() + str(record.exc_info or ""))
+
+    handler, root = Everything(0), logging.getLogger()
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(1)
+    yield texts
+    root.removeHandler(handler)
+    root.setLevel(before)
+
+
+@pytest.mark.parametrize("behaviour", ["take", "500", "cut", "take, stall"])
+async def test_no_secret_is_in_any_log_event_row_error_or_name(
+    behaviour: Behaviour, tmp_path: Path, logged: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    clock = HurriedClock()
+    with (
+        HookSite([behaviour]) as site,
+        MailServer([behaviour], user=("bot", "hunter2secret")) as mail,
+        Store.open(tmp_path / "bot.db", clock) as store,
+    ):
+        environment = {
+            "HOOK_URL": f"{site.url}/pathsecret77/?+X-Token=querysecret88",
+            "MAIL_URL": mail.url,
+            "SLACK_URL": "https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7",
+        }
+        settings = NotifySection(services=("HOOK_URL", "MAIL_URL", "SLACK_URL"), seconds=2)
+        services = open_services(settings, environment)
+        shown = repr(services) + " ".join(one.shown for one in services.values())
+        del services["SLACK_URL"]
+        with store.write() as tx:
+            notify(tx, NOTICE)
+        await deliver(store, services, clock, settings)
+        events = str(list(store.export_events("bot")))
+    assert '"HOOK_URL"' in events.replace("'", '"')
+    rows = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    everything = "\n".join([shown, events, *logged, *capfd.readouterr(), repr(settings)])
+    assert [secret for secret in SECRETS if secret in everything or secret.encode() in rows] == []
+
+
+def test_what_apprise_cannot_use_is_refused_without_being_repeated(logged: list[str]) -> None:
+    for address in ("nosuch://hunter2secret@host/pathsecret77", "mailto://x:hunter2secret@", "slack://hunter2secret"):
+        with pytest.raises(UsageError, match="SLACK_URL holds an address") as refused:
+            open_services(NotifySection(services=("SLACK_URL",)), {"SLACK_URL": address})
+        assert not any(secret in str(refused.value) + "".join(logged) for secret in SECRETS)
+
+
+async def test_a_slack_web_hook_gets_what_slack_wants_and_a_strangers_words_call_nobody() -> None:
+    """Apprise's own Slack plugin, sent to loopback: only the host is another."""
+    from apprise.manager_plugins import NotificationManager
+    from apprise.plugins.slack import NotifySlack
+
+    with HookSite() as site:
+
+        class LoopbackSlack(NotifySlack):  # type: ignore[misc]
+            service_name = "Loopback Slack"
+            protocol = ()
+            secure_protocol = "slackloop"
+            webhook_url = f"http://127.0.0.1:{site.port}/services"
+
+        NotificationManager().add(LoopbackSlack)
+        try:
+            address = SecretStr("slackloop://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7")
+            slack = AppriseNotifier("SLACK_URL", address, seconds=20.0)
+            refused = SubmissionRefused("wine", "wine-1-a", 7, "<!channel> <http://evil.example|here> *x* @all & so")
+            await slack.send(refused.notice())
+        finally:
+            NotificationManager().remove("slackloop")
+    assert site.paths == ["/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7"]
+    (payload,) = site.took
+    (attachment,) = payload["attachments"]
+    assert payload["mrkdwn"] is True
+    assert attachment["title"] == "wine: a submission was refused"
+    assert attachment["text"].startswith("Kaggle does not take *wine-1-a* (node 7)")
+    assert "[submission/refused/wine-1-a]" in attachment["text"].replace("\\", "")
+    assert "<" not in attachment["text"]
+    assert "!channel" not in attachment["text"]
