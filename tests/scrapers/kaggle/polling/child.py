@@ -1,4 +1,4 @@
-"""A poller in a process of its own, which may be killed at any moment: until a time, and then until all is read."""
+"""A poller in a process of its own, which may be killed at any moment: until a time, then until it has settled."""
 
 import asyncio
 from dataclasses import dataclass
@@ -13,8 +13,11 @@ from state.clock import FastClock
 from state.requests import RequestMeter
 from state.store import Store
 
-READY, DONE = "ready", "done"
-SETTINGS = PollingSettings(search_pages=10)
+READY, SETTLED, GO_ON, DONE = "ready", "settled", "go on", "done"
+_NEVER = 1e9
+SETTINGS = PollingSettings(search_pages=10, rereads=_NEVER, topic_sweep=_NEVER, kernel_sweep=_NEVER)
+"""Without what reads all again now and then, and so would make up for a loss."""
+_LISTS = {"topics", "kernels"}
 PATIENCE = Patience(connect=5.0, silence=0.5)
 
 
@@ -32,7 +35,7 @@ class Task:
 
 
 def run(task: Task, told: Connection) -> None:
-    """Poll, and tell when that begins and when it is done."""
+    """Poll, and tell when that begins, when what is due is read after the end, and when all there is was read again."""
     asyncio.run(_poll(task, told))
 
 
@@ -49,6 +52,18 @@ async def _poll(task: Task, told: Connection) -> None:
             while clock.now() < task.end:
                 await poller.cycle(task.slug)
                 await clock.sleep(max(60.0, poller.wait(task.slug)))
+            await _settle(poller, task.slug, clock)
+            told.send(SETTLED)
+            assert told.recv() == GO_ON
             while (await poller.cycle(task.slug, everything=True)).failed:
                 await clock.sleep(3600.0)
             told.send(DONE)
+
+
+async def _settle(poller: Poller, slug: str, clock: FastClock) -> None:
+    """Run cycles until the lists tell of nothing that is not read."""
+    while True:
+        await clock.sleep(3600.0)
+        cycle = await poller.cycle(slug)
+        if set(cycle.ran) >= _LISTS and not cycle.failed and not cycle.news:
+            return

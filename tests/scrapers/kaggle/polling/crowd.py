@@ -1,4 +1,4 @@
-"""A crowd for a snapshot: topics, replies, edits, deletions, kernel versions and readings, by seed, over some days."""
+"""A crowd for a snapshot: topics, replies, deletions, kernel versions and readings, by seed, over some days."""
 
 import json
 import random
@@ -62,11 +62,10 @@ class Crowd:
 
     def _message(self, id: str, topic: str, parent: str | None, author: str, at: datetime) -> None:
         deleted = parent is not None and self._rng.random() < 0.05
-        edited = at + timedelta(hours=self._rng.uniform(1, 90)) if self._rng.random() < 0.1 else None
         self.rows["messages"].append(
             {
                 **{"id": id, "topic_id": topic, "parent_id": parent, "author": None if deleted else author},
-                **{"tier": None, "posted_at": iso(at), "edited_at": iso(edited) if edited else None, "votes": 2},
+                **{"tier": None, "posted_at": iso(at), "edited_at": None, "votes": 2},
                 **{"markdown": None if deleted else self._text(12), "deleted": deleted},
             }
         )
