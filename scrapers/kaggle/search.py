@@ -1,5 +1,6 @@
 """Kaggle's search: the only place that tells a kernel's score and an author's tier, by free text."""
 
+from math import isfinite
 from typing import Annotated, ClassVar, Literal
 
 from scrapers.kaggle.client import KaggleClient, Method
@@ -79,9 +80,10 @@ class Found(Wire):
 
     @property
     def public_score(self) -> float | None:
-        """A kernel's best public score, None where it has none."""
+        """A kernel's best public score, None where it has none that is a number."""
         facts = self.kernel_document
-        return facts.best_public_score if facts and facts.has_linked_submission else None
+        score = facts.best_public_score if facts and facts.has_linked_submission else None
+        return score if score is not None and isfinite(score) else None
 
 
 class SearchPage(Answer):

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from scrapers.kaggle.competitions import BoardRow, Competition, Competitions, LeaderboardEntry
 from scrapers.kaggle.polling.watch import Watch
 from scrapers.kaggle.wire import wire_time
+from state.errors import NotEntered, NotFound
 from state.series import gone, last_of_each, take_reading
 
 __all__ = ["poll_board", "poll_competitions", "poll_pages", "poll_top"]
@@ -22,15 +24,19 @@ _FACTS = (
 async def poll_competitions(watch: Watch) -> None:
     """Read which competitions this account has entered, with their deadlines and flags, and which are there no more.
 
-    One that vanished is closed, or was left, or had its entry taken: nobody says which. Errors as of `KaggleClient`.
+    One that is not listed any more is asked for by itself before it counts as gone. Errors as of `KaggleClient`.
     """
-    listed: dict[str, Competition] = {}
-    async for competition in Competitions(watch.client).entered():
+    site, listed = Competitions(watch.client), dict[str, Competition]()
+    async for competition in site.entered():
         if competition.slug:
             listed[competition.slug] = competition
+    with watch.store.read() as session:
+        known = {slug for slug, _ in last_of_each(session, None, "competition")}
+    for slug in sorted(known - listed.keys()):
+        with suppress(NotFound, NotEntered):
+            listed[slug] = await site.get(slug)
     served_at = next((one.served_at for one in listed.values()), None)
     with watch.write() as tx:
-        known = {slug for slug, _ in last_of_each(tx.session, None, "competition")}
         for slug, one in listed.items():
             facts = _told(one, _FACTS)
             if take_reading(tx, slug, "competition", "", facts, served_at=one.served_at):

@@ -71,8 +71,8 @@ def _take_over(tx: Transaction, watch: Watch, row: Message, message: Said) -> No
         row.markdown, row.edited_at = _text(message), tx.now()
         row.html_sha, row.markdown_sha = _sha(message.html), _sha(message.raw)
         watch.news.add("message back" if back else "message edited", row.id)
-    row.html_sha = row.html_sha or _sha(message.html)
-    row.markdown_sha = row.markdown_sha or _sha(message.raw)
+    row.html_sha = _sha(message.html) or row.html_sha
+    row.markdown_sha = _sha(message.raw) or row.markdown_sha
     row.deleted = False
     row.author = clean(message.author) or None
 
@@ -82,9 +82,10 @@ def _edited(row: Message, message: Said) -> bool:
     raw, html = _sha(message.raw), _sha(message.html)
     if raw and row.markdown_sha:
         return raw != row.markdown_sha
-    if html and row.html_sha:
-        return html != row.html_sha
-    return _text(message) != row.markdown
+    if html == row.html_sha:
+        return False
+    # Of other HTML, as of an address that is good for a while only, what it says counts.
+    return bool(row.markdown_sha) or _text(message) != row.markdown
 
 
 def _delete(watch: Watch, row: Message) -> None:

@@ -31,11 +31,7 @@ async def poll_scores(watch: Watch) -> None:
     served_at = None
     async for found, served_at in _pages(watch, "KERNEL", await _title(watch)):
         with watch.write() as tx:
-            versions = _versions(tx, watch, found)
-            for one in found:
-                if one.id in versions:
-                    _observe(tx, watch, versions[one.id], one, served_at)
-            _store_authors(tx, watch, [one for one in found if one.id in versions], served_at)
+            _take(tx, watch, _versions(tx, watch, found), served_at)
     with watch.write() as tx:
         watch.move(tx, "scores", None, served_at)
 
@@ -50,11 +46,7 @@ async def poll_tiers(watch: Watch) -> None:
     for kind in ("TOPIC", "COMMENT"):
         async for found, served_at in _pages(watch, kind, await _title(watch)):
             with watch.write() as tx:
-                posts = _posts(tx, watch, kind, found)
-                for one in found:
-                    if one.id in posts:
-                        _observe(tx, watch, posts[one.id], one, served_at)
-                _store_authors(tx, watch, [one for one in found if one.id in posts], served_at)
+                _take(tx, watch, _posts(tx, watch, kind, found), served_at)
     with watch.write() as tx:
         watch.move(tx, "tiers", None, served_at)
 
@@ -81,17 +73,16 @@ async def _pages(
             return
 
 
-def _versions(tx: Transaction, watch: Watch, found: Sequence[Found]) -> Mapping[int, KernelVersion]:
-    """Return the current versions of the kernels that are known, by the ids of what was found."""
+def _versions(tx: Transaction, watch: Watch, found: Sequence[Found]) -> list[tuple[Found, KernelVersion]]:
+    """Return what was found of kernels that are known, each with the kernel's current version."""
     here = watch.competition
-    refs = {one.id: f"{one.owner_user.user_name}/{one.slug}" for one in found if one.owner_user}
+    refs = [f"{one.owner_user.user_name}/{one.slug}" if one.owner_user else "" for one in found]
     ids = [str(one.id) for one in found]
-    query = select(PolledKernel).where(
-        PolledKernel.competition == here, col(PolledKernel.id).in_(ids) | col(PolledKernel.ref).in_(refs.values())
-    )
-    kernels = tx.session.exec(query).all()
-    by_name = {name: kernel for kernel in kernels for name in (kernel.id, kernel.ref)}
-    current = {one.id: by_name.get(str(one.id)) or by_name.get(refs.get(one.id, "")) for one in found}
+    kernels = tx.session.exec(
+        select(PolledKernel).where(
+            PolledKernel.competition == here, col(PolledKernel.id).in_(ids) | col(PolledKernel.ref).in_(refs)
+        )
+    ).all()
     versions = tx.session.exec(
         select(KernelVersion).where(
             KernelVersion.competition == here,
@@ -99,30 +90,41 @@ def _versions(tx: Transaction, watch: Watch, found: Sequence[Found]) -> Mapping[
         )
     )
     rows = {row.id: row for row in versions}
-    return {id: rows[kernel.current_id] for id, kernel in current.items() if kernel and kernel.current_id in rows}
+    by_name = {name: kernel for kernel in kernels for name in (kernel.id, kernel.ref)}
+    known = ((one, by_name.get(id) or by_name.get(ref)) for one, id, ref in zip(found, ids, refs, strict=True))
+    return [(one, rows[kernel.current_id]) for one, kernel in known if kernel and kernel.current_id in rows]
 
 
 def _posts(
     tx: Transaction, watch: Watch, kind: Literal["TOPIC", "COMMENT"], found: Sequence[Found]
-) -> Mapping[int, Topic | Message]:
+) -> list[tuple[Found, Topic | Message]]:
+    """Return what was found of posts that are known, each with its row."""
     ids = [str(one.id) for one in found]
-    return _by_id(tx, watch, Topic, ids) if kind == "TOPIC" else _by_id(tx, watch, Message, ids)
+    rows: Mapping[str, Topic | Message]
+    rows = _by_id(tx, watch, Topic, ids) if kind == "TOPIC" else _by_id(tx, watch, Message, ids)
+    return [(one, rows[str(one.id)]) for one in found if str(one.id) in rows]
 
 
-def _by_id(tx: Transaction, watch: Watch, table: type[PostT], ids: Sequence[str]) -> Mapping[int, PostT]:
+def _by_id(tx: Transaction, watch: Watch, table: type[PostT], ids: Sequence[str]) -> dict[str, PostT]:
     query = select(table).where(table.competition == watch.competition, col(table.id).in_(ids))
-    return {int(row.id): row for row in tx.session.exec(query)}
+    return {row.id: row for row in tx.session.exec(query)}
 
 
-def _observe(
-    tx: Transaction, watch: Watch, row: KernelVersion | Topic | Message, found: Found, served_at: datetime | None
+def _take(
+    tx: Transaction,
+    watch: Watch,
+    found: Sequence[tuple[Found, KernelVersion | Topic | Message]],
+    served_at: datetime | None,
 ) -> None:
-    item = f"{'kernel' if isinstance(row, KernelVersion) else 'post'}/{row.id}"
-    score = found.public_score if isinstance(row, KernelVersion) else None
-    if observe(tx, row, served_at, public_score=score):
-        watch.news.add("score", item)
-    if observe(tx, row, served_at, tier=tier_of(found.owner_user)):
-        watch.news.add("tier", item)
+    """Keep what was found of posts, and then of their authors."""
+    for one, row in found:
+        item = f"{'kernel' if isinstance(row, KernelVersion) else 'post'}/{row.id}"
+        score = one.public_score if isinstance(row, KernelVersion) else None
+        if observe(tx, row, served_at, public_score=score):
+            watch.news.add("score", item)
+        if observe(tx, row, served_at, tier=tier_of(one.owner_user)):
+            watch.news.add("tier", item)
+    _store_authors(tx, watch, [one for one, _ in found], served_at)
 
 
 def _store_authors(tx: Transaction, watch: Watch, found: Sequence[Found], served_at: datetime | None) -> None:

@@ -47,9 +47,17 @@ async def _read_kernel(watch: Watch, kernel: PolledKernel) -> None:
             continue  # never public, or taken back
         with watch.write() as tx:
             store_version(tx, watch, kernel, source, current=False)
-    current = current or await _source(watch, kernel, kernel.number)
+    current = current or await _current(watch, kernel)
     with watch.write() as tx:
         _was_read(tx, kernel, store_version(tx, watch, kernel, current, current=True))
+
+
+async def _current(watch: Watch, kernel: PolledKernel) -> FullSource:
+    """Return the current version's source, by the number that lists tell or, where the site has none of it, without."""
+    try:
+        return await _source(watch, kernel, kernel.number)
+    except NotFound:
+        return await _source(watch, kernel, None)
 
 
 async def _source(watch: Watch, kernel: PolledKernel, number: int | None) -> FullSource:

@@ -86,6 +86,7 @@ def test_tiers_are_read_by_name_or_number() -> None:
 
 
 def test_a_score_of_a_kernel_without_a_submission_is_none() -> None:
-    facts = [{"bestPublicScore": 0.0, "hasLinkedSubmission": linked} for linked in (True, False)]
+    cases = ((0.0, True), (0.0, False), (float("nan"), True), (None, True))
+    facts = [{"bestPublicScore": score, "hasLinkedSubmission": linked} for score, linked in cases]
     found = SearchPage.model_validate({"documents": [{"kernelDocument": fact} for fact in facts]}).documents
-    assert [one.public_score for one in found] == [0.0, None]
+    assert [one.public_score for one in found] == [0.0, None, None, None]

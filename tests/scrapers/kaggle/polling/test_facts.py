@@ -79,3 +79,14 @@ async def test_boards_are_series_without_repetitions(world: World, store: Store,
     rows = json.loads(store.blob(newest.sha256 or ""))
     assert rows[0] == {"rank": 1, "team_id": "3", "team": "cem", "score": 0.4, "submissions": 1}
     assert json.loads(store.blob(top[0].sha256 or ""))[1]["team"] == "bob"
+
+
+async def test_a_competition_that_the_list_left_out_is_not_taken_for_gone(
+    world: World, store: Store, poller: Poller
+) -> None:
+    world.competitions = [competition("leaf", id=1, title="Leaf Classification", userHasEntered=False)]
+    world.competitions[0].pop("deadline")
+    await poller.poll(SLUG, "competitions")
+    world.competitions = []
+    assert not (await poller.poll(SLUG, "competitions")).ids("competition gone")
+    assert world.methods()[-1] == "GetCompetition"

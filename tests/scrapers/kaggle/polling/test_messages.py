@@ -104,6 +104,18 @@ async def test_markdown_that_is_told_only_now_and_then_is_no_edit(world: World, 
     assert (await poll(poller))["message edited"] == ["101"]
 
 
+async def test_an_address_that_is_good_for_a_while_only_is_no_edit(world: World, store: Store, poller: Poller) -> None:
+    world.thread(1)
+    post = world.comment(1, 101, minutes=1)
+    for turn in range(3):
+        post.text = f'see <img src="https://images.example/a.png?signature={turn}" alt="the plot">'
+        world.comment(1, 200 + turn, minutes=2 + turn)
+        assert "message edited" not in await poll(poller)
+    post.text = post.text.replace("see", "look at")
+    world.comment(1, 300, minutes=9)
+    assert (await poll(poller))["message edited"] == ["101"]
+
+
 async def test_of_a_deleted_message_only_that_there_was_one_is_kept(world: World, store: Store, poller: Poller) -> None:
     world.thread(1)
     flagged, taken = world.comment(1, 101, minutes=1), world.comment(1, 102, minutes=2)

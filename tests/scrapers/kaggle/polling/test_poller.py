@@ -76,6 +76,12 @@ def marks(store: Store) -> dict[str, Watermark]:
         return {**watermarks(session, SLUG), **watermarks(session, "")}
 
 
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """What is known after one poll that nothing has cut short."""
+    return asyncio.run(polled(tmp_path_factory.mktemp("straight") / "bot.db"))
+
+
 async def test_the_first_cycle_reads_everything_and_the_next_one_what_is_due(world: World, poller: Poller) -> None:
     peopled(world)
     cycle = await poller.cycle(SLUG)
@@ -168,14 +174,16 @@ async def test_competitions_are_kept_apart(world: World, store: Store, poller: P
 
 @pytest.mark.parametrize("ends", ["error", "cancelled", "locked"])
 async def test_wherever_a_poll_is_cut_short_the_next_ones_store_what_one_poll_would_have(
-    ends: Ends, tmp_path: Path
+    ends: Ends, tmp_path: Path, straight: dict[str, list[Any]]
 ) -> None:
     """The first polls are each cut short at a request further on; the last one runs through."""
-    assert await polled(tmp_path / "cut.db", ends) == await polled(tmp_path / "straight.db")
+    assert await polled(tmp_path / "cut.db", ends) == straight
 
 
 @pytest.mark.integration
-async def test_a_killed_poll_leaves_whole_units_and_their_watermarks(tmp_path: Path) -> None:
+async def test_a_killed_poll_leaves_whole_units_and_their_watermarks(
+    tmp_path: Path, straight: dict[str, list[Any]]
+) -> None:
     program = """
         import asyncio, os, signal, sys
         from pathlib import Path
@@ -200,7 +208,7 @@ async def test_a_killed_poll_leaves_whole_units_and_their_watermarks(tmp_path: P
     left = known(tmp_path / "cut.db")
     assert len(left["topic"]) == 6
     assert 0 < len(left["message"]) < 18
-    assert await polled(tmp_path / "cut.db") == await polled(tmp_path / "straight.db")
+    assert await polled(tmp_path / "cut.db") == straight
 
 
 async def polled(path: Path, ends: Ends | None = None) -> dict[str, list[Any]]:

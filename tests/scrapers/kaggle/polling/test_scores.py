@@ -63,9 +63,11 @@ async def test_what_is_not_known_and_what_no_client_knows_is_left_aside(
 
 async def test_a_kernel_without_an_id_is_known_by_its_address(world: World, store: Store, poller: Poller) -> None:
     world.kernel(1, score=0.5).id = 0
+    world.kernel(2, score=0.7).id = 0
     for part in ("kernels", "sources", "scores"):
         await poller.poll(SLUG, part)
     assert readings(store, "kernel", "ann/kernel-1/v1")[0] == (0.5, None)
+    assert readings(store, "kernel", "ann/kernel-2/v1")[0] == (0.7, None)
 
 
 async def test_tiers_of_those_who_wrote_stand_for_their_posts_that_the_search_does_not_show(

@@ -12,7 +12,7 @@ from state.errors import SiteUnavailable
 from state.store import Store
 from state.tables import KernelVersion
 from tests.scrapers.kaggle.parts import START, answer
-from tests.scrapers.kaggle.polling.world import SLUG, World, down, poller_of
+from tests.scrapers.kaggle.polling.world import SLUG, World, down, missing, poller_of
 
 
 def versions(store: Store) -> dict[str, KernelVersion]:
@@ -178,3 +178,10 @@ async def test_a_kernel_with_a_new_address_stays_one_kernel(world: World, store:
     assert await poll(poller) == ["1/v2"]
     assert {row.ref for row in versions(store).values()} == {"ann/better-name"}
     assert [post.version for post in CommunityView(store, SLUG, world.clock.now() + timedelta(hours=1)).posts()] == [2]
+
+
+async def test_a_number_that_the_site_does_not_know_is_left_out(world: World, store: Store, poller: Poller) -> None:
+    world.kernel(1)
+    world.bad["GetKernel"] = [missing]
+    assert await poll(poller) == ["1/v1"]
+    assert asked(world) == ["v1", None]

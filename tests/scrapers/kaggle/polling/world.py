@@ -218,7 +218,9 @@ class World:
             **{"ownerUser": user, "kernelDocument": facts},
         }
 
-    def _GetCompetition(self, body: Json) -> Json:
+    def _GetCompetition(self, body: Json) -> Json | httpx2.Response:
+        if body["competitionName"] != SLUG:
+            return httpx2.Response(403, json={"code": 403, "message": "Permission 'competitions.get' was denied"})
         return {"id": 1, "ref": f"https://www.kaggle.com/competitions/{SLUG}", "title": TITLE}
 
     def _ListCompetitions(self, body: Json) -> Json:
