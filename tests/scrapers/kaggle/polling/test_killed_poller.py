@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from multiprocessing.connection import Connection
@@ -99,8 +100,10 @@ def live_through(path: Path, database: Path, settings: SiteSettings, start: date
     site = Site(snapshot, clock, settings, faults)
     with serving(site) as url:
         task = child.Task(database, url, slug, start, clock.speed, clock.began, clock.end)
+        # Those that are killed would go on for ever, however slow the machine is.
+        endless = replace(task, end=datetime.max.replace(tzinfo=UTC))
         for _ in range(KILLS):
-            with polling(context, task) as (process, _hears):
+            with polling(context, endless) as (process, _hears):
                 time.sleep(rng.uniform(0.0, 2 * SECONDS / (KILLS + 5)))
             assert process.exitcode == -signal.SIGKILL
         with polling(context, task) as (process, hears):
