@@ -17,6 +17,9 @@ ORDER: tuple[Part, ...] = get_args(Part)
 UNTIMED: frozenset[Part] = frozenset(("messages", "sources"))
 """Parts that have no interval: they are due while lists have told of something that is not read."""
 
+_NEEDS: Mapping[Part, Part] = {"scores": "kernels", "tiers": "topics"}
+"""Of what only those posts are believed that are known: it is not due before they are."""
+
 
 @dataclass(frozen=True)
 class Last:
@@ -43,17 +46,17 @@ class Schedule:
     def due(self, lasts: Mapping[Part, Last], now: datetime) -> list[Part]:
         """Return the parts that are due now, in the order in which they are read."""
         slack = self.settings.slack
-        return [
-            part for part in ORDER if self._wait(part, lasts.get(part, Last()), now) <= min(slack, self._tenth(part))
-        ]
+        return [part for part in ORDER if self._wait(part, lasts, now) <= min(slack, self._tenth(part))]
 
     def wait(self, lasts: Mapping[Part, Last], now: datetime) -> float:
         """Return the seconds until something is due, 0 where something is."""
-        return max(0.0, min(self._wait(part, lasts.get(part, Last()), now) for part in ORDER))
+        return max(0.0, min(self._wait(part, lasts, now) for part in ORDER))
 
-    def _wait(self, part: Part, last: Last, now: datetime) -> float:
+    def _wait(self, part: Part, lasts: Mapping[Part, Last], now: datetime) -> float:
         """Return the seconds until a part is due."""
-        rest = 0.0
+        last, rest = lasts.get(part, Last()), 0.0
+        if part in _NEEDS and lasts.get(_NEEDS[part], Last()).at is None:
+            return float("inf")
         if last.failures and last.tried_at is not None:
             length = pause(last.failures, self.settings, refused=last.refused)
             rest = _left(last.tried_at, length, now)

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -81,7 +81,7 @@ def broken(error: type[httpx2.TransportError] = httpx2.ReadError) -> Callable[[]
 
 @asynccontextmanager
 async def client_of(
-    site: Callable[[httpx2.Request], httpx2.Response],
+    site: Callable[[httpx2.Request], httpx2.Response | Awaitable[httpx2.Response]],
     clock: SetClock | None = None,
     *,
     pace: Pace | None = None,

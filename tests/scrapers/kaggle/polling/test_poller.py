@@ -1,49 +1,23 @@
-"""A cycle: what is due, what a failure does, what unchanged content costs, and what is left after an end at any point."""
+"""A cycle: what is due, what a failure does, and what unchanged content costs."""
 
-import asyncio
-import signal
 import sqlite3
-import subprocess
-import sys
-import textwrap
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from scrapers.kaggle.polling import Poller
 from scrapers.kaggle.polling.schedule import ORDER
-from state.errors import NotAuthenticated, NotFound, RateLimited, SiteUnavailable, StateUnavailable
+from state.errors import NotAuthenticated, NotFound, RateLimited, SiteUnavailable
 from state.polled import Watermark
 from state.store import Store
 from state.watermarks import watermarks
 from tests.scrapers.kaggle.parts import answer
-from tests.scrapers.kaggle.polling.world import SLUG, TITLE, World, down, poller_of
+from tests.scrapers.kaggle.polling.world import SLUG, World, down, peopled
 
-Ends = Literal["error", "cancelled", "locked"]
-CUTS: dict[Ends, tuple[int, ...]] = {"error": (2, 9, 20), "cancelled": (1, 5, 13), "locked": (3, 8, 17)}
-"""At which requests."""
 MARKS = "watermark"
 """The one table in which a poll without news may write."""
-
-
-def peopled(world: World) -> World:
-    """Fill a world with some of everything, on several pages."""
-    world.page_size = 4
-    for id in range(1, 7):
-        world.thread(id, minutes=id, votes=id % 3, sticky=id == 1)
-        first = world.comment(id, 10_000 + id, minutes=30 + id, votes=1)
-        world.comment(id, 20_000 + id, minutes=60 + id, to=first, author="bob")
-    for id in range(1, 7):
-        world.kernel(id, minutes=id, score=id / 10)
-    world.competitions = [
-        {"ref": f"https://www.kaggle.com/competitions/{SLUG}", "title": TITLE, "userHasEntered": True}
-    ]
-    world.submissions = [{"ref": 7, "status": "COMPLETE", "publicScore": "0.5"}]
-    user = {"id": 5, "userName": "ann", "displayName": "ann", "tier": "MASTER"}
-    world.found["TOPIC"] = [{"id": id, "documentType": "TOPIC", "ownerUser": user} for id in range(1, 7)]
-    return world
 
 
 def contents(path: Path) -> dict[str, list[Any]]:
@@ -53,33 +27,9 @@ def contents(path: Path) -> dict[str, list[Any]]:
         return {table: database.execute(f"SELECT * FROM {table}").fetchall() for table in tables}  # noqa: S608
 
 
-def known(path: Path) -> dict[str, list[Any]]:
-    """Return what is known of the world, without times of ours, in an order of its own."""
-    columns = {
-        "topic": "id, title, author, posted_at, votes, sticky, deleted, tier",
-        "message": "id, topic_id, parent_id, author, posted_at, edited_at, votes, markdown, deleted, tier",
-        "kernelversion": "id, ref, version, title, created_at, votes, public_score, text, raw_sha",
-        "reading": "competition, kind, name, sha256, data",
-        "observation": "target, target_id, votes, public_score, tier",
-        "author": "user_id, display_name, tier",
-        "blob": "sha256",
-    }
-    with closing(sqlite3.connect(path)) as database:
-        return {
-            table: sorted(database.execute(f"SELECT {names} FROM {table}").fetchall(), key=repr)  # noqa: S608
-            for table, names in columns.items()
-        }
-
-
 def marks(store: Store) -> dict[str, Watermark]:
     with store.read() as session:
         return {**watermarks(session, SLUG), **watermarks(session, "")}
-
-
-@pytest.fixture(scope="module")
-def straight(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """What is known after one poll that nothing has cut short."""
-    return asyncio.run(polled(tmp_path_factory.mktemp("straight") / "bot.db"))
 
 
 async def test_the_first_cycle_reads_everything_and_the_next_one_what_is_due(world: World, poller: Poller) -> None:
@@ -144,7 +94,7 @@ async def test_a_part_that_fails_stops_no_other_and_is_tried_again(world: World,
     assert {"kernels", "scores", "board", "submissions"} <= set(cycle.ran)
     world.clock.advance(150)
     cycle = await poller.cycle(SLUG)
-    assert (set(cycle.ran), cycle.failed) == ({"topics", "topic_sweep", "messages", "top"}, {})
+    assert (set(cycle.ran), cycle.failed) == ({"topics", "topic_sweep", "messages", "tiers", "top"}, {})
     assert (marks(store)["pages"].failures, marks(store)["topics"].failures) == (1, 0)
     world.clock.advance(6 * 3600)
     assert "pages" in (await poller.cycle(SLUG)).ran
@@ -170,81 +120,3 @@ async def test_competitions_are_kept_apart(world: World, store: Store, poller: P
     await poller.poll(SLUG, "topics")
     await poller.poll("rock", "topics")
     assert [row[:2] for row in contents(store.path)["topic"]] == [("leaf", "1"), ("rock", "1")]
-
-
-@pytest.mark.parametrize("ends", ["error", "cancelled", "locked"])
-async def test_wherever_a_poll_is_cut_short_the_next_ones_store_what_one_poll_would_have(
-    ends: Ends, tmp_path: Path, straight: dict[str, list[Any]]
-) -> None:
-    """The first polls are each cut short at a request further on; the last one runs through."""
-    assert await polled(tmp_path / "cut.db", ends) == straight
-
-
-@pytest.mark.integration
-async def test_a_killed_poll_leaves_whole_units_and_their_watermarks(
-    tmp_path: Path, straight: dict[str, list[Any]]
-) -> None:
-    program = """
-        import asyncio, os, signal, sys
-        from pathlib import Path
-        from state.store import Store
-        from tests.scrapers.kaggle.polling.test_poller import World, peopled, poller_of
-
-        async def poll():
-            world, asked = peopled(World()), 0
-            def die(method, body):
-                if len(world.asked) == int(sys.argv[2]):
-                    os.kill(os.getpid(), signal.SIGKILL)
-            world.before = die
-            with Store.open(Path(sys.argv[1]), world.clock) as store:
-                async with poller_of(world, store) as poller:
-                    await poller.cycle("leaf", everything=True)
-
-        asyncio.run(poll())
-    """
-    command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "cut.db"), "10"]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    left = known(tmp_path / "cut.db")
-    assert len(left["topic"]) == 6
-    assert 0 < len(left["message"]) < 18
-    assert await polled(tmp_path / "cut.db") == straight
-
-
-async def polled(path: Path, ends: Ends | None = None) -> dict[str, list[Any]]:
-    """Poll a world into a database, after polls that were cut short if any are to be, and return what is known then."""
-    world = peopled(World())
-    with Store.open(path, world.clock, busy_seconds=0.01) as store:
-        async with poller_of(world, store) as poller:
-            if ends is not None:
-                await cut_short(world, poller, ends)
-            await poller.cycle(SLUG, everything=True)
-    return known(path)
-
-
-async def cut_short(world: World, poller: Poller, ends: Ends) -> None:
-    """Begin cycles, and end each at a later request, in one of the ways in which they end."""
-    for turn in CUTS[ends]:
-        world.asked.clear()
-        with closing(sqlite3.connect(poller.store.path, isolation_level=None)) as another:
-
-            def end(method: str, body: object) -> None:
-                if len(world.asked) == turn:  # noqa: B023 - called within the loop
-                    _end(world, method, ends, another)
-
-            world.before = end
-            with suppress(asyncio.CancelledError, StateUnavailable):
-                await asyncio.create_task(poller.cycle(SLUG, everything=True))
-        world.clock.advance(1)
-    world.before = lambda method, body: None
-
-
-def _end(world: World, method: str, ends: Ends, another: sqlite3.Connection) -> None:
-    task = asyncio.current_task()
-    assert task is not None
-    if ends == "error":
-        world.bad[method] = [down]
-    elif ends == "cancelled":
-        task.cancel()
-    else:
-        another.execute("BEGIN IMMEDIATE")

@@ -1,5 +1,6 @@
 """A competition at a site that a test changes as it likes, and that notes what it was asked."""
 
+import asyncio
 import io
 import json
 import zipfile
@@ -248,6 +249,24 @@ class World:
         return {"numToday": len(self.submissions), "numAllowedNow": 5 - len(self.submissions)}
 
 
+def peopled(world: World) -> World:
+    """Fill a world with some of everything, on several pages."""
+    world.page_size = 4
+    for id in range(1, 7):
+        world.thread(id, minutes=id, votes=id % 3, sticky=id == 1)
+        first = world.comment(id, 10_000 + id, minutes=30 + id, votes=1)
+        world.comment(id, 20_000 + id, minutes=60 + id, to=first, author="bob")
+    for id in range(1, 7):
+        world.kernel(id, minutes=id, score=id / 10)
+    world.competitions = [
+        {"ref": f"https://www.kaggle.com/competitions/{SLUG}", "title": TITLE, "userHasEntered": True}
+    ]
+    world.submissions = [{"ref": 7, "status": "COMPLETE", "publicScore": "0.5"}]
+    user = {"id": 5, "userName": "ann", "displayName": "ann", "tier": "MASTER"}
+    world.found["TOPIC"] = [{"id": id, "documentType": "TOPIC", "ownerUser": user} for id in range(1, 7)]
+    return world
+
+
 def missing() -> httpx2.Response:
     return httpx2.Response(404, json={"error": {"code": 404, "message": "Not found", "status": "NOT_FOUND"}})
 
@@ -263,5 +282,11 @@ async def poller_of(world: World, store: Store, settings: PollingSettings | None
         Pace(per_minute=1e6, burst=10**6, apart=0.0, first_rest=0.001, longest_rest=0.001),
         Patience(attempts=1),
     )
-    async with client_of(world, world.clock, pace=pace, patience=patience) as client:
+
+    async def site(request: httpx2.Request) -> httpx2.Response:
+        response = world(request)
+        await asyncio.sleep(0)  # as on a network, others may do something meanwhile, such as cancel
+        return response
+
+    async with client_of(site, world.clock, pace=pace, patience=patience) as client:
         yield Poller(client, store, settings or PollingSettings())
