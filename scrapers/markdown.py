@@ -1,6 +1,8 @@
 """HTML of a message as clean markdown: code with its language, tables, links, lists and formulas; images as words."""
 
 import re
+from functools import cache
+from typing import Any
 
 from bs4 import BeautifulSoup
 from bs4.element import Tag
@@ -19,9 +21,22 @@ def markdown_of(html: str) -> str:
 
     Whatever comes is read: a parser and a converter that work recursively see only what `bounded_html` lets through.
     """
-    tree = BeautifulSoup(bounded(html), "html.parser")
-    text = _Converter(heading_style=ATX, escape_asterisks=False, escape_underscores=False).convert_soup(tree)
+    tree = BeautifulSoup(bounded(html), "html.parser", element_classes={Tag: _Tag})
+    text = _converter().convert_soup(tree)
     return cut_middle(_LINE_END.sub("", without_encoded(clean(text))).strip("\n"))
+
+
+@cache
+def _converter() -> "_Converter":
+    """Return the converter, which keeps nothing of what it converts, and takes as long to make as a short text."""
+    return _Converter(heading_style=ATX, escape_asterisks=False, escape_underscores=False)
+
+
+class _Tag(Tag):
+    """A tag that looks for its parents by name alone, as the converter does for every tag: a sixth of its time."""
+
+    def find_parent(self, name: Any = None, *_: Any, **__: Any) -> Any:
+        return next((parent for parent in self.parents if parent.name == name), None)
 
 
 class _Converter(MarkdownConverter):

@@ -72,7 +72,8 @@ def _signature(words: Sequence[str], length: int) -> bytes | None:
     runs = list({" ".join(words[start : start + length]) for start in range(len(words) - length + 1)})
     if len(runs) < FEWEST:
         return None
-    made = _empty().copy()
+    made = _minhash()
+    made.clear()
     for start in range(0, len(runs), _AT_ONCE):
         made.update_batch([run.encode() for run in runs[start : start + _AT_ONCE]])
     signature: bytes = made.hashvalues.astype("<u4").tobytes()
@@ -80,8 +81,8 @@ def _signature(words: Sequence[str], length: int) -> bytes | None:
 
 
 @cache
-def _empty() -> "MinHash":
-    """Return a signature of nothing, whose permutations take longer to make than most signatures."""
+def _minhash() -> "MinHash":
+    """Return what signatures are made with, one after the other: its permutations take longer to make than most of them."""
     # Imported here, as it brings numpy and scipy, which only the processes that clean may load.
     from datasketch import MinHash
 

@@ -1,8 +1,8 @@
 """Retention: what was collected for a competition goes when its time is over, and all that was made of it.
 
 Kept are the runs themselves: what they did, scored, spent and handed in, their code and its output, and of every model
-call all but its bodies. Gone are posts, readings and likenesses; analyses, ideas, drafts and reports; plans of nodes;
-prompts and answers; and the bodies that nothing refers to any more.
+call all but its bodies. Gone are posts, readings, pages, boards and likenesses; analyses, ideas, drafts and reports;
+plans of nodes; prompts and answers; and the bodies that nothing refers to any more.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,10 @@ from state.store import Store, Transaction
 
 __all__ = ["BY_COMPETITION", "BY_RUN", "Pruned", "prunable", "prune_community", "prune_expired"]
 
-BY_COMPETITION = ("observation", "likeness", "keptsketch", "message", "topic", "kernelversion")
+BY_COMPETITION = (
+    *("observation", "likeness", "keptsketch", "message", "topic", "kernelversion"),
+    *("reading", "polledtopic", "polledkernel", "watermark"),
+)
 """Tables of what was collected, and of what is derived from it alone."""
 BY_RUN = ("analysis", "idea", "ideause", "draft", "report")
 """Tables of what runs have made of posts."""
@@ -29,9 +32,11 @@ _BODIES = """
         SELECT messages_sha FROM modelcall WHERE run_id IN ({runs})
         UNION SELECT answer_sha FROM modelcall WHERE run_id IN ({runs})
         UNION SELECT raw_sha FROM kernelversion WHERE competition = :competition AND raw_sha IS NOT NULL
+        UNION SELECT sha256 FROM reading WHERE competition = :competition AND sha256 IS NOT NULL
         EXCEPT SELECT messages_sha FROM modelcall WHERE run_id NOT IN ({runs})
         EXCEPT SELECT answer_sha FROM modelcall WHERE run_id NOT IN ({runs})
         EXCEPT SELECT raw_sha FROM kernelversion WHERE competition <> :competition
+        EXCEPT SELECT sha256 FROM reading WHERE competition <> :competition
         EXCEPT SELECT code_sha FROM node
         EXCEPT SELECT log_sha FROM execution
         EXCEPT SELECT json_extract(data, '$.code_sha') FROM event WHERE type = 'cell.run'
@@ -128,7 +133,7 @@ def _counted(connection: Connection, competition: str) -> Pruned:
     return Pruned(
         competition=competition,
         posts=count(_COMPETITIONS, "topic", "message", "kernelversion"),
-        readings=count(_COMPETITIONS, "observation"),
+        readings=count(_COMPETITIONS, "observation", "reading"),
         derived=count(_ITS_RUNS, *(table for table in BY_RUN if table != "ideause")),
         bodies=count(_BODIES, "blob"),
         runs=tuple(connection.exec_driver_sql(f"{_RUNS} ORDER BY id", its).scalars()),

@@ -21,6 +21,7 @@ from state.derive import from_events, from_rows
 from state.errors import StateUnavailable, UsageError
 from state.faults import backup_path
 from state.knowledge import add_analysis, add_draft, add_idea, add_report
+from state.polled import Watermark
 from state.progress import (
     create_node,
     create_run,
@@ -31,6 +32,7 @@ from state.progress import (
     start_execution,
 )
 from state.retention import BY_COMPETITION, BY_RUN, prunable, prune_community, prune_expired
+from state.series import take_reading
 from state.steps import finish_step, start_step
 from state.store import Store
 from state.tables import KernelVersion, Message, Observation, Topic
@@ -58,6 +60,8 @@ def collect(store: Store, name: str) -> None:
             Observation(competition=name, target="message", target_id="10", at=at, votes=3, tier=f"SECRET-{name}-tier"),
         ]
         add_community(tx, name, rows)
+        take_reading(tx, name, "page", "rules", {}, content=words(name, "rules"))
+        tx.add(Watermark(competition=name, part="pages", value={"seen": f"SECRET-{name}-mark"}))
         sketch = Sketch("ab" * 32, None, bytes(range(256)) * 2)
         note_sketches(tx, name, [Sketched("message", "10", START, sketch), Sketched("kernel", "20", START, sketch)])
     with store.write() as tx:
@@ -150,13 +154,13 @@ def test_nothing_of_it_remains_in_any_file_and_all_else_stays(tmp_path: Path, ca
             packed = [
                 data for (data,) in database.execute("SELECT data FROM blob") if b"SECRET-old" in zlib.decompress(data)
             ]
-        assert "SECRET-old" in bodies(store) and len(packed) == 3
+        assert "SECRET-old" in bodies(store) and len(packed) == 4
         pruned = prune_community(store, "old")
         assert (pruned.posts, pruned.readings, pruned.derived, pruned.bodies, pruned.runs) == (
             3,
-            1,
+            2,
             4,
-            3,
+            4,
             ("run-on-old",),
         )
         assert "SECRET-old" not in bodies(store)

@@ -1,10 +1,18 @@
-"""Which posts are worth reading: the best and the most voted, and none twice."""
+"""Which posts are worth reading: the best and the most voted, and none twice; and what was read of them."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from bot.community.reading import worth_reading
-from bot.runs.context import ReadingSettings
-from state.community import Post, Repeat
+from bot.community.reading import analysis_texts, worth_reading
+from bot.runs.context import EngineSettings, ReadingSettings
+from state.clock import SystemClock
+from state.community import CommunityView, Post, Repeat, add_community
+from state.knowledge import add_analysis
+from state.progress import create_run
+from state.store import Store
+from state.tables import KernelVersion, Message, Topic
 
 TIME = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -43,3 +51,25 @@ def test_what_repeats_something_that_is_not_shown_any_more_is_read_once() -> Non
 def test_a_message_that_was_posted_again_does_not_take_the_place_of_another() -> None:
     messages = [a_message("6", 5), a_message("7", 4), a_message("8", 3)]
     assert chosen(messages, {"message/7": "message/6"}) == ["6", "8"]
+
+
+def test_an_analysis_of_an_older_version_is_shown_and_that_of_a_deleted_post_is_not(tmp_path: Path) -> None:
+    rows: list[Any] = [
+        Topic(competition="c", id="1", posted_at=TIME),
+        *(Message(competition="c", id=id, topic_id="1", posted_at=TIME, markdown="text") for id in ("10", "11")),
+        KernelVersion(competition="c", id="20", ref="a/b", version=1, created_at=TIME, title="first"),
+        KernelVersion(competition="c", id="21", ref="a/b", version=2, created_at=TIME + timedelta(hours=1)),
+    ]
+    with Store.open(tmp_path / "state.db", SystemClock()) as store:
+        with store.write() as tx:
+            create_run(tx, "r", competition="c", agent="comind", model="m", seed=0, cutoff=None)
+            add_community(tx, "c", rows)
+            for kind, id in (("message", "10"), ("message", "11"), ("kernel", "20")):
+                item = f"{kind}/{id}"
+                add_analysis(tx, "r", item, post_kind=kind, post_id=id, known_at=TIME, summary=f"of {item}")
+            add_community(tx, "c", [Message(competition="c", id="11", topic_id="1", posted_at=TIME, deleted=True)])
+        community = CommunityView(store, "c", store.clock.now())
+        context: Any = SimpleNamespace(
+            run_id="r", store=store, clock=store.clock, community=community, settings=EngineSettings()
+        )
+        assert {text.summary for text in analysis_texts(context)} == {"of message/10", "of kernel/20"}

@@ -27,6 +27,8 @@ from tests.bot.submission.parts import (
 from tests.scripted_site import Behaviour, ScriptedSite
 from tests.source_tree import ROOT
 
+pytestmark = pytest.mark.integration
+
 QUICK: tuple[Behaviour, ...] = ("accept", "accept, cut", "accept, 500", "cut", "500")
 MOST_LIVES = 12
 

@@ -96,6 +96,7 @@ def test_the_baseline_predicts_classes_from_a_table(tmp_path: Path) -> None:
     assert "linear model C=1 on table" in told.output
 
 
+@pytest.mark.integration
 def test_every_table_switch_at_once_gives_a_blend_and_a_table_of_experiments(tmp_path: Path) -> None:
     valid = lay_out(tmp_path, leaves(), "id", ["kind"], {"a": 0.2, "b": 0.4, "c": 0.4})
     slow = {"more trees", "ratios"}
@@ -124,6 +125,7 @@ def hours(n: int = 1200) -> pd.DataFrame:
     return pd.DataFrame(table).assign(total=lambda d: d["early"] + d["late"])
 
 
+@pytest.mark.integration
 def test_numbers_in_time_are_predicted_from_the_calendar_and_their_parts(tmp_path: Path) -> None:
     valid = lay_out(tmp_path, hours(), "when", ["total", "early", "late"], {"total": 0})
     task = TaskText("T", "D", "rmsle", "minimize", "when", ("total",), "submission.csv")
@@ -134,6 +136,7 @@ def test_numbers_in_time_are_predicted_from_the_calendar_and_their_parts(tmp_pat
     assert (told.submission["total"] >= 0).all()
 
 
+@pytest.mark.integration
 def test_texts_are_told_apart_by_words_and_characters(tmp_path: Path) -> None:
     rng = np.random.default_rng(RNG_SEED)
     words = {
@@ -170,6 +173,7 @@ def test_images_of_an_archive_are_scored_without_a_test_table(tmp_path: Path) ->
     assert "views: images" in told.output
 
 
+@pytest.mark.integration
 def test_a_slow_experiment_is_given_up_and_the_others_are_handed_in(tmp_path: Path) -> None:
     valid = lay_out(tmp_path, leaves(), "id", ["kind"], {"a": 0.2, "b": 0.4, "c": 0.4})
     config = plain_config(TASK).using(("linear model", "extra trees", "boosting", "blend"))
@@ -188,6 +192,7 @@ def test_a_script_that_ends_no_experiment_in_time_fails_and_says_so(tmp_path: Pa
         run(tmp_path, script(plain_config(TASK)), 0.1)
 
 
+@pytest.mark.integration
 def test_without_a_target_in_train_the_sample_is_handed_in(tmp_path: Path) -> None:
     lay_out(tmp_path, leaves(), "id", ["kind"], {"p": 0.25, "q": 0.75})
     told = run(tmp_path, baseline_script(replace(TASK, prediction_columns=("p", "q")), "").code)
