@@ -187,10 +187,11 @@ class Posts:
 
 
 class Watch:
-    """Samples the memory of this process and all below it."""
+    """Samples the memory of this process and of the cleaners."""
 
-    def __init__(self) -> None:
+    def __init__(self, cleaners: Cleaners) -> None:
         self.rss = self.pss = 0
+        self._cleaners = cleaners
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._look)
 
@@ -203,11 +204,10 @@ class Watch:
         self._thread.join()
 
     def _look(self) -> None:
-        me = psutil.Process()
         looks = 0
         while not self._stop.wait(0.2):
-            tree = [me, *me.children(recursive=True)]
             with contextlib.suppress(psutil.NoSuchProcess):
+                tree = [psutil.Process(pid) for pid in (os.getpid(), *self._cleaners.pids)]
                 self.rss = max(self.rss, sum(process.memory_info().rss for process in tree))
                 # What is shared takes the system a while to find out.
                 if (looks := looks + 1) % 10 == 0:
@@ -219,21 +219,22 @@ async def longest_wait(stop: asyncio.Event) -> float:
     longest = 0.0
     while not stop.is_set():
         began = time.perf_counter()
-        await asyncio.sleep(0.005)
-        longest = max(longest, time.perf_counter() - began - 0.005)
+        await asyncio.sleep(0.02)
+        longest = max(longest, time.perf_counter() - began - 0.02)
     return longest
 
 
-async def measure(store: Store, posts: Posts) -> tuple[float, float, int]:
-    """Ingest all; return seconds, the loop's longest wait and the number of problems."""
+async def measure(store: Store, posts: Posts) -> tuple[float, float, int, Watch]:
+    """Ingest all; return seconds, the loop's longest wait, the number of problems and the memory."""
     stop = asyncio.Event()
     waiting = asyncio.create_task(longest_wait(stop))
     async with Cleaners(2) as cleaners:
-        began = time.perf_counter()
-        done = await ingest(store, NAME, posts, cleaners)
-        taken = time.perf_counter() - began
+        with Watch(cleaners) as watch:
+            began = time.perf_counter()
+            done = await ingest(store, NAME, posts, cleaners)
+            taken = time.perf_counter() - began
     stop.set()
-    return taken, await waiting, len(done.problems)
+    return taken, await waiting, len(done.problems), watch
 
 
 def main() -> None:
@@ -249,8 +250,7 @@ def main() -> None:
         before = resource.getrusage(resource.RUSAGE_SELF)
         path = Path(folder) / "state.db"
         with Store.open(path, SystemClock()) as store:
-            with Watch() as watch:
-                taken, wait, problems = asyncio.run(measure(store, posts))
+            taken, wait, problems, watch = asyncio.run(measure(store, posts))
             with store.read() as session:
                 count = session.connection().exec_driver_sql("SELECT count(*), count(original) FROM likeness").one()
         size = path.stat().st_size
