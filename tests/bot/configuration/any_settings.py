@@ -36,7 +36,7 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "max_cost": st.none(),
     "max_cost_per_day": st.none(),
     # A clock that is fast is not for Kaggle
-    "speed": st.just(1.0),
+    "rehearsal": st.just(False),
 }
 
 
