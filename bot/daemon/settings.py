@@ -28,7 +28,7 @@ class DaemonSettings(BaseModel):
     )
     rehearsal: bool = Field(
         default=False,
-        description="whether the site is that of `bot rehearse`; the daemon then goes by its clock, which is faster than the machine's",
+        description="whether the site is that of `bot rehearse`, by whose clock the daemon then goes",
     )
     slots: int = Field(default=1, ge=1, description="scripts that are worked on at a time, over all competitions")
     cpus: int | None = Field(

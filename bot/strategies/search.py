@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -134,9 +135,9 @@ class Search:
         context.say("node 1: the safe baseline")
         if BASELINE in states and not self._may_restart(BASELINE):
             return
-        work = self._play(BASELINE, lambda: run_script(context, BASELINE, script, None, None, sample=False))
-        self._running[asyncio.create_task(work)] = BASELINE
-        await self._wait()
+        self._launch(BASELINE, lambda: run_script(context, BASELINE, script, None, None, sample=False))
+        while self._running and not self._stop.is_set():
+            await self._wait()
 
     async def _decide(self) -> list[tuple[int, Action]]:
         context = self._context
@@ -169,8 +170,14 @@ class Search:
         about = f" of node {action.parents[0]}" if action.parents else ""
         context.say(f"node {node}: {action.kind}{about}" + (", again" if again else ""))
         playbook = self._strategy.playbooks[action.kind]
-        work = self._play(node, lambda: playbook.play(action, node, self.tree()))
-        self._running[asyncio.create_task(work)] = node
+        self._launch(node, lambda: playbook.play(action, node, self.tree()))
+
+    def _launch(self, node: int, work: Callable[[], Awaitable[None]]) -> None:
+        started = time.monotonic()
+        self._turns.begin()
+        task = asyncio.create_task(self._play(node, work))
+        task.add_done_callback(lambda _: self._turns.end(time.monotonic() - started))
+        self._running[task] = node
 
     def _may_restart(self, node: int) -> bool:
         """Whether a node that the bot did not survive is tried again; else it ends here."""
