@@ -3,11 +3,11 @@
 from alembic import context
 from sqlmodel import SQLModel
 
-from state import polled, tables
+from state import polled, steering, tables
 
 # Naming the modules keeps the imports that fill the metadata.
 if not SQLModel.metadata.tables:
-    raise RuntimeError(f"{tables.__name__} and {polled.__name__} define no tables")
+    raise RuntimeError(f"{tables.__name__}, {polled.__name__} and {steering.__name__} define no tables")
 
 context.configure(
     connection=context.config.attributes["connection"],
