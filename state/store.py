@@ -23,7 +23,10 @@ from state.engine import BUSY_SECONDS, reading, writing
 from state.faults import damaged
 from state.tables import Blob, Event
 
-__all__ = ["Store", "Transaction", "as_stored", "iso"]
+__all__ = ["NO_RUN", "Store", "Transaction", "as_stored", "iso"]
+
+NO_RUN = "bot"
+"""Under which events of no run are kept; no run's id is a single word."""
 
 _PAGE = 500
 _RESERVED = frozenset({"id", "at"})
