@@ -9,7 +9,7 @@ OPERATIONS: Mapping[str, str] = {
     "grade_nodes": "bot.evaluation.hidden:grade_nodes",
     "agree": "bot.evaluation.agreement:agree",
     "preview": "bot.evaluation.preview:preview",
-    "report": "bot.replay.report:write_report",
+    "report": "bot.report.page:write_report",
 }
 """Name to `module:function`; anything else is refused. Imported only when first asked for, in the worker."""
 
