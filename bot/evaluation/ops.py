@@ -8,6 +8,9 @@ OPERATIONS: Mapping[str, str] = {
     "grade": "bot.evaluation.grading:grade",
     "grade_nodes": "bot.evaluation.hidden:grade_nodes",
     "agree": "bot.evaluation.agreement:agree",
+    "score_noise": "bot.evaluation.noise:score_noise",
+    "check_file": "bot.evaluation.copies:check_file",
+    "sketch_scripts": "bot.evaluation.script_sketches:sketch_scripts",
     "preview": "bot.evaluation.preview:preview",
     "report": "bot.report.page:write_report",
 }
