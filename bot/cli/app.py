@@ -12,6 +12,7 @@ from bot.cli.rehearse import rehearse
 from bot.cli.replay import replay
 from bot.cli.restore import restore
 from bot.cli.resume import resume
+from bot.cli.run import run
 from bot.cli.snapshot import snapshot_app
 from bot.cli.status import status
 from bot.cli.steering import note, pause, stop, unpause
@@ -24,6 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+app.command()(run)
 app.command()(replay)
 app.command()(resume)
 app.command()(grade)

@@ -279,7 +279,7 @@ class _Daemon:
         """Have competitions look again when another process has written to the database."""
         seen = None
         while True:
-            version = self._shared.store.version()
+            version = self._shared.store.foreign_version()
             if version != seen:
                 seen = version
                 for entry in self._entries.values():
