@@ -6,6 +6,7 @@ from bot.cli.audit import audit
 from bot.cli.config import config_app
 from bot.cli.doctor import doctor
 from bot.cli.grade import grade
+from bot.cli.knowledge import ideas, reports
 from bot.cli.notify import notify_app
 from bot.cli.prune import prune
 from bot.cli.rehearse import rehearse
@@ -27,6 +28,8 @@ app.command()(replay)
 app.command()(resume)
 app.command()(grade)
 app.command()(status)
+app.command()(ideas)
+app.command()(reports)
 app.command()(rehearse)
 app.command()(audit)
 app.command()(prune)
