@@ -6,6 +6,7 @@ from bot.cli.audit import audit
 from bot.cli.config import config_app
 from bot.cli.doctor import doctor
 from bot.cli.grade import grade
+from bot.cli.knowledge import ideas, reports
 from bot.cli.notify import notify_app
 from bot.cli.prune import prune
 from bot.cli.rehearse import rehearse
@@ -34,6 +35,8 @@ app.command()(note)
 app.command()(pause)
 app.command()(unpause)
 app.command()(stop)
+app.command()(ideas)
+app.command()(reports)
 app.command()(rehearse)
 app.command()(audit)
 app.command()(prune)

@@ -23,7 +23,7 @@ def _table(name: str, *texts: str, number: str | None = None, times: Sequence[st
 TASKS = _table("task", "key", "kind", "competition", "status", "error", number="tries", times=("due_at",))
 NOTES = _table("note", "competition", "text", number="id", times=("at",))
 CONTROLS = _table("control", "competition", "state", times=("at",))
-APPROVALS = _table("approval", "competition", "status", times=("at",))
+APPROVALS = _table("approval", "run_id", "submission", "decision", number="id")
 
 
 def rows(session: Session, table: Table, query: Select[Any]) -> Sequence[RowMapping]:

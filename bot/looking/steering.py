@@ -30,10 +30,10 @@ def controls(session: Session) -> dict[str, str]:
     return {row["competition"]: row["state"] for row in found}
 
 
-def held(session: Session, competition: str) -> int:
-    """Return how many submissions wait until the owner approves them."""
-    query = APPROVALS.select().where(APPROVALS.c.competition == competition, APPROVALS.c.status == "waiting")
-    return len(rows(session, APPROVALS, query))
+def held(session: Session, run_id: str) -> tuple[int, ...]:
+    """Return the numbers under which a run's submissions wait for the owner's word."""
+    open_ones = (APPROVALS.c.run_id == run_id) & APPROVALS.c.decision.is_(None)
+    return tuple(row["id"] for row in rows(session, APPROVALS, APPROVALS.select().where(open_ones)))
 
 
 def notes_read(session: Session, competition: str, run_id: str | None, most: int = 10) -> tuple[NoteRead, ...]:
