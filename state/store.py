@@ -23,7 +23,10 @@ from state.engine import BUSY_SECONDS, reading, writing
 from state.faults import damaged
 from state.tables import Blob, Event
 
-__all__ = ["Store", "Transaction", "as_stored", "iso"]
+__all__ = ["NO_RUN", "Store", "Transaction", "as_stored", "iso", "put_blob", "read_blob"]
+
+NO_RUN = "bot"
+"""Under which events of no run are kept; no run's id is a single word."""
 
 _PAGE = 500
 _RESERVED = frozenset({"id", "at"})
@@ -242,16 +245,7 @@ class Store:
             StateCorrupted: it is no longer what was kept.
         """
         with self.read() as session:
-            row = session.get(Blob, sha256)
-        if row is None:
-            raise KeyError(sha256)
-        try:
-            plain = zlib.decompress(row.data)
-        except zlib.error as error:
-            raise damaged(self.path, f"the body {sha256} cannot be read") from error
-        if hashlib.sha256(plain).hexdigest() != sha256:
-            raise damaged(self.path, f"the body {sha256} has changed")
-        return plain
+            return read_blob(session, sha256)
 
     def export_events(self, run_id: str) -> Iterator[dict[str, Any]]:
         """Yield a run's events in order as {id, at, type, node, ...fields}; ids count from 1 without gaps."""
@@ -266,6 +260,26 @@ class Store:
             if len(page) < _PAGE:
                 return
             last = page[-1].seq
+
+
+def read_blob(session: Session, sha256: str) -> bytes:
+    """Return a kept body.
+
+    Raises:
+        KeyError: there is none by this hash.
+        StateCorrupted: it is no longer what was kept.
+    """
+    row = session.get(Blob, sha256)
+    if row is None:
+        raise KeyError(sha256)
+    path = Path(str(session.get_bind().engine.url.database))
+    try:
+        plain = zlib.decompress(row.data)
+    except zlib.error as error:
+        raise damaged(path, f"the body {sha256} cannot be read") from error
+    if hashlib.sha256(plain).hexdigest() != sha256:
+        raise damaged(path, f"the body {sha256} has changed")
+    return plain
 
 
 def put_blob(tx: Transaction, data: bytes | str) -> str:

@@ -14,6 +14,7 @@ from bot.cli.restore import restore
 from bot.cli.resume import resume
 from bot.cli.snapshot import snapshot_app
 from bot.cli.status import status
+from bot.cli.steering import note, pause, stop, unpause
 from bot.cli.weights import weights_app
 
 app = typer.Typer(
@@ -27,6 +28,10 @@ app.command()(replay)
 app.command()(resume)
 app.command()(grade)
 app.command()(status)
+app.command()(note)
+app.command()(pause)
+app.command()(unpause)
+app.command()(stop)
 app.command()(rehearse)
 app.command()(audit)
 app.command()(prune)

@@ -15,9 +15,11 @@ def print_json(value: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
-    """Print a table on stdout, as wide as it needs to be where stdout is no terminal."""
-    console = Console(width=None if sys.stdout.isatty() else 200)
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None, *, width: int = 200
+) -> None:
+    """Print a table on stdout, as wide as it needs to be, but no wider than `width`, where stdout is no terminal."""
+    console = Console(width=None if sys.stdout.isatty() else width)
     table = Table(title=title, title_justify="left")
     for column in columns:
         table.add_column(column, overflow="fold")

@@ -14,6 +14,24 @@ async def learn(context: RunContext) -> int:
 
     Raises as `Asker.ask`.
     """
+    async with context.learning:
+        return await _learn(context)
+
+
+async def learn_news(context: RunContext) -> int:
+    """Analyse new posts, and add what they suggest to the pool of ideas; return how many posts these were.
+
+    Whatever keeps it from proposing, the next round of drafts begins with new ideas too. Raises as `Asker.ask`.
+    """
+    async with context.learning:
+        found = await _learn(context)
+        if found:
+            # Each set of analyses is asked about once, however often the bot is killed.
+            await propose_ideas(context, f"propose:news:{len(_analysed(context))}", context.task)
+        return found
+
+
+async def _learn(context: RunContext) -> int:
     new = _unread(context)
     if new:
         context.say(f"reading {len(new)} posts")
@@ -21,32 +39,17 @@ async def learn(context: RunContext) -> int:
     return len(new)
 
 
-async def learn_news(context: RunContext) -> int:
-    """Analyse new posts, and add what they suggest to the pool of ideas; return how many posts these were.
-
-    Asked for again with nothing new, it does nothing. Raises as `Asker.ask`.
-    """
-    before = len(_analysed(context))
-    found = await learn(context)
-    # Named by how many analyses there are, so that a restart in between asks once more for the same, not for another.
-    if (known := len(_analysed(context))) > before or (known and not _proposed(context, known)):
-        await propose_ideas(context, f"propose:news:{known}", context.task)
-    return found
-
-
 def _unread(context: RunContext) -> list[Post]:
     seen, reading = context.community, context.settings.reading
     if seen is None:
         return []
-    done = _analysed(context)
-    posts = worth_reading(seen.posts(), reading, context.card.lower_is_better, seen.repeats())
-    return [post for post in posts if post.item not in done]
+    done, repeats = _analysed(context), seen.repeats()
+    best = worth_reading(seen.posts(), reading, context.card.lower_is_better, repeats)
+    newest = [post for post in seen.newest(reading.newest) if post.item not in repeats]
+    posts = {post.item: post for post in (*best, *newest)}
+    return [post for item, post in posts.items() if item not in done]
 
 
 def _analysed(context: RunContext) -> set[str]:
     rows = analyses(context.store, context.run_id, context.clock.as_of())
     return {f"{row.post_kind}/{row.post_id}" for row in rows}
-
-
-def _proposed(context: RunContext, known: int) -> bool:
-    return context.steps.finished(f"propose:news:{known}")

@@ -130,9 +130,7 @@ async def open_context(
         )
         holdout = await executor.view("holdout")
         with stopwatch.measure("views"):
-            preview = await machinery.worker.call(
-                "preview", data_dir=str(holdout), card=card.model_dump(mode="json")
-            )
+            preview = await machinery.worker.call("preview", data_dir=str(holdout), card=card.model_dump(mode="json"))
         machine = this_machine(settings.cpus, limits.memory_bytes, described, settings.gpus)
         yield RunContext(
             run_id=plan.id,

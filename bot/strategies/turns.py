@@ -15,6 +15,14 @@ class Turns(Protocol):
         """Return how many more nodes may be begun now, beside those that run."""
         ...
 
+    def begin(self) -> None:
+        """Be told that a node is begun."""
+        ...
+
+    def end(self, seconds: float) -> None:
+        """Be told that a node has ended after so many seconds, however it did."""
+        ...
+
     def more_later(self) -> bool:
         """Return whether more may be begun at some time; else the search ends as soon as nothing runs."""
         ...
@@ -38,6 +46,12 @@ class AtOnce:
     def free(self, running: int) -> int:
         """Return more than any search has slots."""
         return 1 << 30
+
+    def begin(self) -> None:
+        """Do nothing."""
+
+    def end(self, seconds: float) -> None:
+        """Do nothing."""
 
     def more_later(self) -> bool:
         """Return False: what cannot be begun now never will be."""

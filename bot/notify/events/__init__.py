@@ -2,7 +2,7 @@
 
 from bot.notify.events.base import Event
 from bot.notify.events.spending import SHARES, BudgetReached, shares_reached
-from bot.notify.events.standing import Medal, MedalChanged, NewBest, RankChanged
+from bot.notify.events.standing import BoardMoved, Medal, MedalChanged, NewBest, RankChanged
 from bot.notify.events.submissions import (
     ApprovalAsked,
     Choice,
@@ -27,6 +27,7 @@ __all__ = [
     "KINDS",
     "SHARES",
     "ApprovalAsked",
+    "BoardMoved",
     "BudgetReached",
     "Choice",
     "CompetitionDay",
@@ -54,6 +55,7 @@ __all__ = [
 EVENTS: tuple[type[Event], ...] = (
     RankChanged,
     MedalChanged,
+    BoardMoved,
     NewBest,
     SubmissionScored,
     SubmissionFailed,

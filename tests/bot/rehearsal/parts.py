@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.rehearsal.competition import Competition
 from bot.rehearsal.faults import Faults
 from bot.rehearsal.serving import serving
 from bot.rehearsal.settings import SiteSettings
@@ -93,12 +94,17 @@ class Served:
     client: Client
 
     @property
+    def competition(self) -> Competition:
+        """The site's only competition, or its first."""
+        return self.site.competitions[0]
+
+    @property
     def sample(self) -> bytes:
-        return (self.site.snapshot.data / "sample_submission.csv").read_bytes()
+        return (self.competition.snapshot.data / "sample_submission.csv").read_bytes()
 
     def settle(self) -> None:
         """Let all submissions be graded, and the time pass that the site takes for it."""
-        self.site.desk.settle()
+        self.site.settle()
         self.clock.pass_by(minutes=10)
 
 

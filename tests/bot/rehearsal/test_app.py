@@ -134,7 +134,7 @@ def test_a_site_is_up_and_gone_in_no_time(snapshot: Snapshot) -> None:
 
 
 def test_no_answer_holds_what_a_snapshot_keeps_from_agents(here: Served) -> None:
-    answers = (here.site.snapshot.answers).read_text().splitlines()
+    answers = (here.competition.snapshot.answers).read_text().splitlines()
     client, bodies = here.client, []
     for method in (
         "GetCompetition",
@@ -166,8 +166,10 @@ def test_no_name_leads_out_of_the_data(here: Served) -> None:
     for name in ("../private/answers.csv", "private/answers.csv", "../snapshot.json", "/etc/passwd", ""):
         answer = client.post(f"{COMPETITIONS}/DownloadDataFile", competitionName=client.slug, fileName=name)
         assert (name, answer.status_code) == (name, 404)
-        assert client.http.get(signed.replace("data/train.csv", f"data/{name}")).status_code == 403
-    assert client.http.get(f"{client.url}/storage/data/train.csv").status_code == 403
+        assert (
+            client.http.get(signed.replace("data/tiny-table/train.csv", f"data/tiny-table/{name}")).status_code == 403
+        )
+    assert client.http.get(f"{client.url}/storage/data/tiny-table/train.csv").status_code == 403
     assert client.http.get(f"{client.url}/private/answers.csv").status_code == 404
 
 

@@ -7,22 +7,22 @@ from tests.bot.rehearsal.parts import DEADLINE, Served, truth_with
 
 
 def test_nothing_is_said_of_the_end_before_it(here: Served) -> None:
-    here.client.submit(truth_with(here.site.snapshot, 0.0))
+    here.client.submit(truth_with(here.competition.snapshot, 0.0))
     here.settle()
-    so_far = standing_of(here.site, here.clock.now())
+    so_far = standing_of(here.site, here.competition, here.clock.now())
     assert (so_far["public_score"], so_far["public_rank"], so_far["scored"]) == (0.10536, 1, 1)
     assert (so_far["over"], so_far["private_score"], so_far["rank"], so_far["medal"]) == (False, None, None, None)
 
 
 def test_in_the_end_there_are_a_rank_and_a_medal_among_all_teams(here: Served) -> None:
-    here.client.submit(truth_with(here.site.snapshot, 0.0))
+    here.client.submit(truth_with(here.competition.snapshot, 0.0))
     here.client.submit(b"id\n")
     here.settle()
-    end = standing_of(here.site, DEADLINE + timedelta(seconds=1))
+    end = standing_of(here.site, here.competition, DEADLINE + timedelta(seconds=1))
     assert (end["over"], end["private_score"], end["rank"], end["medal"]) == (True, 0.10536, 1, "gold")
     assert (end["final_teams"], end["win_rate"], end["failed"]) == (40, 1.0, 1)
 
 
 def test_who_never_submitted_has_no_rank(here: Served) -> None:
-    end = standing_of(here.site, DEADLINE + timedelta(seconds=1))
+    end = standing_of(here.site, here.competition, DEADLINE + timedelta(seconds=1))
     assert (end["rank"], end["medal"], end["submissions"]) == (None, None, 0)

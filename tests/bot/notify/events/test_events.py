@@ -11,6 +11,7 @@ from bot.notify.events import (
     EVENTS,
     KINDS,
     ApprovalAsked,
+    BoardMoved,
     BudgetReached,
     Choice,
     CompetitionDay,
@@ -42,6 +43,7 @@ LINES = ('metric = "rmse"  # or "rmsle": the page names both', 'url = "https://e
 ALL: tuple[Event, ...] = (
     RankChanged("wine", 3, 5, 100, 0.125, T),
     MedalChanged("wine", "gold", None, 3, 100, T),
+    BoardMoved("wine", 0.25, 0.125, None, 0.5, None, None, None, T),
     NewBest("wine", "wine-aide", 4, 0.5, None, NASTY),
     SubmissionScored("wine", "wine-1-ab", 7, 0.25, None, 4),
     SubmissionFailed("wine", "wine-1-ab", 7, NASTY),

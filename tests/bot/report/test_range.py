@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.replay.report_range import rows_without_overlap, shown_range, uncrowded
+from bot.report.range import rows_without_overlap, shown_range, uncrowded
 
 scores = st.floats(-1e6, 1e6, allow_subnormal=False)
 

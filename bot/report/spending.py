@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlmodel import Session, select
 
-from bot.replay import report_words as words
+from bot.report import words
 from state.tables import Execution, ModelCall
 
 

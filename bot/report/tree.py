@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.replay.report_knowledge import DraftRow
-from bot.replay.report_nodes import NodeRow
-from bot.replay.report_result import RunResult
-from bot.replay.report_words import first_words
+from bot.report.knowledge import DraftRow
+from bot.report.nodes import NodeRow
+from bot.report.read_back import RunResult
+from bot.report.words import first_words
 
 BOX_WIDTH, BOX_HEIGHT = 108, 40
 COLUMN, ROW = 136, 50

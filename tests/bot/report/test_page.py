@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from bot.replay.report import write_report
-from bot.replay.report_result import RunResult
+from bot.report.page import write_report
+from bot.report.read_back import RunResult
 from state.errors import UsageError
 from tests.bot.replay.conftest import Bot, results
-from tests.bot.replay.report_runs import FakeRun, write_run
+from tests.bot.report.finished_runs import FakeRun, write_run
 
 HOSTILE = (
     "<script>alert(1)</script></pre></title></svg><img src=x onerror=alert(2)>\"' onload=alert(3) & \u202egnp \x00"

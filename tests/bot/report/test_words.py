@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bot.replay import report_words as words
-from bot.replay.report_result import RunResult
+from bot.report import words
+from bot.report.read_back import RunResult
 
 BASE: dict[str, Any] = {
     "run_id": "r",

@@ -9,11 +9,11 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from bot.evaluation.leaderboard import read_leaderboard
-from bot.replay.report_knowledge import Knowledge, read_knowledge
-from bot.replay.report_nodes import NodeRow, node_rows
-from bot.replay.report_result import Competition, RunResult, read_competition, read_config, read_result, snapshot_of
-from bot.replay.report_spending import RoleSpending, ViewSpending, by_role, by_view
-from bot.replay.report_words import shortened
+from bot.report.knowledge import Knowledge, read_knowledge
+from bot.report.nodes import NodeRow, node_rows
+from bot.report.read_back import Competition, RunResult, read_competition, read_config, read_result, snapshot_of
+from bot.report.spending import RoleSpending, ViewSpending, by_role, by_view
+from bot.report.words import shortened
 from bot.runs.folder import RunFolder
 from state.clock import SystemClock
 from state.errors import SnapshotError, UsageError

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from bot.replay.report_result import Competition, RunResult
+from bot.report.read_back import Competition, RunResult
 
 NONE = "–"
 """What stands for a value that there is not."""

@@ -7,10 +7,10 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from bot.replay import report_words
-from bot.replay.report_data import ReportData, read_run
-from bot.replay.report_plots import agreement_figure, leaderboard_figure, left_out, time_figure
-from bot.replay.report_tree import BOX_HEIGHT, BOX_WIDTH, tree_drawing
+from bot.report import words
+from bot.report.data import ReportData, read_run
+from bot.report.plots import agreement_figure, leaderboard_figure, left_out, time_figure
+from bot.report.tree import BOX_HEIGHT, BOX_WIDTH, tree_drawing
 from bot.runs.folder import RunFolder
 
 _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -39,11 +39,11 @@ def render(data: ReportData) -> str:
     result = data.result
     return (
         _environment()
-        .get_template("report.html.j2")
+        .get_template("page.html.j2")
         .render(
             data=data,
-            words=report_words,
-            cautions=report_words.cautions(result, data.competition),
+            words=words,
+            cautions=words.cautions(result, data.competition),
             valid_nodes=sum(n.status == "valid" for n in data.nodes),
             compared=sum(n.validation is not None and n.hidden is not None for n in data.nodes),
             draft_ids={d.id for d in data.knowledge.drafts},

@@ -12,11 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from bot.replay.report_nodes import NodeRow
-from bot.replay.report_range import Shown, rows_without_overlap, shown_range, uncrowded
-from bot.replay.report_result import RunResult
-from bot.replay.report_svg import COLOURS, draw
-from bot.replay.report_words import score as score_text
+from bot.report.nodes import NodeRow
+from bot.report.range import Shown, rows_without_overlap, shown_range, uncrowded
+from bot.report.read_back import RunResult
+from bot.report.svg import COLOURS, draw
+from bot.report.words import score as score_text
 
 WIDTH = 12.0
 """Inches of 72 units."""

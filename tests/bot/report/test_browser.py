@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.replay.report import write_report
-from tests.bot.replay.report_runs import FakeRun, write_run
+from bot.report.page import write_report
+from tests.bot.report.finished_runs import FakeRun, write_run
 from tests.needs import chromium
 
 FLAGS = (

@@ -5,10 +5,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.replay.report_nodes import NodeRow
-from bot.replay.report_result import RunResult
-from bot.replay.report_tree import BOX_HEIGHT, BOX_WIDTH, TreeDrawing, tree_drawing
-from tests.bot.replay.test_report_words import BASE
+from bot.report.nodes import NodeRow
+from bot.report.read_back import RunResult
+from bot.report.tree import BOX_HEIGHT, BOX_WIDTH, TreeDrawing, tree_drawing
+from tests.bot.report.test_words import BASE
 
 
 def node(id: int, *parents: int, **fields: Any) -> NodeRow:

@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlmodel import Session, col, select
 
-from bot.replay.report_nodes import NodeRow
-from bot.replay.report_result import RunResult
-from bot.replay.report_words import fair_share, shortened, web_link
+from bot.report.nodes import NodeRow
+from bot.report.read_back import RunResult
+from bot.report.words import fair_share, shortened, web_link
 from state.tables import Draft, Idea, KernelVersion, Message, Report, Topic
 
 LONGEST_TITLE = 160

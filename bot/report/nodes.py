@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.evaluation.leaderboard import standing
-from bot.replay.report_result import RunResult
-from bot.replay.report_words import fair_share, shortened
-from bot.replay.report_words import reason as reason_in_words
+from bot.report.read_back import RunResult
+from bot.report.words import fair_share, shortened
+from bot.report.words import reason as reason_in_words
 from state.progress import worked_seconds
 from state.tables import Execution, Node, Run
 
