@@ -21,6 +21,7 @@ from state.clock import Clock
 from state.compact import compact
 from state.engine import BUSY_SECONDS, reading, writing
 from state.faults import damaged
+from state.redaction import Redactor
 from state.tables import Blob, Event
 
 __all__ = ["NO_RUN", "Store", "Transaction", "as_stored", "iso", "put_blob", "read_blob"]
@@ -60,10 +61,11 @@ def as_stored(time: datetime) -> str:
 class Transaction:
     """One write transaction: rows and their events appear together or not at all."""
 
-    def __init__(self, connection: Connection, clock: Clock) -> None:
+    def __init__(self, connection: Connection, clock: Clock, redactor: Redactor) -> None:
         self.connection = connection
         """For statements without objects, which cost a third."""
         self.clock = clock
+        self.redactor = redactor
         self._session: Session | None = None
         self._last_seq: dict[str, int] = {}
 
@@ -94,6 +96,7 @@ class Transaction:
         if clash := _RESERVED & fields.keys():
             raise ValueError(f"an event's field cannot be called {', '.join(sorted(clash))}")
         data = {name: iso(value) if isinstance(value, datetime) else value for name, value in fields.items()}
+        data = self.redactor.value(data) if self.redactor else data
         for name, value in data.items():
             if isinstance(value, float) and not -float("inf") < value < float("inf"):
                 raise ValueError(f"the event's field {name} is {value}, which JSON cannot hold")
@@ -132,9 +135,13 @@ class Store:
     - StateCorrupted: the file is damaged.
     """
 
-    def __init__(self, path: Path, writer: Engine, reader: Engine, clock: Clock, backups: Backups) -> None:
+    def __init__(
+        self, path: Path, writer: Engine, reader: Engine, clock: Clock, backups: Backups, redactor: Redactor
+    ) -> None:
         self.path = path
         self.clock = clock
+        self.redactor = redactor
+        """Takes secrets out of all that is written here; whoever writes files beside it asks it too."""
         self.backups = backups
         """What is known of the automatic backups."""
         self._writer = writer
@@ -143,8 +150,16 @@ class Store:
         self._owner: int | None = None
 
     @classmethod
-    def open(cls, path: Path, clock: Clock, *, busy_seconds: float = BUSY_SECONDS) -> Self:
-        """Open or create a database, its tables brought up to date; `busy_seconds` is how long a lock is waited for.
+    def open(
+        cls, path: Path, clock: Clock, *, busy_seconds: float = BUSY_SECONDS, redactor: Redactor | None = None
+    ) -> Self:
+        """Open or create a database, its tables brought up to date.
+
+        Args:
+            path: its file.
+            clock: the time of what is written.
+            busy_seconds: how long a lock is waited for.
+            redactor: takes the process's secrets out of every text that is written; None: all is kept as it is.
 
         Raises:
             UsageError: the file is no database of ours, or a newer version of the program made it.
@@ -154,7 +169,8 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         new = not path.exists()
         ensure_sound(path, busy_seconds=busy_seconds)
-        writer = writing(path, busy_seconds=busy_seconds)
+        redactor = redactor or Redactor()
+        writer = writing(path, busy_seconds=busy_seconds, redactor=redactor)
         try:
             schema.upgrade(writer)
         except BaseException:
@@ -163,7 +179,7 @@ class Store:
         reader = reading(path, busy_seconds=busy_seconds)
         # A connection that is there needs no descriptor later.
         reader.connect().close()
-        return cls(path, writer, reader, clock, Backups(path, new=new))
+        return cls(path, writer, reader, clock, Backups(path, new=new), redactor)
 
     def __enter__(self) -> Self:
         return self
@@ -217,7 +233,7 @@ class Store:
             self._owner = threading.get_ident()
             try:
                 with self._writer.connect().execution_options(durable=durable) as connection, connection.begin():
-                    tx = Transaction(connection, self.clock)
+                    tx = Transaction(connection, self.clock, self.redactor)
                     try:
                         yield tx
                         tx.finish()
@@ -234,7 +250,10 @@ class Store:
             yield session
 
     def put_blob(self, tx: Transaction, data: bytes | str) -> str:
-        """Keep a body (text as UTF-8) and return its sha256 in hex; a body that is there already is kept once."""
+        """Keep a body (text as UTF-8) and return its sha256 in hex; a body that is there already is kept once.
+
+        It is kept without the process's secrets, and the hash is that of what is kept.
+        """
         return put_blob(tx, data)
 
     def blob(self, sha256: str) -> bytes:
@@ -284,7 +303,7 @@ def read_blob(session: Session, sha256: str) -> bytes:
 
 def put_blob(tx: Transaction, data: bytes | str) -> str:
     """Keep a body (text as UTF-8) and return its sha256 in hex."""
-    plain = data.encode(errors="surrogatepass") if isinstance(data, str) else data
+    plain = tx.redactor.own_bytes(data.encode(errors="surrogatepass") if isinstance(data, str) else data)
     sha256 = hashlib.sha256(plain).hexdigest()
     statement = insert(Blob).values(sha256=sha256, data=zlib.compress(plain)).on_conflict_do_nothing()
     tx.session.execute(statement)

@@ -1,8 +1,7 @@
 """An entry: one competition at work, from its first look to its end."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -30,7 +29,8 @@ from state.errors import BotError, NotAuthenticated
 from state.knowledge import analyses
 from state.progress import end_run
 from state.steering import control
-from state.tables import Node
+from state.tables import Analysis, Node
+from state.tasks import put_task
 
 __all__ = ["Entry", "State"]
 
@@ -93,7 +93,7 @@ class Entry:
                 self._failed(error)
                 await self._pause(_AFTER_FAILURE)
 
-    async def poll_is_due(self) -> bool:
+    def poll_is_due(self) -> bool:
         """Return whether something of it is to be read from Kaggle now."""
         if self.state == "stopped":
             return False
@@ -140,6 +140,18 @@ class Entry:
         """Tell the owner which submissions should count."""
         if (here := self._open) is not None:
             await here.desk.propose_final()
+
+    @property
+    def lower_is_better(self) -> bool | None:
+        """The direction of its metric, None where that is not known yet."""
+        card = self._card()
+        return None if card is None else card.lower_is_better
+
+    @property
+    def run_id(self) -> str | None:
+        """Its run, None where there is none yet."""
+        row = live_run_of(self._shared.store, self.slug)
+        return None if row is None else row.id
 
     @property
     def deadline(self) -> datetime | None:
@@ -273,6 +285,7 @@ class Entry:
                     shared.clock,
                     self.own.nodes_per_day,
                     paused=self._is_paused,
+                    ended=self._node_ended,
                 )
                 search = Search(context, AGENTS[run.settings.agent](context), run.settings.parallel, turns)
                 self._open = _Open(run, context, search, turns, open_desk(shared, run, context), stopwatch)

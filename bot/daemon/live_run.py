@@ -15,7 +15,7 @@ from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
 from bot.daemon.spending import open_run
 from bot.models import Item
-from bot.models.settings import ModelChoice
+from bot.models.settings import ModelChoice, ModelSettings
 from bot.runs.budget import RunBudget
 from bot.runs.context import EngineSettings, ReadingSettings, RunContext
 from bot.runs.folder import RunFolder, run_id
@@ -31,7 +31,7 @@ from state.steering import notes
 from state.store import Store
 from state.tables import Run
 
-__all__ = ["LiveRun", "begin_run", "live_run_of", "open_run_context"]
+__all__ = ["LiveRun", "begin_run", "choice_of", "live_run_of", "open_run_context"]
 
 NEWEST_POSTS = 10
 """Newest posts that are analysed at each look, whatever their votes: what is new has none yet."""
@@ -72,7 +72,7 @@ def live_run_of(store: Store, competition: str) -> Run | None:
 
 def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
     """Take up the competition's run, or begin one; another agent than before begins another."""
-    slug, choice = task.card.slug, _choice(shared, own)
+    slug, choice = task.card.slug, choice_of(shared.machinery.models, own)
     settings = _settings(shared, own, choice)
     config = {
         "live": True,
@@ -138,11 +138,12 @@ def _notes(shared: Shared, slug: str) -> tuple[OwnerNote, ...]:
     return tuple(OwnerNote(Item(f"note/{one.id}", one.at), one.text) for one in found)
 
 
-def _choice(shared: Shared, own: CompetitionSettings) -> ModelChoice:
+def choice_of(models: ModelSettings, own: CompetitionSettings) -> ModelChoice:
+    """Return who answers for a competition. Raises UsageError: there is no key, or no such model."""
     spec = own.model
     if spec is not None and spec != "builtin" and ":" not in spec:
         spec = f"openai:{spec}"
-    choice = shared.machinery.models.resolve(spec)
+    choice = models.resolve(spec)
     return replace(choice, roles={**(choice.roles or {}), **own.roles})
 
 

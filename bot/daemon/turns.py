@@ -27,6 +27,8 @@ class LiveTurns:
     clock: Clock
     nodes_per_day: int
     paused: Callable[[], bool]
+    ended: Callable[[], None]
+    """Called when a node has ended."""
     renewed: int | None = None
     """The last node that was begun before the run learnt of something worth another round."""
     over: bool = False
@@ -45,6 +47,7 @@ class LiveTurns:
     def end(self, seconds: float) -> None:
         """Give it back."""
         self.slots.end(self.name, seconds)
+        self.ended()
 
     def more_later(self) -> bool:
         """Return whether the competition goes on."""

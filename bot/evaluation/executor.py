@@ -190,7 +190,9 @@ class Executor:
         for tried in range(1, _TRIES + 1):
             execution_id = _execution_id(node, view, attempt, tried)
             out = self._folder.executions / execution_id
-            request = ExecutionRequest(execution_id, script, data, out, limits, mounts=self._settings.mounts)
+            request = ExecutionRequest(
+                execution_id, script, data, out, limits, mounts=self._settings.mounts, redactor=self._store.redactor
+            )
             async with self.leasing.hold() as lease:
                 request = self.leasing.leased(request, lease)
                 async with metered(self._spending, self._run_id, request, node) as meter:

@@ -31,10 +31,7 @@ async def site_clock(http: httpx2.AsyncClient, url: str) -> FastClock:
         UsageError: the address is not on this machine.
         SiteUnavailable: nobody answers there, or whoever does tells no clock.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not _loopback(parts.hostname or ""):
-        raise UsageError(f"a rehearsal needs [kaggle] url to be a stand-in on this machine, and {url} is not")
-    address = f"{parts.scheme}://{parts.netloc}/clock"
+    address = _address(url)
     try:
         answer = await http.get(address, follow_redirects=False)
     except httpx2.HTTPError as error:
@@ -47,6 +44,18 @@ async def site_clock(http: httpx2.AsyncClient, url: str) -> FastClock:
     except ValidationError as error:
         raise SiteUnavailable(f"{address} tells no clock: {error.errors()[0]['msg']}") from error
     return FastClock(told.start, told.speed, told.began)
+
+
+def _address(url: str) -> str:
+    """Return where a stand-in tells its clock."""
+    try:
+        parts = urlsplit(url)
+        here = parts.scheme in ("http", "https") and parts.port != 0 and _loopback(parts.hostname or "")
+    except ValueError:
+        here = False
+    if not here:
+        raise UsageError(f"a rehearsal needs [kaggle] url to be a stand-in on this machine, and {url} is not")
+    return f"{parts.scheme}://{parts.netloc}/clock"
 
 
 def _loopback(host: str) -> bool:
