@@ -11,7 +11,9 @@ def upgrade() -> None:
     """Add approvals and wishes; what was sent before counts as sent when it was intended."""
     with op.batch_alter_table("submission") as table:
         table.add_column(sa.Column("sent_at", sa.DateTime()))
-    op.execute("UPDATE submission SET sent_at = at WHERE status IN ('sending', 'doubtful', 'confirmed') OR ref IS NOT NULL")
+    op.execute(
+        "UPDATE submission SET sent_at = at WHERE status IN ('sending', 'doubtful', 'confirmed') OR ref IS NOT NULL"
+    )
     op.create_table(
         "approval",
         sa.Column("id", sa.Integer(), nullable=False),
