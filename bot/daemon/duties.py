@@ -117,8 +117,8 @@ class Duties:
             entry = self.entries.get(task.competition)
             if entry is None or entry.state == "stopped":
                 return
-            if entry.state == "waiting":
-                raise Retry(600.0, f"{entry.slug} waits: {entry.why}")
+            if not entry.is_open:
+                raise Retry(600.0, f"{entry.slug} is not worked on now: {entry.why}", counted=False)
             await act(entry)
 
         return run

@@ -143,6 +143,11 @@ class Entry:
             await here.desk.propose_final()
 
     @property
+    def is_open(self) -> bool:
+        """Whether its run is worked on now."""
+        return self._open is not None
+
+    @property
     def lower_is_better(self) -> bool | None:
         """The direction of its metric, None where that is not known yet."""
         card = self._card()

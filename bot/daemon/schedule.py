@@ -6,7 +6,7 @@ from datetime import datetime, time, timedelta
 from bot.daemon.entry import Entry
 from bot.daemon.ticks import Ticks
 from state.store import Store
-from state.tasks import put_task
+from state.tasks import has_open_task, put_task
 
 __all__ = ["schedule"]
 
@@ -27,14 +27,18 @@ def schedule(ticks: Ticks, store: Store, entries: Mapping[str, Entry], wake: Cal
         if new:
             wake()
 
+    def under_way(kind: str, competition: str) -> bool:
+        with store.read() as session:
+            return has_open_task(session, kind, competition)
+
     def polls(at: datetime) -> None:
         for slug, entry in entries.items():
-            if entry.poll_is_due():
+            if entry.poll_is_due() and not under_way("poll", slug):
                 put("poll", at, competition=slug)
 
     def submissions(at: datetime) -> None:
         for slug, entry in entries.items():
-            if entry.state in ("working", "paused"):
+            if entry.is_open and not under_way("submit", slug):
                 put("submit", at, competition=slug)
 
     def selections(at: datetime) -> None:
