@@ -39,7 +39,7 @@ def test_every_time_moves_by_the_same_span_and_texts_stay(tmp_path: Path) -> Non
             for field, value in then.items():
                 assert now[field] == (value - THREE_YEARS if isinstance(value, datetime) else value)
                 changed += isinstance(value, datetime)
-    assert changed == 8
+    assert changed == 12
     assert after.card.model_dump(exclude={"enabled_at", "deadline"}) == before.card.model_dump(
         exclude={"enabled_at", "deadline"}
     )
