@@ -30,9 +30,10 @@ def rows(it: Rehearsal, query: str, *values: Any) -> list[Any]:
 
 
 def submitted(it: Rehearsal) -> bool:
-    return (it.folder / "state" / "bot.db").exists() and bool(
-        rows(it, "SELECT 1 FROM submission WHERE status = 'confirmed' LIMIT 1")
-    )
+    try:
+        return bool(rows(it, "SELECT 1 FROM submission WHERE status = 'confirmed' LIMIT 1"))
+    except sqlite3.OperationalError:
+        return False  # the daemon has not made its tables yet
 
 
 def check_submissions(it: Rehearsal, final: dict[str, dict[str, Any]]) -> None:
