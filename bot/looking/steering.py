@@ -5,8 +5,8 @@ from datetime import datetime
 
 from sqlmodel import Session, col, func, select
 
-from bot.looking.other_tables import APPROVALS, CONTROLS, NOTES, rows
-from state.tables import ModelCall
+from bot.looking.other_tables import CONTROLS, NOTES, rows
+from state.tables import Approval, ModelCall, Run
 
 __all__ = ["NoteRead", "controls", "held", "notes_read"]
 
@@ -32,8 +32,9 @@ def controls(session: Session) -> dict[str, str]:
 
 def held(session: Session, competition: str) -> int:
     """Return how many submissions wait until the owner approves them."""
-    query = APPROVALS.select().where(APPROVALS.c.competition == competition, APPROVALS.c.status == "waiting")
-    return len(rows(session, APPROVALS, query))
+    runs = select(Run.id).where(Run.competition == competition)
+    query = select(func.count()).select_from(Approval).where(col(Approval.run_id).in_(runs))
+    return session.exec(query.where(col(Approval.decision).is_(None))).one()
 
 
 def notes_read(session: Session, competition: str, run_id: str | None, most: int = 10) -> tuple[NoteRead, ...]:
