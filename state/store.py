@@ -249,6 +249,14 @@ class Store:
         with Session(self._reader, expire_on_commit=False) as session:
             yield session
 
+    def foreign_version(self) -> int:
+        """Return a number that is another one after another process has written; what this one writes leaves it."""
+        with self._lock, self._writer.connect() as connection:
+            # On the driver's own connection: a transaction would take the write lock.
+            driver = connection.connection.driver_connection
+            version: int = driver.execute("PRAGMA data_version").fetchone()[0] if driver is not None else 0
+        return version
+
     def put_blob(self, tx: Transaction, data: bytes | str) -> str:
         """Keep a body (text as UTF-8) and return its sha256 in hex; a body that is there already is kept once.
 

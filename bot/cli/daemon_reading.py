@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from state.tables import Run
 if TYPE_CHECKING:
     from bot.looking.accounts import Allowance
 
-__all__ = ["allowance", "as_json", "daemon_to_read", "runs_of"]
+__all__ = ["allowance", "as_json", "daemon_now", "daemon_to_read", "runs_of"]
 
 
 @contextmanager
@@ -62,6 +63,15 @@ def runs_of(store: Store, competition: str | None) -> dict[str, Run]:
         known = f"there are runs on {', '.join(sorted(runs))}" if runs else "there is no run yet"
         raise UsageError(f"there is no run on {competition}: {known}")
     return {competition: runs[competition]}
+
+
+def daemon_now(store: Store) -> datetime:
+    """Return the time by the clock of the daemon that began last."""
+    from bot.daemon.presence import presence
+
+    with store.read() as session:
+        said = presence(session)
+    return (said.clock if said is not None else store.clock).now()
 
 
 def as_json(value: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -24,7 +25,8 @@ def print_table(
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        # Brackets in what others wrote are no markup.
+        table.add_row(*map(Text, row))
     console.print(table)
 
 

@@ -8,18 +8,20 @@ from bot.budgets.figures import Figure
 from bot.budgets.kinds import Kind
 from bot.cli.output import number
 from bot.looking.accounts import Account
-from bot.looking.polls import PartPolled
+from bot.looking.polls import PartPolled, Posts
 from bot.looking.queue import Queued
 from bot.looking.status import CompetitionStatus, DaemonStatus
 from bot.looking.steering import NoteRead
+from bot.models.quoting import clean
 from bot.runs.standing import Doing
 
 __all__ = ["COLUMNS", "WIDTH", "daemon_lines", "detail_lines", "row"]
 
 WIDTH = 100
 """Characters of a line at most."""
-COLUMNS = ("competition", "state", "ends in", "rank", "medal", "best", "nodes", "sent today", "spent today")
+COLUMNS = ("competition", "state", "ends in", "rank", "best", "nodes", "sent\ntoday", "spent\ntoday")
 _LABEL = 10
+_NAME = 22
 
 
 def daemon_lines(one: DaemonStatus) -> Iterator[str]:
@@ -28,9 +30,9 @@ def daemon_lines(one: DaemonStatus) -> Iterator[str]:
     spent = one.spent
     yield from _wrapped("today", f"{_money(spent)}, {_tokens(spent)}")
     for trouble in one.troubles:
-        yield from _wrapped("NEEDS YOU", f"{trouble.sentence} (since {span(one.now, trouble.since)})")
+        yield from _wrapped("NEEDS YOU", f"{trouble.sentence} (for {span(one.now, trouble.since)})")
     for task in one.dead:
-        yield from _wrapped("given up", f"{task.key} after {task.tries} tries: {task.error or 'nobody knows why'}")
+        yield from _wrapped("given up", f"{task.key} (tried {task.tries} times): {task.error or 'it does not say why'}")
     for service, letters in one.letters.items():
         failing = f", {letters.failing} tried in vain: {letters.error}" if letters.failing else ""
         yield from _wrapped("letters", f"{letters.waiting} wait{f' for {service}' if service else ''}{failing}")
@@ -43,11 +45,10 @@ def row(one: CompetitionStatus) -> tuple[str, ...]:
     day = next((account for account in one.spent if account.level == "competition day"), None)
     left = "" if one.sent.left_today is None else f", {one.sent.left_today} left"
     return (
-        one.competition,
+        "\n".join(textwrap.wrap(one.competition, _NAME)),
         one.state if one.control == "running" else f"{one.state}, {one.control} by you",
         "–" if one.days_left is None else "over" if one.days_left == 0 else _span(one.days_left * 86_400),
-        "–" if one.rank.rank is None else f"{one.rank.rank} of {one.rank.teams or '?'}",
-        one.rank.medal or "–",
+        "–" if one.rank.rank is None else f"{one.rank.rank} of {one.rank.teams or '?'}\n{one.rank.medal or ''}".strip(),
         number(one.nodes.best_score),
         str(one.nodes.all),
         f"{one.sent.today}{left}" if one.submit else "off",
@@ -59,7 +60,7 @@ def detail_lines(one: CompetitionStatus, now: datetime) -> Iterator[str]:
     """Yield what the table has no room for."""
     run = f": {one.run.agent} with {one.run.model}, run {one.run.id} ({one.run.status})" if one.run else ": no run yet"
     yield from textwrap.wrap(one.competition + run, WIDTH, subsequent_indent="  ")
-    said = [f"{one.state}{f' since {span(now, one.since)}' if one.since else ''}", one.why]
+    said = [f"{one.state}{f' for {span(now, one.since)}' if one.since else ''}", one.why]
     if one.control != "running":
         said.append(f"you have {one.control} it")
     if not one.configured:
@@ -68,13 +69,16 @@ def detail_lines(one: CompetitionStatus, now: datetime) -> Iterator[str]:
     if one.deadline is not None:
         yield from _wrapped("ends", f"{_time(one.deadline)}, {_ends(one)}")
     yield from _polled(one, now)
-    yield from _wrapped("knows", _known(one))
-    yield from _wrapped("nodes", _nodes(one))
+    if one.posts != Posts():
+        yield from _wrapped("knows", _known(one))
+    if one.run is not None:
+        yield from _wrapped("nodes", _nodes(one))
     for work in one.doing:
         yield from _wrapped("now", _doing(work, now))
-    yield from _wrapped("sent", _sent(one))
+    if one.submit or one.sent.all:
+        yield from _wrapped("sent", _sent(one))
     yield from _wrapped("rank", _rank(one, now))
-    for account in one.spent:
+    for account in one.spent if one.run is not None else ():
         yield from _wrapped("spent", _spent(account))
     yield from _wrapped("next", _due(one.next, now))
     for note in one.notes:
@@ -96,8 +100,8 @@ def _span(seconds: float) -> str:
 
 
 def _wrapped(label: str, text: str) -> Iterator[str]:
-    # What others wrote has line ends of its own.
-    text = " ".join(text.split())
+    # What others wrote has line ends of its own, and must not steer the terminal.
+    text = " ".join(clean(text).split())
     first = f"  {label:{_LABEL}}"
     yield from textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first)) or [first.rstrip()]
 
@@ -137,10 +141,9 @@ def _failed(part: PartPolled, now: datetime) -> str:
 
 def _known(one: CompetitionStatus) -> str:
     posts, pool = one.posts, one.pool
-    return (
-        f"{posts.messages} messages in {posts.topics} topics and {posts.kernels} kernels, {pool.analyses} analysed; "
-        f"{pool.ideas} ideas, {pool.drafts} drafts, {pool.reports} reports"
-    )
+    read = f"{_count(posts.messages, 'message')} in {_count(posts.topics, 'topic')}, {_count(posts.kernels, 'kernel')}"
+    made = f"{_count(pool.ideas, 'idea')}, {_count(pool.drafts, 'draft')}, {_count(pool.reports, 'report')}"
+    return f"{read}, {pool.analyses} analysed; {made}"
 
 
 def _nodes(one: CompetitionStatus) -> str:
@@ -163,7 +166,7 @@ def _sent(one: CompetitionStatus) -> str:
     if sent.open:
         parts.append(f"{sent.open} not settled")
     if one.held:
-        parts.append(f"{one.held} held until you approve (`bot submissions`)")
+        parts.append(f"held until you approve: {', '.join(f'`bot approve {id}`' for id in one.held)}")
     if not one.submit:
         parts.append("nothing is sent: submit is not true")
     return "; ".join(parts)
@@ -174,21 +177,20 @@ def _rank(one: CompetitionStatus, now: datetime) -> str:
     if rank.rank is None:
         return f"none yet{f' among {rank.teams} teams' if rank.teams else ''}"
     score = "" if rank.score is None else f", public score {number(rank.score)}"
-    since = f", since {span(now, rank.at)}" if rank.at else ""
+    since = f", for {span(now, rank.at)}" if rank.at else ""
     return f"{rank.rank} of {rank.teams or '?'}, {rank.medal or 'no medal'}{score}{since}"
 
 
 def _spent(account: Account) -> str:
     name = {"competition": "in all", "competition day": "today", "run": "this run"}.get(account.level, account.name)
     executions = account.figures[Kind.EXECUTIONS]
-    return (
-        f"{name}: {_money(account)}, {_tokens(account)}, {executions.spent:.0f} executions{_of(executions, '{:.0f}')}"
-    )
+    run = f"{_count(round(executions.spent), 'execution')}{_of(executions, '{:.0f}')}"
+    return f"{name}: {_money(account)}, {_tokens(account)}, {run}"
 
 
 def _money(account: Account) -> str:
     figure = account.figures[Kind.MONEY]
-    more = f" and {account.unpriced} calls of unknown price" if account.unpriced else ""
+    more = f" and {_count(account.unpriced, 'call')} of unknown price" if account.unpriced else ""
     return f"${figure.spent:.2f}{_of(figure, '${:.2f}')}{more}"
 
 
@@ -215,6 +217,10 @@ def _due(tasks: Sequence[Queued], now: datetime) -> str:
 def _note(note: NoteRead) -> str:
     read = "not read yet" if note.read_at is None else f"read by the {note.read_by} {_time(note.read_at)}"
     return f"{note.id} of {_time(note.at)}, {read}: {note.text}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _time(at: datetime) -> str:

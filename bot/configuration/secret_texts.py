@@ -14,6 +14,7 @@ _KAGGLE = "the variable KAGGLE_API_TOKEN, the systemd credential of that name, o
 _SCHEME = r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,40}:(?://)?"
 
 _LEGACY_KEY = "Kaggle's legacy key"
+_PARAMETER = re.compile(_SCHEME + r"[^\s\"']{0,512}?[?&](?:pass(?:word)?|token|secret)=[^\s\"']+", re.IGNORECASE)
 _KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("Kaggle's token", _KAGGLE, re.compile(r"KGAT_[A-Za-z0-9_-]{4,}")),
     (
@@ -42,11 +43,7 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
         _ANY,
         re.compile(_SCHEME + r"[^\s/:@\"']{0,256}:[^\s@\"'/]{1,256}@[^\s\"']*"),
     ),
-    (
-        "an address with a password",
-        _ANY,
-        re.compile(_SCHEME + r"[^\s\"']{0,512}?[?&](?:pass(?:word)?|token|secret)=[^\s\"']+", re.IGNORECASE),
-    ),
+    ("an address with a password", _ANY, _PARAMETER),
     (
         "a token",
         _ANY,
@@ -57,7 +54,11 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("a private key", _ANY, re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")),
 )
 
-SECRET_PATTERNS = tuple(pattern for what, _, pattern in _KINDS if what != _LEGACY_KEY)
+SECRET_PATTERNS = (
+    *(pattern for what, _, pattern in _KINDS if what != _LEGACY_KEY and pattern is not _PARAMETER),
+    # The parameter alone, as looking for the address around it takes long in a long text without one.
+    re.compile(r"(?<=[?&])(?:pass(?:word)?|token|secret)=[^\s\"'&]+", re.IGNORECASE),
+)
 """What looks like a secret wherever it stands; 32 hexadecimal digits do so in a configuration alone: they are many things."""
 
 SECRET_NAME = re.compile(r"(?:^|[_-])(?:api_?key|key|token|secret|password|passwd|pass|webhook)s?$", re.IGNORECASE)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.daemon.backup import daily_backup
@@ -14,6 +14,7 @@ from bot.daemon.shared import Shared
 from bot.daemon.standing import leaderboard_moved, standing_of, watch_board
 from bot.daemon.summary import budget_notices, daily_summary
 from bot.daemon.trouble import begin, end
+from bot.looking.accounts import Allowance
 from bot.notify.events.trouble import TokenRefused
 from bot.notify.outbox import notify
 from scrapers.kaggle.polling import News
@@ -33,7 +34,10 @@ class Duties:
 
     shared: Shared
     entries: Mapping[str, Entry]
-    _boards: dict[str, object] = field(default_factory=dict)
+
+    def allowance(self) -> Allowance:
+        """Return what may be spent, as it is configured now."""
+        return Allowance(self.shared.settings.budget, {slug: entry.own for slug, entry in self.entries.items()})
 
     def handlers(self) -> Mapping[str, Handler]:
         """Return who does what."""
@@ -86,7 +90,7 @@ class Duties:
         shared = self.shared
         now = shared.clock.now()
         yesterday = (now - timedelta(days=1)).date()
-        summary = daily_summary(shared.store, yesterday, now)
+        summary = daily_summary(shared.store, yesterday, now, self.allowance())
         with shared.store.write() as tx:
             notify(tx, summary.notice())
             prune_tasks(tx, now - _KEPT)
@@ -97,7 +101,11 @@ class Duties:
         """Look after the machine, and after what is spent."""
         shared = self.shared
         await check_health(shared)
-        budget_notices(shared.store, shared.settings, shared.clock.now())
+        reached = budget_notices(shared.store, self.allowance(), shared.clock.now())
+        if reached:
+            with shared.store.write() as tx:
+                for event in reached:
+                    notify(tx, event.notice())
         bound_disk(shared.settings.disk, shared.folder, shared.store, shared.clock.now(), begin, end)
 
     async def backup(self, task: Task) -> None:

@@ -14,7 +14,7 @@ from bot.daemon.preparing import Task, Waiting, deadline_of, prepare
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
 from bot.daemon.sharing import urgency
-from bot.daemon.submitting import Desk, open_desk
+from bot.daemon.submitting import Desk
 from bot.daemon.trouble import begin, end
 from bot.daemon.turns import LiveTurns
 from bot.notify.events.standing import NewBest
@@ -24,6 +24,7 @@ from bot.runs.stopwatch import Stopwatch
 from bot.strategies.agents import AGENTS
 from bot.strategies.attempts import load_tree
 from bot.strategies.search import Search
+from bot.submission.kaggle import KaggleSubmitter
 from scrapers.card import TaskCard
 from state.errors import BotError, NotAuthenticated
 from state.knowledge import analyses
@@ -288,7 +289,9 @@ class Entry:
                     ended=self._node_ended,
                 )
                 search = Search(context, AGENTS[run.settings.agent](context), run.settings.parallel, turns)
-                self._open = _Open(run, context, search, turns, open_desk(shared, run, context), stopwatch)
+                submitter = KaggleSubmitter(shared.client, self.slug, run.card.submission_file)
+                desk = Desk(context, shared.competition(self.slug), self.own, submitter, shared.machinery.worker)
+                self._open = _Open(run, context, search, turns, desk, stopwatch)
                 yield self._open
         finally:
             self._open = None

@@ -98,8 +98,8 @@ async def serve(
         shared = await stack.enter_async_context(_shared(configuration, folder, store, clock, say))
         services = open_services(settings.notify)
         daemon = _Daemon(shared, options, services, systemd)
-        if settings.daemon.metrics_port is not None:
-            stack.enter_context(serve_metrics(store, clock, settings.daemon.metrics_port))
+        if (port := settings.daemon.metrics_port) is not None:
+            stack.enter_context(serve_metrics(store, clock, port, daemon.duties.allowance))
         with store.write() as tx:
             began(tx, os.getpid())
         try:
@@ -180,7 +180,8 @@ class _Daemon:
         self._shared, self._options, self._services, self._systemd = shared, options, services, systemd
         self._entries: dict[str, Entry] = {}
         store, clock = shared.store, shared.clock
-        self._workers = Workers(store, clock, Duties(shared, self._entries).handlers(), speed=shared.speed)
+        self.duties = Duties(shared, self._entries)
+        self._workers = Workers(store, clock, self.duties.handlers(), speed=shared.speed)
         self._ticks = Ticks(clock, shared.speed, failed=self._tick_failed)
         self._supervisor = Supervisor(store)
         self._watchdog = Watchdog(systemd, store, {"the workers": lambda: self._workers.turns}, self._status)
@@ -279,7 +280,7 @@ class _Daemon:
         """Have competitions look again when another process has written to the database."""
         seen = None
         while True:
-            version = self._shared.store.version()
+            version = self._shared.store.foreign_version()
             if version != seen:
                 seen = version
                 for entry in self._entries.values():

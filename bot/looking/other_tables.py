@@ -1,4 +1,4 @@
-"""Tables of tasks, notes and controls as they are looked into: in a database that has none of them they are empty."""
+"""Tables of tasks, notes, controls and approvals as they are looked into: in a database that has none of them they are empty."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from sqlmodel import Session
 
 from state.tables import Event
 
-__all__ = ["CONTROLS", "NOTES", "TASKS", "rows"]
+__all__ = ["APPROVALS", "CONTROLS", "NOTES", "TASKS", "rows"]
 
 _TIME = Event.metadata.tables["event"].c.at.type
 """As all tables hold times."""
@@ -23,6 +23,7 @@ def _table(name: str, *texts: str, number: str | None = None, times: Sequence[st
 TASKS = _table("task", "key", "kind", "competition", "status", "error", number="tries", times=("due_at",))
 NOTES = _table("note", "competition", "text", number="id", times=("at",))
 CONTROLS = _table("control", "competition", "state", times=("at",))
+APPROVALS = _table("approval", "run_id", "submission", "decision", number="id")
 
 
 def rows(session: Session, table: Table, query: Select[Any]) -> Sequence[RowMapping]:

@@ -1,16 +1,16 @@
 """Outside: how a competition stands at the site as it was last read: its end, our rank, what was sent and may be."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from bot.daemon.settings import CompetitionSettings
 from bot.evaluation.leaderboard import medal_positions
 from bot.looking.accounts import midnight
+from state.outward import OPEN
 from state.polled import Reading
 from state.series import last, last_of_each
 from state.tables import Run, Submission
@@ -61,19 +61,19 @@ def deadline(
 
 
 def rank(session: Session, competition: str, as_of: datetime | None = None) -> Rank:
-    """Return our place on the public board, as known at a time: as the watch over it says, else as lists of competitions do."""
+    """Return our place on the board, as known at a time: as the watch over it says, else as the list of competitions does."""
     watched = _reading(session, competition, "watch", as_of)
+    if watched is not None and (told := watched.data.get("standing", watched.data)).get("rank"):
+        return _rank(told["rank"], told.get("teams"), _number(told.get("score")), watched.at)
     listed = _reading(session, competition, "standing", as_of)
-    told: Mapping[str, Any] = watched.data if watched is not None else {}
-    if told.get("rank") is None and listed is not None:
-        watched = listed
-        told = {
-            "rank": listed.data.get("user_rank"),
-            "teams": listed.data.get("team_count"),
-            "score": told.get("score"),
-        }
-    place, teams = told.get("rank") or None, told.get("teams") or None
-    return Rank(place, teams, medal_zone(place, teams), _number(told.get("score")), watched.at if watched else None)
+    if listed is None:
+        return Rank()
+    return _rank(listed.data.get("user_rank"), listed.data.get("team_count"), None, listed.at)
+
+
+def _rank(rank: int | None, teams: int | None, score: float | None, at: datetime) -> Rank:
+    # The site says 0 where it has nothing to say.
+    return Rank(rank or None, teams or None, medal_zone(rank, teams), score, at)
 
 
 def medal_zone(rank: int | None, teams: int | None) -> str | None:
@@ -86,21 +86,16 @@ def medal_zone(rank: int | None, teams: int | None) -> str | None:
 
 def sent(session: Session, competition: str, settings: CompetitionSettings | None, now: datetime) -> Sent:
     """Return what was sent, and what may be sent today."""
-    query = (
-        select(Submission)
-        .join(Run, col(Run.id) == col(Submission.run_id))
-        .where(Run.competition == competition, Submission.status != "withdrawn")
-    )
-    ours = session.exec(query).all()
-    counted = [one for one in ours if one.status != "refused"]
-    today = sum(one.at >= midnight(now) for one in counted)
-    scored = max((one for one in ours if one.score is not None), key=lambda one: one.at, default=None)
+    query = select(Submission).join(Run, col(Run.id) == col(Submission.run_id)).where(Run.competition == competition)
+    ours = session.exec(query.order_by(col(Submission.at))).all()
+    times = [_sent_at(one) for one in ours if _may_be_there(one)]
+    scored = [one.score for one in ours if one.score is not None]
     return Sent(
-        today=today,
-        all=len(counted),
-        left_today=_left(session, competition, settings, now, today=today, total=len(counted)),
-        open=sum(one.status in ("intended", "sending", "doubtful") for one in ours),
-        last_score=scored.score if scored is not None else _last_score(session, competition),
+        today=sum(at >= midnight(now) for at in times),
+        all=len(times),
+        left_today=_left(session, competition, settings, now, times),
+        open=sum(one.status in OPEN for one in ours),
+        last_score=scored[-1] if scored else _last_score(session, competition),
     )
 
 
@@ -109,29 +104,33 @@ def _left(
     competition: str,
     settings: CompetitionSettings | None,
     now: datetime,
-    *,
-    today: int,
-    total: int,
+    times: Sequence[datetime],
 ) -> int | None:
+    """Return how many may be sent today, given when which were sent; None where no limit is known."""
     limits, facts = last(session, competition, "limits"), last(session, competition, "competition")
-    bounds: list[int] = []
+    today = sum(at >= midnight(now) for at in times)
     daily = facts.data.get("max_daily_submissions") if facts is not None else None
+    bounds: list[int] = []
     if limits is not None and limits.at >= midnight(now):
         # What was sent since the site was asked is not yet off its count.
-        seen = session.exec(
-            select(func.count())
-            .select_from(Submission)
-            .join(Run, col(Run.id) == col(Submission.run_id))
-            .where(Run.competition == competition, Submission.at > limits.at)
-        ).one()
-        bounds.append(limits.data["num_allowed_now"] - seen)
+        bounds.append(int(limits.data["num_allowed_now"]) - sum(at > limits.at for at in times))
     elif daily:
         bounds.append(daily - today)
     if settings is not None and settings.submissions_per_day is not None:
         bounds.append(settings.submissions_per_day - today)
     if settings is not None and settings.max_submissions is not None:
-        bounds.append(settings.max_submissions - total)
+        bounds.append(settings.max_submissions - len(times))
     return max(0, min(bounds)) if bounds else None
+
+
+def _may_be_there(row: Submission) -> bool:
+    """Return whether the site may have it, so that it counts as sent: also what it then found invalid."""
+    return row.status in ("sending", "doubtful", "confirmed") or (row.status == "refused" and row.ref is not None)
+
+
+def _sent_at(row: Submission) -> datetime:
+    at: datetime = getattr(row, "sent_at", None) or row.at
+    return at
 
 
 def _last_score(session: Session, competition: str) -> float | None:

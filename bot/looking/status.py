@@ -64,8 +64,8 @@ class CompetitionStatus:
     nodes: Nodes
     doing: tuple[Doing, ...]
     sent: Sent
-    held: int
-    """Submissions that wait for the owner's word."""
+    held: tuple[int, ...]
+    """By which submissions that wait for the owner's word are approved."""
     rank: Rank
     spent: tuple[Account, ...]
     """Of the competition, its day and its run."""
@@ -188,7 +188,7 @@ class _Look:
             nodes=self._nodes(run) if run else Nodes(),
             doing=doing(session, run.id) if run else (),
             sent=sent(session, slug, settings, self.now),
-            held=held(session, slug),
+            held=held(session, run.id) if run else (),
             rank=rank(session, slug),
             spent=tuple(one for one in own if one.level != "run" or (run is not None and one.name == run.id)),
             next=queued(session, slug),

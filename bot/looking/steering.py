@@ -5,8 +5,8 @@ from datetime import datetime
 
 from sqlmodel import Session, col, func, select
 
-from bot.looking.other_tables import CONTROLS, NOTES, rows
-from state.tables import Approval, ModelCall, Run
+from bot.looking.other_tables import APPROVALS, CONTROLS, NOTES, rows
+from state.tables import ModelCall
 
 __all__ = ["NoteRead", "controls", "held", "notes_read"]
 
@@ -30,11 +30,10 @@ def controls(session: Session) -> dict[str, str]:
     return {row["competition"]: row["state"] for row in found}
 
 
-def held(session: Session, competition: str) -> int:
-    """Return how many submissions wait until the owner approves them."""
-    runs = select(Run.id).where(Run.competition == competition)
-    query = select(func.count()).select_from(Approval).where(col(Approval.run_id).in_(runs))
-    return session.exec(query.where(col(Approval.decision).is_(None))).one()
+def held(session: Session, run_id: str) -> tuple[int, ...]:
+    """Return the numbers under which a run's submissions wait for the owner's word."""
+    open_ones = (APPROVALS.c.run_id == run_id) & APPROVALS.c.decision.is_(None)
+    return tuple(row["id"] for row in rows(session, APPROVALS, APPROVALS.select().where(open_ones)))
 
 
 def notes_read(session: Session, competition: str, run_id: str | None, most: int = 10) -> tuple[NoteRead, ...]:
