@@ -67,7 +67,8 @@ class Judge:
         if early.verdict in ("never", "wait"):
             return early
         try:
-            facts = replace(facts, noise=None if best is None else await self._candidates.noise(asked.node, best))
+            if best is not None and not asked.wished:
+                facts = replace(facts, noise=await self._candidates.noise(asked.node, best))
             facts = await self._with_quota(await self._with_file(facts, asked))
         except (SiteUnavailable, KaggleError, InfrastructureFailure) as error:
             return Decision("wait", f"it could not be decided: {error}", self._context.clock.now() + AGAIN)

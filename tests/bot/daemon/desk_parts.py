@@ -6,7 +6,7 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -39,19 +39,36 @@ from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import KaggleSection, open_client
 from scrapers.snapshot import Snapshot
+from state.collect import add_community
 from state.derive import from_events, from_rows
 from state.outward import submissions_of
 from state.progress import create_node, create_run, end_node
 from state.series import take_reading
 from state.steps import Steps, finish_step, start_step
 from state.store import Store
-from state.tables import Event, Notification, Submission
-from tests.bot.rehearsal.parts import START, Served, served, tiny
+from state.tables import Event, KernelVersion, Notification, Submission
+from tests.bot.rehearsal.parts import START, HandClock, Served, served, tiny
 from tests.bot.submission.kaggle_site import AT_ONCE
 
 RUN = "tiny_table-aide-builtin-0-20200110T120000Z"
 SENDING = CompetitionSettings(submit=True)
 GRADED = SiteSettings(grading_seconds=(1.0, 2.0))
+
+
+KERNEL = "\n".join(
+    f"frame['sum_{n}'] = frame['a{n}'] + frame['b{n}'] * {n} - np.log1p(frame['c{n}'].clip(0, {n + 1}))"
+    for n in range(40)
+)
+
+
+def add_kernel(
+    store: Store, competition: str, text: str = KERNEL, *, id: str = "21", ref: str = "ann/strong", days: int = 0
+) -> None:
+    """Store a public script as a poll does, without a sketch."""
+    at = store.clock.now() + timedelta(days=days)
+    row = KernelVersion(competition=competition, id=id, ref=ref, created_at=at, kind="script", text=text)
+    with store.write() as tx:
+        add_community(tx, competition, [row])
 
 
 @dataclass(frozen=True)
@@ -68,6 +85,9 @@ def ground(folder: Path) -> Ground:
     run.make()
     for view in ("holdout", "full"):
         build_view(snapshot.data, snapshot.card, view, 0, run.views / view, run.evaluator / view)
+    # Making a database takes longer than most tests.
+    with Store.open(run.path / "bot.db", HandClock(START)) as store, store.write() as tx:
+        create_run(tx, RUN, competition=snapshot.card.slug, agent="aide", model="builtin", seed=0, cutoff=None)
     return Ground(snapshot, run.path)
 
 
@@ -133,11 +153,15 @@ class Live:
 
     def events(self, type: str) -> list[Event]:
         with self.store.read() as session:
-            return list(session.exec(select(Event).where(Event.run_id == RUN, Event.type == type).order_by(col(Event.seq))))
+            return list(
+                session.exec(select(Event).where(Event.run_id == RUN, Event.type == type).order_by(col(Event.seq)))
+            )
 
     def notices(self, kind: str) -> list[Notification]:
         with self.store.read() as session:
-            return list(session.exec(select(Notification).where(Notification.kind == kind).order_by(col(Notification.id))))
+            return list(
+                session.exec(select(Notification).where(Notification.kind == kind).order_by(col(Notification.id)))
+            )
 
     def read(self, kind: Any, name: str = "", content: str | None = None, **data: Any) -> None:
         """Store what a poll would have read."""
@@ -165,11 +189,7 @@ async def live(
     locks.mkdir()
     async with AsyncExitStack() as stack:
         site = stack.enter_context(served(ground.snapshot, settings, at=at))
-        store = stack.enter_context(Store.open(folder / "bot.db", site.clock))
-        with store.write() as tx:
-            create_run(
-                tx, RUN, competition=ground.snapshot.card.slug, agent="aide", model="builtin", seed=0, cutoff=None
-            )
+        store = stack.enter_context(Store.open(run.path / "bot.db", site.clock))
         patience = Patience(silence=5.0, whole=20.0, backoff=1.0)
         section = KaggleSection(url=f"{site.client.url}/v1", pace=AT_ONCE, patience=patience)
         key = Credentials(site.site.settings.token)

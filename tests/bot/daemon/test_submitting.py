@@ -14,8 +14,9 @@ from bot.daemon.affairs import ACCEPTED
 from bot.daemon.settings import CompetitionSettings
 from bot.evaluation.worker import Worker
 from state.approvals import decide_approval, make_wish, open_wishes
+from state.series import last
 from state.tables import Approval
-from tests.bot.daemon.desk_parts import GRADED, RUN, SENDING, Ground, Live, ground, live, write
+from tests.bot.daemon.desk_parts import GRADED, KERNEL, RUN, SENDING, Ground, Live, add_kernel, ground, live, write
 from tests.bot.rehearsal.parts import DEADLINE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -155,6 +156,7 @@ async def test_rules_that_change_stop_everything_until_their_owner_has_read_them
     run.node(2, 0.5)
     desk = run.desk()
     await desk.consider()
+    run.clock.pass_by(minutes=1)
     run.read("page", "rules", content="be kinder")
     await desk.send()
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
@@ -163,8 +165,6 @@ async def test_rules_that_change_stop_everything_until_their_owner_has_read_them
     (notice,) = run.notices("trouble.rules")
     assert notice.urgent
     with run.store.write() as tx:
-        from state.series import last
-
         page = last(tx.session, run.context.card.slug, "page", "rules")
         assert page is not None
         tx.record(ACCEPTED, run_id=RUN, sha256=page.sha256)
@@ -220,8 +220,6 @@ async def test_an_invalid_file_is_never_sent(run: Live) -> None:
 
 
 async def test_a_script_that_is_nearly_a_public_kernel_is_held_and_names_it(run: Live) -> None:
-    from tests.bot.daemon.test_likeness import KERNEL, add_kernel
-
     add_kernel(run.store, run.context.card.slug, KERNEL)
     run.node(2, 0.5, code=KERNEL + "\nprint('mine')\n")
     desk = run.desk()
@@ -306,7 +304,9 @@ async def test_a_wish_goes_whatever_its_gain_but_not_past_the_rules(run: Live) -
         assert open_wishes(session, RUN) == []
 
 
-async def test_the_days_quota_is_kept_and_the_rest_goes_tomorrow(the_ground: Ground, tmp_path: Path, worker: Worker) -> None:
+async def test_the_days_quota_is_kept_and_the_rest_goes_tomorrow(
+    the_ground: Ground, tmp_path: Path, worker: Worker
+) -> None:
     site = GRADED.model_copy(update={"daily_submissions": 5})
     settings = CompetitionSettings(submit=True, submissions_per_day=1)
     async with live(the_ground, tmp_path, worker, settings=site) as run:
