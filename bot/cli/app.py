@@ -2,6 +2,7 @@
 
 import typer
 
+from bot.cli.approve import approve
 from bot.cli.audit import audit
 from bot.cli.config import config_app
 from bot.cli.doctor import doctor
@@ -17,6 +18,8 @@ from bot.cli.run import run
 from bot.cli.snapshot import snapshot_app
 from bot.cli.status import status
 from bot.cli.steering import note, pause, stop, unpause
+from bot.cli.submissions import submissions
+from bot.cli.submit import submit
 from bot.cli.weights import weights_app
 
 app = typer.Typer(
@@ -31,6 +34,9 @@ app.command()(replay)
 app.command()(resume)
 app.command()(grade)
 app.command()(status)
+app.command()(submissions)
+app.command()(submit)
+app.command()(approve)
 app.command()(note)
 app.command()(pause)
 app.command()(unpause)
