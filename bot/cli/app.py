@@ -6,6 +6,7 @@ from bot.cli.audit import audit
 from bot.cli.config import config_app
 from bot.cli.doctor import doctor
 from bot.cli.grade import grade
+from bot.cli.logs import logs
 from bot.cli.notify import notify_app
 from bot.cli.prune import prune
 from bot.cli.rehearse import rehearse
@@ -28,6 +29,7 @@ app.command()(replay)
 app.command()(resume)
 app.command()(grade)
 app.command()(status)
+app.command()(logs)
 app.command()(note)
 app.command()(pause)
 app.command()(unpause)
