@@ -1,8 +1,8 @@
 """Retention: what was collected for a competition goes when its time is over, and all that was made of it.
 
 Kept are the runs themselves: what they did, scored, spent and handed in, their code and its output, and of every model
-call all but its bodies; and what the owner said. Gone are posts, readings, pages, boards and likenesses; analyses, ideas, drafts and reports;
-plans of nodes; prompts and answers; and the bodies that nothing refers to any more.
+call all but its bodies; and what the owner said. Gone are posts, readings, pages, boards and likenesses; analyses,
+ideas, drafts and reports; plans of nodes; prompts and answers; and the bodies that nothing refers to any more.
 """
 
 from collections.abc import Mapping

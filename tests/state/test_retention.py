@@ -33,8 +33,8 @@ from state.progress import (
 )
 from state.retention import BY_COMPETITION, BY_RUN, prunable, prune_community, prune_expired
 from state.series import take_reading
-from state.steps import finish_step, start_step
 from state.steering import Control, Note
+from state.steps import finish_step, start_step
 from state.store import Store
 from state.tables import KernelVersion, Message, Observation, Topic
 from tests.state.conftest import START, StandingClock
