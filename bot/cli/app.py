@@ -8,6 +8,7 @@ from bot.cli.config import config_app
 from bot.cli.doctor import doctor
 from bot.cli.grade import grade
 from bot.cli.knowledge import ideas, reports
+from bot.cli.logs import logs
 from bot.cli.notify import notify_app
 from bot.cli.prune import prune
 from bot.cli.rehearse import rehearse
@@ -37,6 +38,7 @@ app.command()(status)
 app.command()(submissions)
 app.command()(submit)
 app.command()(approve)
+app.command()(logs)
 app.command()(note)
 app.command()(pause)
 app.command()(unpause)
