@@ -65,9 +65,9 @@ def rows(store: Store) -> dict[str, tuple[str, int, int]]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(empty_database: Path) -> Iterator[Store]:
     """What the test sees of the database, beside the process that works on it."""
-    with Store.open(tmp_path / "bot.db", FastClock(START, 1.0)) as opened:
+    with Store.open(empty_database, FastClock(START, 1.0)) as opened:
         yield opened
 
 

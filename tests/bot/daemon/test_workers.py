@@ -118,11 +118,11 @@ async def test_what_fails_is_kept_with_its_traceback_given_up_in_the_end_and_oth
     assert "raise error" in learn["traceback"] and "SystemExit: 1" in card["traceback"]
 
 
-async def test_pauses_between_tries_grow_up_to_a_bound(tmp_path: Path) -> None:
+async def test_pauses_between_tries_grow_up_to_a_bound(empty_database: Path) -> None:
     clock = StandingClock()
     settings = WorkerSettings(idle_seconds=0.02, first_pause=10, longest_pause=100)
     pauses = []
-    with Store.open(tmp_path / "bot.db", clock) as store:
+    with Store.open(empty_database, clock) as store:
         put(store, "poll:titanic:1")
         async with started(workers(store, settings, poll=failing(ValueError("x"), tries=8))) as made:
             for tries in range(1, 8):
@@ -137,9 +137,9 @@ async def test_pauses_between_tries_grow_up_to_a_bound(tmp_path: Path) -> None:
     assert len(set(pauses)) == len(pauses)
 
 
-async def test_a_handler_says_when_to_try_again(tmp_path: Path) -> None:
+async def test_a_handler_says_when_to_try_again(empty_database: Path) -> None:
     clock = StandingClock()
-    with Store.open(tmp_path / "bot.db", clock) as store:
+    with Store.open(empty_database, clock) as store:
         put(store, "submit:titanic:1")
         error = Retry(3600, "the quota is used up", counted=False)
         async with started(workers(store, submit=failing(error, tries=1))):
@@ -180,10 +180,10 @@ async def test_while_the_database_is_locked_they_wait_and_then_write_down_what_w
     assert bench.begun == ["poll:titanic:1"]
 
 
-async def test_leases_are_renewed_while_a_handler_works_however_fast_the_clock_is(tmp_path: Path) -> None:
+async def test_leases_are_renewed_while_a_handler_works_however_fast_the_clock_is(empty_database: Path) -> None:
     clock = FastClock(datetime(2017, 1, 1, tzinfo=UTC), 20_000)
     bench = Bench()
-    with Store.open(tmp_path / "bot.db", clock) as store:
+    with Store.open(empty_database, clock) as store:
         put(store, "poll:titanic:1")
         made = Workers(store, clock, {"poll": Handler(bench.run)}, replace(QUICK, lease_seconds=0.06), speed=20_000)
         async with started(made):
