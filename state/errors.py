@@ -120,7 +120,14 @@ class Interrupted(BotError):
 
 
 class BudgetExceeded(BotError):
-    """A cap (time, money, steps) is reached: end the work in order."""
+    """A cap (time, money, steps) is reached: end the work in order.
+
+    `renews`: it is that of a day, and another day has room again.
+    """
+
+    def __init__(self, sentence: str, *, renews: bool = False) -> None:
+        self.renews = renews
+        super().__init__(sentence)
 
 
 class StateUnavailable(InfrastructureFailure):

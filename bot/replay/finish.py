@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.evaluation.worker import Worker
-from bot.replay.export import export_events, export_prompts
 from bot.replay.prepare import PreparedRun
-from bot.replay.result import Graded, result_record
-from bot.replay.solution import write_solution
+from bot.report.export import export_events, export_prompts
+from bot.report.result import Graded, result_record
+from bot.report.solution import write_solution
 from bot.runs.context import RunContext
 from bot.runs.stopwatch import Stopwatch
 from bot.strategies.attempts import load_tree

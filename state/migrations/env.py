@@ -3,11 +3,11 @@
 from alembic import context
 from sqlmodel import SQLModel
 
-from state import polled, pulses, tables, tasks
+from state import polled, pulses, steering, tables, tasks
 
 # Naming the modules keeps the imports that fill the metadata.
 if not SQLModel.metadata.tables:
-    names = ", ".join(module.__name__ for module in (tables, polled, tasks, pulses))
+    names = ", ".join(module.__name__ for module in (polled, pulses, steering, tables, tasks))
     raise RuntimeError(f"none of {names} defines a table")
 
 context.configure(

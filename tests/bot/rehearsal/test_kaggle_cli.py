@@ -127,7 +127,7 @@ def test_it_lists_competitions_and_files(command: CommandLine) -> None:
 
 
 def test_it_downloads_all_data_and_one_file(command: CommandLine) -> None:
-    data = command.it.site.snapshot.data
+    data = command.it.competition.snapshot.data
     command.run("competitions", "download", "tiny-table", "-p", "there")
     with zipfile.ZipFile(command.home / "there" / "tiny-table.zip") as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == {
