@@ -19,6 +19,7 @@ from bot.daemon.trouble import begin, end
 from bot.daemon.turns import LiveTurns
 from bot.notify.events.standing import NewBest
 from bot.notify.outbox import NO_RUN, notify
+from bot.report.result import Ended
 from bot.runs.context import RunContext
 from bot.runs.stopwatch import Stopwatch
 from bot.strategies.agents import AGENTS
@@ -266,7 +267,10 @@ class Entry:
         run = begin_run(self._shared, task, self.own)
         async with self._opened(run) as here:
             await here.desk.settle()
-            result = await finish_live(self._shared, run, here.context, here.desk, here.stopwatch)
+            machinery = self._shared.machinery
+            ended = Ended(run.folder, here.context, machinery.sandbox.describe(), here.stopwatch, "finished")
+            files = self._shared.competition(self.slug) / FILES
+            result = await finish_live(ended, files, machinery.worker)
         with self._shared.store.write() as tx:
             end_run(tx, run.id, "finished")
         late = self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS

@@ -104,7 +104,7 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
             row = tx.session.get_one(Run, known.id)
             row.config = config
             tx.add(row)
-    folder = RunFolder(shared.runs / row.id)
+    folder = RunFolder(shared.runs / row.id, shared.store.path)
     if not folder.path.exists():
         folder.make()
     partial = folder.config.with_suffix(".partial")

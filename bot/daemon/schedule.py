@@ -51,5 +51,6 @@ def schedule(ticks: Ticks, store: Store, entries: Mapping[str, Entry], wake: Cal
     ticks.every("submissions", _HOUR, submissions, offset=11 * _MINUTE)
     ticks.every("final selections", 6 * _HOUR, selections)
     ticks.every("health", 5 * _MINUTE, lambda at: put("health", at))
+    ticks.every("disk", _HOUR, lambda at: put("disk", at), offset=23 * _MINUTE)
     ticks.daily("days", _SUMMARY, lambda at: put("day", at))
     ticks.daily("backups", _BACKUP, lambda at: put("backup", at), at_start=False)
