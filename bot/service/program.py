@@ -46,7 +46,7 @@ def parts_of_this() -> tuple[Path, ...]:
 def check_readable(parts: Iterable[Path]) -> None:
     """Raise UsageError if the service, which is an ordinary user and sees no home folder, could not read one of these."""
     for part in parts:
-        for path in dict.fromkeys((part.absolute(), part.resolve())):
+        for path in dict.fromkeys((part.resolve(), part.absolute())):
             for closed, why in _CLOSED.items():
                 if path.is_relative_to(closed):
                     raise UsageError(f"the service could not read {path}: it lies in {closed}, {why}. {_ELSEWHERE}")
