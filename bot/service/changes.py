@@ -1,6 +1,5 @@
 """Changes to a machine, each of which is made only where it is not made yet, and told in a sentence."""
 
-import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
@@ -86,11 +85,9 @@ class Text:
         self.path.parent.mkdir(0o755, parents=True, exist_ok=True)
         partial = self.path.with_name(f".{self.path.name}.partial")
         partial.unlink(missing_ok=True)
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(self.content.encode())
-            os.fchmod(descriptor, self.mode)
-            os.fsync(descriptor)
+        partial.touch(0o600, exist_ok=False)
+        partial.write_bytes(self.content.encode())
+        partial.chmod(self.mode)
         partial.replace(self.path)
 
 

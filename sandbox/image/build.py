@@ -68,7 +68,9 @@ def _make_small(engine: DockerClient, tag: str) -> None:
     except ImageNotFound:
         _say(f"importing {_BASE}")
         repository, _, release = _BASE.partition(":")
-        said = engine.api.import_image_from_file(str(debian_archive(_DEBIAN_PACKAGES)), repository=repository, tag=release)
+        said = engine.api.import_image_from_file(
+            str(debian_archive(_DEBIAN_PACKAGES)), repository=repository, tag=release
+        )
         if '"error"' in said:
             raise EngineError(said) from None
     with tempfile.TemporaryDirectory(prefix="bot-image-") as folder:

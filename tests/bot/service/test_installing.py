@@ -129,7 +129,9 @@ def test_uninstall_leaves_configuration_and_state(layout: Layout) -> None:
     (layout.state / "bot.db").write_text("x")
     kept = {name: one for name, one in content(layout.root).items() if name.startswith(("etc/kaggle-bot", "var"))}
     removed(layout)
-    assert {name: one for name, one in content(layout.root).items() if name.startswith(("etc/kaggle-bot", "var"))} == kept
+    assert {
+        name: one for name, one in content(layout.root).items() if name.startswith(("etc/kaggle-bot", "var"))
+    } == kept
     assert [path for path in (layout.root / "etc").rglob("*kaggle-bot*") if path != layout.configuration] == []
     assert removed(layout) == []
 
