@@ -218,14 +218,8 @@ def test_scripts_run_in_bubblewrap_below_the_service(machine: Booted) -> None:
 def test_old_runs_are_pruned(machine: Booted) -> None:
     machine.write(LAYOUT.bot_toml, '[daemon]\ndir = "/var/lib/kaggle-bot"\n')
     runs = LAYOUT.state / "runs" / "old"
-    lines = (
-        "set -e",
-        f"mkdir -p {runs}/views",
-        f"cd {runs}",
-        "touch views/train.csv config.json",
-        "touch -d 2020-01-01 result.json",
-    )
-    machine.run("runuser", "-u", "kaggle-bot", "--", "sh", "-c", "\n".join(lines))
+    make = f"mkdir -p {runs}/views && cd {runs} && touch views/train.csv config.json && touch -d 2020-01-01 result.json"
+    machine.run("runuser", "-u", "kaggle-bot", "--", "sh", "-c", make)
     machine.systemctl("start", PRUNE)
     assert machine.run("ls", runs).stdout.split() == ["config.json", "result.json"]
     assert f"removed {runs}/views" in machine.journal(PRUNE)
