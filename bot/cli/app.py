@@ -16,6 +16,7 @@ from bot.cli.replay import replay
 from bot.cli.restore import restore
 from bot.cli.resume import resume
 from bot.cli.run import run
+from bot.cli.service import service_app
 from bot.cli.snapshot import snapshot_app
 from bot.cli.status import status
 from bot.cli.steering import note, pause, stop, unpause
@@ -54,3 +55,4 @@ app.add_typer(config_app)
 app.add_typer(snapshot_app)
 app.add_typer(weights_app)
 app.add_typer(notify_app)
+app.add_typer(service_app)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from bot.community.learning import learn_news
+from bot.daemon.candidates import FILES
 from bot.daemon.finish import finish_live
 from bot.daemon.live_run import LiveRun, begin_run, live_run_of, open_run_context
 from bot.daemon.preparing import Task, Waiting, deadline_of, prepare
