@@ -1,7 +1,8 @@
 """Retention: what was collected for a competition goes when its time is over, and all that was made of it.
 
 Kept are the runs themselves: what they did, scored, spent and handed in, their code and its output, and of every model
-call all but its bodies; and what the owner said. Gone are posts, readings, pages, boards and likenesses; analyses,
+call all but its bodies; what the owner said; and which tasks there were. Gone are posts, readings, pages, boards and
+likenesses; analyses,
 ideas, drafts and reports; plans of nodes; prompts and answers; and the bodies that nothing refers to any more.
 """
 
@@ -52,6 +53,9 @@ _WIPED = (
     " AND name NOT LIKE 'execute:%' AND run_id IN ({runs})",
     "UPDATE event SET data = json_set(data, '$.title', '') WHERE type = 'draft.added' AND run_id IN ({runs})",
     "UPDATE event SET data = json_set(data, '$.traceback', '') WHERE type = 'worker.crashed' AND run_id IN ({runs})",
+    "UPDATE event SET data = json_set(data, '$.error', '', '$.traceback', '')"
+    " WHERE type IN ('task.failed', 'task.died') AND json_extract(data, '$.competition') = :competition",
+    "UPDATE task SET error = NULL WHERE competition = :competition AND status IN ('done', 'dead')",
 )
 
 

@@ -24,7 +24,7 @@ from state.faults import damaged
 from state.redaction import Redactor
 from state.tables import Blob, Event
 
-__all__ = ["NO_RUN", "Store", "Transaction", "as_stored", "iso"]
+__all__ = ["NO_RUN", "Store", "Transaction", "as_stored", "iso", "put_blob", "read_blob"]
 
 NO_RUN = "bot"
 """Under which events of no run are kept; no run's id is a single word."""
@@ -249,6 +249,14 @@ class Store:
         with Session(self._reader, expire_on_commit=False) as session:
             yield session
 
+    def foreign_version(self) -> int:
+        """Return a number that is another one after another process has written; what this one writes leaves it."""
+        with self._lock, self._writer.connect() as connection:
+            # On the driver's own connection: a transaction would take the write lock.
+            driver = connection.connection.driver_connection
+            version: int = driver.execute("PRAGMA data_version").fetchone()[0] if driver is not None else 0
+        return version
+
     def put_blob(self, tx: Transaction, data: bytes | str) -> str:
         """Keep a body (text as UTF-8) and return its sha256 in hex; a body that is there already is kept once.
 
@@ -264,16 +272,7 @@ class Store:
             StateCorrupted: it is no longer what was kept.
         """
         with self.read() as session:
-            row = session.get(Blob, sha256)
-        if row is None:
-            raise KeyError(sha256)
-        try:
-            plain = zlib.decompress(row.data)
-        except zlib.error as error:
-            raise damaged(self.path, f"the body {sha256} cannot be read") from error
-        if hashlib.sha256(plain).hexdigest() != sha256:
-            raise damaged(self.path, f"the body {sha256} has changed")
-        return plain
+            return read_blob(session, sha256)
 
     def export_events(self, run_id: str) -> Iterator[dict[str, Any]]:
         """Yield a run's events in order as {id, at, type, node, ...fields}; ids count from 1 without gaps."""
@@ -288,6 +287,26 @@ class Store:
             if len(page) < _PAGE:
                 return
             last = page[-1].seq
+
+
+def read_blob(session: Session, sha256: str) -> bytes:
+    """Return a kept body.
+
+    Raises:
+        KeyError: there is none by this hash.
+        StateCorrupted: it is no longer what was kept.
+    """
+    row = session.get(Blob, sha256)
+    if row is None:
+        raise KeyError(sha256)
+    path = Path(str(session.get_bind().engine.url.database))
+    try:
+        plain = zlib.decompress(row.data)
+    except zlib.error as error:
+        raise damaged(path, f"the body {sha256} cannot be read") from error
+    if hashlib.sha256(plain).hexdigest() != sha256:
+        raise damaged(path, f"the body {sha256} has changed")
+    return plain
 
 
 def put_blob(tx: Transaction, data: bytes | str) -> str:

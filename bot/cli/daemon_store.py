@@ -4,16 +4,26 @@ import os
 from pathlib import Path
 
 from bot.cli.configured import configured, settings_file
+from bot.daemon.presence import LOCK, presence
 from sandbox.locks import is_held
 from state.clock import SystemClock
 from state.errors import UsageError
 from state.store import Store
 
-__all__ = ["daemon_is_running", "open_daemon_store"]
+__all__ = ["daemon_database", "daemon_is_running", "open_daemon_store"]
+
+
+def daemon_database(config: Path | None) -> Path:
+    """Return where the daemon's database lies, or will lie.
+
+    Raises:
+        ConfigurationError: the configuration is wrong.
+    """
+    return configured(settings_file(config)).daemon.folder / "bot.db"
 
 
 def open_daemon_store(config: Path | None, *, create: bool = False) -> Store:
-    """Open the daemon's database.
+    """Open the daemon's database, by the clock of the daemon that began last.
 
     Args:
         config: the bot.toml that is named; None: that of the current folder, if it holds one.
@@ -25,20 +35,23 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> Store:
         StateCorrupted: it is damaged.
         StateUnavailable: it cannot be used now.
     """
-    folder = configured(settings_file(config)).daemon.folder
-    path = folder / "bot.db"
+    path = daemon_database(config)
     if not path.is_file():
         if not create:
             raise UsageError(
                 f"there is no database {path}: it is made when `bot run` starts, or name the bot.toml it uses"
             )
-        _refuse_foreign(folder)
-    return Store.open(path, SystemClock())
+        _refuse_foreign(path.parent)
+    store = Store.open(path, SystemClock())
+    with store.read() as session:
+        # In a rehearsal it is another one, and what is written now must not lie in the daemon's future.
+        store.clock = began.clock if (began := presence(session)) is not None else store.clock
+    return store
 
 
 def daemon_is_running(store: Store) -> bool:
     """Return whether a daemon works on this database."""
-    return is_held(store.path.with_name("daemon.lock"))
+    return is_held(store.path.with_name(LOCK))
 
 
 def _refuse_foreign(folder: Path) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import traceback
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -103,7 +103,9 @@ class Onlooker:
 class Monitor:
     """Asks the model, at an interval, about each execution of a run; whatever fails in it, the execution goes on."""
 
-    def __init__(self, asker: Asker, store: Store, run_id: str, clock: Clock, task: TaskText, interval: float) -> None:
+    def __init__(
+        self, asker: Asker, store: Store, run_id: str, clock: Clock, task: Callable[[], TaskText], interval: float
+    ) -> None:
         self._asker = asker
         self._store = store
         self._run_id = run_id
@@ -167,7 +169,7 @@ class Monitor:
         with self._store.read() as session:
             plan = session.get_one(Node, (self._run_id, node)).plan
         return MonitorRun(
-            task=self._task,
+            task=self._task(),
             plan=plan,
             view=view,
             seconds=usage.seconds,
