@@ -21,6 +21,7 @@ __all__ = [
     "claim_task",
     "coming_tasks",
     "finish_task",
+    "has_open_task",
     "next_due",
     "prune_tasks",
     "put_task",
@@ -229,6 +230,12 @@ def recover_tasks(tx: Transaction, *, running: Collection[str] = (), ran_out: da
             row.due_at = tx.now() + min(doubled, _LONGEST_PAUSE)
         _let_go(tx, row, "queued")
     return rows
+
+
+def has_open_task(session: Session, kind: str, competition: str) -> bool:
+    """Return whether a competition has a task of a kind that is queued or worked on."""
+    query = select(Task.key).where(Task.kind == kind, Task.competition == competition)
+    return session.exec(query.where(col(Task.status).in_(("queued", "leased"))).limit(1)).first() is not None
 
 
 def prune_tasks(tx: Transaction, before: datetime) -> int:

@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
-from bot.daemon.backup import daily_backup
-from bot.daemon.disk import bound_disk
+from bot.daemon.disk import back_up_daily, bound_disk
 from bot.daemon.entry import Entry
 from bot.daemon.handling import Handler
 from bot.daemon.health import check_health
@@ -48,6 +47,7 @@ class Duties:
             "final": Handler(self._of_entry(Entry.propose_final), at_once=4),
             "day": Handler(self.day),
             "health": Handler(self.health),
+            "disk": Handler(self.disk, longest=3600.0),
             "backup": Handler(self.backup, longest=3600.0),
         }
 
@@ -106,19 +106,23 @@ class Duties:
             with shared.store.write() as tx:
                 for event in reached:
                     notify(tx, event.notice())
-        bound_disk(shared.settings.disk, shared.folder, shared.store, shared.clock.now(), begin, end)
+
+    async def disk(self, task: Task) -> None:
+        """Remove what is old, and see that there is room."""
+        shared, now = self.shared, datetime.now(UTC)
+        await asyncio.to_thread(bound_disk, shared.settings.disk, shared.folder, shared.store, now, begin, end)
 
     async def backup(self, task: Task) -> None:
         """Make the day's backup, and check it."""
-        await asyncio.to_thread(daily_backup, self.shared.store)
+        await asyncio.to_thread(back_up_daily, self.shared.store, begin, end)
 
     def _of_entry(self, act: Callable[[Entry], Awaitable[None]]) -> Callable[[Task], Awaitable[None]]:
         async def run(task: Task) -> None:
             entry = self.entries.get(task.competition)
             if entry is None or entry.state == "stopped":
                 return
-            if entry.state == "waiting":
-                raise Retry(600.0, f"{entry.slug} waits: {entry.why}")
+            if not entry.is_open:
+                raise Retry(600.0, f"{entry.slug} is not worked on now: {entry.why}", counted=False)
             await act(entry)
 
         return run

@@ -14,7 +14,7 @@ from bot.notify.events.trouble import RulesNotAccepted, TaskCardIncomplete
 from scrapers.card import TaskCard
 from scrapers.fields import parse_time
 from scrapers.kaggle.competitions import Competitions
-from scrapers.kaggle.data import CompetitionData
+from scrapers.kaggle.data import CompetitionData, Progress
 from scrapers.kaggle.task import KaggleTask
 from state.series import last, rules_hash
 
@@ -59,7 +59,7 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         slug,
         shared.competition(slug),
         own.sample_submission,
-        progress=lambda progress: shared.say(slug, str(progress)),
+        progress=_Told(shared, slug),
     )
     fetch: Callable[[], Awaitable[Path]] = data.fetch
     task = KaggleTask(Competitions(shared.client), slug, fetch, METRIC_DIRECTIONS, own.card)
@@ -71,6 +71,21 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         return _trouble(shared, f"card/{slug}", Waiting(why, lines), card)
     _over(shared, f"card/{slug}")
     return Task(derived.card, await data.fetch())
+
+
+class _Told:
+    """Logs how far data has come, at each tenth of it."""
+
+    def __init__(self, shared: Shared, slug: str) -> None:
+        self._shared, self._slug = shared, slug
+        self._last: tuple[str, int] | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        """Be told; from any thread."""
+        tenth = 10 * progress.done // progress.total if progress.total else progress.done // 100_000_000
+        if (progress.doing, tenth) != self._last:
+            self._last = (progress.doing, tenth)
+            self._shared.say(self._slug, str(progress).removeprefix(f"{self._slug}: "))
 
 
 def deadline_of(shared: Shared, card: TaskCard, own: CompetitionSettings) -> datetime:

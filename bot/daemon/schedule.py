@@ -6,18 +6,19 @@ from datetime import datetime, time, timedelta
 from bot.daemon.entry import Entry
 from bot.daemon.ticks import Ticks
 from state.store import Store
-from state.tasks import put_task
+from state.tasks import has_open_task, put_task
 
 __all__ = ["schedule"]
 
-_MINUTE, _HOUR = 60.0, 3600.0
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86_400.0
 _FINAL_WITHIN = timedelta(days=3)
 """Before the deadline, from which on the owner is told which submissions should count."""
-_BACKUP = time(3, 17)
+_BACKUP = 3 * _HOUR + 17 * _MINUTE
+"""Seconds after midnight."""
 _SUMMARY = time(0, 5)
 
 
-def schedule(ticks: Ticks, store: Store, entries: Mapping[str, Entry], wake: Callable[[], None]) -> None:
+def schedule(ticks: Ticks, store: Store, entries: Mapping[str, Entry], wake: Callable[[], None], speed: float) -> None:
     """Set up the ticks of a daemon; whatever is due is looked up when the tick comes."""
 
     def put(kind: str, at: datetime, *, competition: str = "") -> None:
@@ -27,14 +28,18 @@ def schedule(ticks: Ticks, store: Store, entries: Mapping[str, Entry], wake: Cal
         if new:
             wake()
 
+    def under_way(kind: str, competition: str) -> bool:
+        with store.read() as session:
+            return has_open_task(session, kind, competition)
+
     def polls(at: datetime) -> None:
         for slug, entry in entries.items():
-            if entry.poll_is_due():
+            if entry.poll_is_due() and not under_way("poll", slug):
                 put("poll", at, competition=slug)
 
     def submissions(at: datetime) -> None:
         for slug, entry in entries.items():
-            if entry.state in ("working", "paused"):
+            if entry.is_open and not under_way("submit", slug):
                 put("submit", at, competition=slug)
 
     def selections(at: datetime) -> None:
@@ -46,6 +51,8 @@ def schedule(ticks: Ticks, store: Store, entries: Mapping[str, Entry], wake: Cal
     ticks.every("polls", _MINUTE, polls)
     ticks.every("submissions", _HOUR, submissions, offset=11 * _MINUTE)
     ticks.every("final selections", 6 * _HOUR, selections)
-    ticks.every("health", 5 * _MINUTE, lambda at: put("health", at))
+    # What is looked after here is the machine, by whose time that is: a rehearsal's day is over in seconds.
+    ticks.every("health", 5 * _MINUTE * speed, lambda at: put("health", at))
+    ticks.every("disk", _HOUR * speed, lambda at: put("disk", at), offset=23 * _MINUTE)
+    ticks.every("backups", _DAY * speed, lambda at: put("backup", at), offset=_BACKUP, at_start=False)
     ticks.daily("days", _SUMMARY, lambda at: put("day", at))
-    ticks.daily("backups", _BACKUP, lambda at: put("backup", at), at_start=False)

@@ -190,7 +190,7 @@ class _Daemon:
     async def run(self) -> None:
         """Run until SIGTERM, SIGINT, or, where that is asked for, until all competitions are over."""
         self._configure(self._shared.settings)
-        schedule(self._ticks, self._shared.store, self._entries, self._workers.wake)
+        schedule(self._ticks, self._shared.store, self._entries, self._workers.wake, self._shared.speed)
         for name, loop in {
             "workers": self._workers.run,
             "watchdog": self._watchdog.run,
@@ -216,9 +216,9 @@ class _Daemon:
                 for slug in self._entries:
                     await self._supervisor.remove(_loop(slug))
                 await self._workers.stop(_GRACE)
-                await self._deliver_once()
                 running.cancel()
                 await asyncio.gather(running, return_exceptions=True)
+                await self._deliver_once()
 
     def _configure(self, settings: Settings) -> None:
         """Begin what is new, and change what has changed."""
@@ -272,9 +272,8 @@ class _Daemon:
             await asyncio.sleep(max(_SHORTEST_ROUND, _DELIVER / self._shared.speed))
 
     async def _deliver_once(self) -> None:
-        if self._services:
-            shared = self._shared
-            await deliver(shared.store, self._services, shared.clock, shared.settings.notify)
+        shared = self._shared
+        await deliver(shared.store, self._services, shared.clock, shared.settings.notify)
 
     async def _watch_steering(self) -> None:
         """Have competitions look again when another process has written to the database."""
@@ -290,9 +289,13 @@ class _Daemon:
 
     async def _until_over(self) -> None:
         """Return when all competitions are over or stopped; never where that is not asked for."""
-        while not self._options.until_over or not self._entries or not all(
-            entry.state in ("over", "stopped") and not entry.why.startswith("private")
-            for entry in self._entries.values()
+        while (
+            not self._options.until_over
+            or not self._entries
+            or not all(
+                entry.state in ("over", "stopped") and not entry.why.startswith("private")
+                for entry in self._entries.values()
+            )
         ):
             await asyncio.sleep(_LOOK)
 

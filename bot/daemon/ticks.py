@@ -17,18 +17,24 @@ from apscheduler.triggers.base import BaseTrigger
 
 from state.clock import Clock
 
-__all__ = ["Ticks"]
+__all__ = ["TickSettings", "Ticks"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = 86_400.0
-_SHORTEST = timedelta(seconds=0.25)
-"""Between two ticks of one name, by the machine's clock."""
-_AGAIN = timedelta(seconds=5)
-"""After which a tick comes again that failed, by the machine's clock."""
-_LOOK_SECONDS = 5.0
-"""Real seconds between two looks at whether the clock has jumped."""
-_JUMP_SECONDS = 1.0
-"""Real seconds from which on it has."""
+
+
+@dataclass(frozen=True)
+class TickSettings:
+    """How quick ticks are, all in real seconds."""
+
+    shortest: float = 0.25
+    """Between two ticks of one name."""
+    again: float = 5.0
+    """After which a tick comes again that failed."""
+    look: float = 5.0
+    """Between two looks at whether the clock has jumped."""
+    jump: float = 1.0
+    """By how much it has, at least."""
 
 
 @dataclass
@@ -62,8 +68,8 @@ class _Slots:
 class _Trigger(BaseTrigger):  # type: ignore[misc]  # it comes without types
     """Says when a row ticks next, by the machine's clock."""
 
-    def __init__(self, slots: _Slots, clock: Clock, speed: float) -> None:
-        self._slots, self._clock, self._speed = slots, clock, speed
+    def __init__(self, slots: _Slots, clock: Clock, speed: float, shortest: float) -> None:
+        self._slots, self._clock, self._speed, self._shortest = slots, clock, speed, shortest
 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
         ours = self._clock.now()
@@ -73,7 +79,7 @@ class _Trigger(BaseTrigger):  # type: ignore[misc]  # it comes without types
         if previous_fire_time is None and slot != self._slots.last:
             return real
         seconds = (slot + self._slots.step - ours).total_seconds() / self._speed
-        return real + max(timedelta(seconds=seconds, microseconds=1), _SHORTEST)
+        return real + timedelta(seconds=max(seconds, self._shortest), microseconds=1)
 
 
 class Ticks:
@@ -84,16 +90,23 @@ class Ticks:
     """
 
     def __init__(
-        self, clock: Clock, speed: float = 1.0, *, failed: Callable[[str, BaseException], None] | None = None
+        self,
+        clock: Clock,
+        speed: float = 1.0,
+        settings: TickSettings | None = None,
+        *,
+        failed: Callable[[str, BaseException], None] | None = None,
     ) -> None:
         """Make them; they come from `start` on.
 
         Args:
             clock: whose time is meant.
             speed: its seconds in a real one.
+            settings: bounds.
             failed: told the name and what its callback raised; the tick comes again after a few seconds.
         """
         self._clock, self._speed, self._failed = clock, speed, failed
+        self._settings = settings or TickSettings()
         self._slots: dict[str, _Slots] = {}
         self._skew = 0.0
         self._looking: asyncio.TimerHandle | None = None
@@ -132,8 +145,9 @@ class Ticks:
         if not at_start:
             slots.last = slots.newest = slots.slot(self._clock.now())
         self._slots[name] = slots
-        trigger = _Trigger(slots, self._clock, self._speed)
-        self._scheduler.add_job(self._tick, trigger, args=(name,), id=name, name=name, replace_existing=True)
+        self._scheduler.add_job(
+            self._tick, self._trigger(slots), args=(name,), id=name, name=name, replace_existing=True
+        )
 
     def daily(self, name: str, at: time, callback: Callable[[datetime], None], *, at_start: bool = True) -> None:
         """Tick once a day at a time of day, in UTC; see `every`.
@@ -177,7 +191,11 @@ class Ticks:
             is_done = True
         finally:
             if not is_done and name in self._slots:
-                self._scheduler.modify_job(name, next_run_time=datetime.now(UTC) + _AGAIN)
+                later = datetime.now(UTC) + timedelta(seconds=self._settings.again)
+                self._scheduler.modify_job(name, next_run_time=later)
+
+    def _trigger(self, slots: _Slots) -> _Trigger:
+        return _Trigger(slots, self._clock, self._speed, self._settings.shortest)
 
     def _heard(self, event: JobExecutionEvent) -> None:
         if self._failed is not None:
@@ -188,14 +206,14 @@ class Ticks:
         return self._clock.now().timestamp() / self._speed - machine.monotonic()
 
     def _look_later(self) -> None:
-        self._looking = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._look)
+        self._looking = asyncio.get_running_loop().call_later(self._settings.look, self._look)
 
     def _look(self) -> None:
         """Set all ticks anew where the clock has jumped, which APScheduler neither sees nor allows for."""
         self._look_later()
         skew = self._measured()
-        if abs(skew - self._skew) >= _JUMP_SECONDS:
+        if abs(skew - self._skew) >= self._settings.jump:
             for name, slots in self._slots.items():
-                next_time = _Trigger(slots, self._clock, self._speed).get_next_fire_time(None, datetime.now(UTC))
+                next_time = self._trigger(slots).get_next_fire_time(None, datetime.now(UTC))
                 self._scheduler.modify_job(name, next_run_time=next_time)
         self._skew = skew
