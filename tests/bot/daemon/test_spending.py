@@ -56,9 +56,10 @@ def test_the_tighter_of_two_caps_of_a_competition_holds(tmp_path: Path):
         store,
         open_day(settings, store, clock) as day,
         open_run(day, settings, CompetitionSettings(max_cost=100.0), store, "a-run", "a") as run,
+        pytest.raises(BudgetExceeded, match="competition a's cap") as refused,
+        run.reserve(money=1.0),
     ):
-        with pytest.raises(BudgetExceeded, match="competition a's cap") as refused, run.reserve(money=1.0):
-            pass
+        pass
     assert not refused.value.renews
 
 
