@@ -11,6 +11,7 @@ from state.store import Transaction
 from state.tables import Submission
 
 __all__ = [
+    "CONSIDERED",
     "OPEN",
     "SubmissionStatus",
     "add_submission",
@@ -24,6 +25,9 @@ __all__ = [
 SubmissionStatus = Literal["intended", "sending", "doubtful", "confirmed", "refused", "withdrawn"]
 """intended: nothing was sent; sending: somebody sends it, or was killed while doing so; doubtful: it may have been sent;
 confirmed: the site has it; refused: the site will not take it; withdrawn: the site does not have it, and shall not."""
+
+CONSIDERED = "submission.considered"
+"""Event: what was decided about a node's file, and why; it names the submission, if that made one."""
 
 OPEN = ("intended", "sending", "doubtful")
 """Statuses after which something is left to be done."""

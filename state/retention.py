@@ -1,7 +1,8 @@
 """Retention: what was collected for a competition goes when its time is over, and all that was made of it.
 
 Kept are the runs themselves: what they did, scored, spent and handed in, their code and its output, and of every model
-call all but its bodies; and which tasks there were. Gone are posts, readings, pages, boards and likenesses; analyses,
+call all but its bodies; what the owner said; and which tasks there were. Gone are posts, readings, pages, boards and
+likenesses; analyses,
 ideas, drafts and reports; plans of nodes; prompts and answers; and the bodies that nothing refers to any more.
 """
 
@@ -11,6 +12,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
+from state.daily import drop_daily_backups
 from state.errors import UsageError
 from state.store import Store, Transaction
 
@@ -83,9 +85,9 @@ def prunable(store: Store, competition: str) -> Pruned:
 def prune_community(store: Store, competition: str) -> Pruned:
     """Remove what was collected for a competition and what was made of it, and write the file anew without it.
 
-    Afterwards neither the file nor its log nor the backup beside it holds any of it; copies elsewhere, such as a run
-    folder's exports, are not looked for. It takes as long as reading and writing the whole file, in which nobody else
-    can write: call it in a thread. Broken off, it may be called again.
+    Afterwards neither the file nor its log nor the backup beside it holds any of it, and its daily backups, which would,
+    are gone; copies elsewhere, such as a run folder's exports, are not looked for. It takes as long as reading and writing
+    the whole file, in which nobody else can write: call it in a thread. Broken off, it may be called again.
 
     Raises:
         UsageError: a run on the competition has not ended.
@@ -102,6 +104,7 @@ def prune_community(store: Store, competition: str) -> Pruned:
                 told = {"posts": pruned.posts, "derived": pruned.derived, "bodies": pruned.bodies}
                 tx.record("community.pruned", run_id=run, competition=competition, **told)
     store.compact()
+    drop_daily_backups(store.path)
     return pruned
 
 

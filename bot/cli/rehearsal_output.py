@@ -1,12 +1,13 @@
 """What `bot rehearse` says: where the site is, how it goes, and what came of each competition."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from bot.cli.output import number, print_json, print_table
+from bot.rehearsal.shifting import moved
 from state.clock import FastClock
 
 if TYPE_CHECKING:
@@ -104,15 +105,9 @@ def _played(one: "Competition") -> dict[str, Any]:
 
 
 def _line(one: "Competition") -> str:
-    shift = one.snapshot.shift
-    moved = f", all of it {_span(abs(shift))} {'later' if shift > timedelta(0) else 'earlier'} than it was"
-    return f"{one.slug}: {one.card.enabled_at:%Y-%m-%d %H:%M} to {one.card.deadline:%Y-%m-%d %H:%M}{moved if shift else ''}"
-
-
-def _span(span: timedelta) -> str:
-    hours = (span - timedelta(days=span.days)) / timedelta(hours=1)
-    days = f"{span.days:,} day{'' if span.days == 1 else 's'}"
-    return days if not hours else f"{days} and {hours:g} hours" if span.days else f"{hours:g} hours"
+    words = moved(one.snapshot.shift)
+    span = f"{one.card.enabled_at:%Y-%m-%d %H:%M} to {one.card.deadline:%Y-%m-%d %H:%M}"
+    return f"{one.slug}: {span}{', all of it ' if words else ''}{words}"
 
 
 def _going(one: "Competition", clock: FastClock, now: datetime, *, named: bool) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from bot.cli.rehearsal_output import announce, progress, tell
 from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.rehearsal.shifting import begun_together
 from scrapers.fields import parse_time
 from scrapers.snapshot import Snapshot
 from state.clock import FastClock
@@ -67,7 +68,6 @@ def rehearse(
     # Imported here, so that other commands do not pay for a web server.
     from bot.rehearsal.serving import serving
     from bot.rehearsal.settings import SiteSettings
-    from bot.rehearsal.shifting import begun_together
     from bot.rehearsal.site import Site
     from bot.rehearsal.standing import standing_of
 

@@ -14,7 +14,7 @@ from state.errors import UsageError
 from state.steering import LONGEST_NOTE, ControlState, Note, add_note, control, notes, set_control
 from state.store import Store, iso
 
-__all__ = ["note", "pause", "stop", "unpause"]
+__all__ = ["note", "pause", "stop", "unpause", "who"]
 
 Competition = Annotated[str, typer.Argument(help="the competition, as its table in bot.toml is named")]
 Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
@@ -42,7 +42,7 @@ def note(
     words = _words(text or [])
     with open_daemon_store(config, create=True) as store:
         with store.write() as tx:
-            added = add_note(tx, competition, words, _who())
+            added = add_note(tx, competition, words, who())
         _tell(store, {**_shown(added)}, f"note {added.id} on {competition} is kept", json=json)
 
 
@@ -75,7 +75,7 @@ def _change(config: Path | None, competition: str, state: ControlState, *, json:
     with open_daemon_store(config, create=True) as store:
         with store.write() as tx:
             before = control(tx.session, competition)
-            changed = set_control(tx, competition, state, _who())
+            changed = set_control(tx, competition, state, who())
         said = f"{competition} is {state}" + (f", and was {before}" if changed else " already")
         shown = {"competition": competition, "state": state, "before": before, "changed": changed}
         _tell(store, shown, said, json=json)
@@ -104,7 +104,8 @@ def _words(text: list[str]) -> str:
     return sys.stdin.read(LONGEST_NOTE * 4)
 
 
-def _who() -> str:
+def who() -> str:
+    """Return who gives the command, as the machine knows him."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # a user without a name

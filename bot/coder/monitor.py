@@ -143,8 +143,10 @@ class Monitor:
                     onlooker.stop(answer.reason)
                     return
         except Exception:  # a worker's supervision boundary: a traceback is kept as an event
+            # Redacted before it is cut, or half a secret would be left.
+            trace = self._store.redactor.text(traceback.format_exc())[-8_000:]
             with self._store.write() as tx:
-                tx.record("worker.crashed", run_id=self._run_id, node=node, traceback=traceback.format_exc()[-8_000:])
+                tx.record("worker.crashed", run_id=self._run_id, node=node, traceback=trace)
 
     async def _ask(self, prompt: MonitorRun, request: ExecutionRequest, node: int, look: int) -> MonitorAnswer:
         """Return the answer, `continue` where there is none; the call is paid to its end, also when nobody waits for it."""

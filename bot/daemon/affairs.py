@@ -16,10 +16,19 @@ from state.outward import OPEN, may_be_there, submissions_of
 from state.series import history, last
 from state.tables import Event, Run, Submission
 
-__all__ = ["ACCEPTED", "Affairs", "affairs_now", "cap_reached"]
+__all__ = ["ACCEPTED", "Affairs", "Cap", "affairs_now", "cap_reached"]
 
 ACCEPTED = "rules.accepted"
 """Event: the owner has read changed rules and goes on by them; its `sha256` is the page's."""
+
+
+@dataclass(frozen=True)
+class Cap:
+    """A cap of the budget that is reached."""
+
+    why: str
+    renews: bool
+    """Whether it is that of a day."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,7 @@ class Affairs:
     rules_sha: str | None
     """Of the rules page, as it was read last; None: it was not, or there is none."""
     rules_changed: bool
+    capped: Cap | None
     key: str
     """The same as long as there is no reason to decide anew; time alone changes it with the day and with the reserve."""
 
@@ -53,20 +63,28 @@ class Affairs:
 
 
 def affairs_now(
-    session: Session, run_id: str, settings: CompetitionSettings, now: datetime, deadline: datetime | None
+    session: Session,
+    run_id: str,
+    settings: CompetitionSettings,
+    spending: Level,
+    now: datetime,
+    deadline: datetime | None,
 ) -> Affairs:
-    """Read how things stand; `deadline` is the task card's, for a site whose own was not read yet."""
+    """Read how things stand; the deadline is the owner's word, else what the site said last, else `deadline`, the card's."""
     run = session.get_one(Run, run_id)
     sent = _sent(session, run.competition)
     facts = _facts(session, run.competition)
-    told = facts.get("deadline")
-    deadline = datetime.fromisoformat(told) if told else deadline
+    if settings.deadline is not None:
+        deadline = settings.deadline
+    elif told := facts.get("deadline"):
+        deadline = datetime.fromisoformat(told)
     rules, changed = _rules(session, run)
     late = deadline is not None and now >= deadline - timedelta(days=settings.reserved_days)
     limits = last(session, run.competition, "limits")
     left = {} if limits is None else {name: limits.data.get(name) for name in ("num_allowed_now", "limited_by_total")}
     closed, entered = _closed(facts), facts.get("user_has_entered")
-    key = (now.date(), late, len(sent), deadline, entered, closed, rules, changed, left, settings.model_dump_json())
+    capped = cap_reached(spending)
+    standing = (now.date(), late, len(sent), deadline, entered, closed, rules, changed, left, capped is None)
     return Affairs(
         rows=submissions_of(session, run_id),
         sent=len(sent),
@@ -76,22 +94,23 @@ def affairs_now(
         closed=closed,
         rules_sha=rules,
         rules_changed=changed,
-        key=hashlib.sha256(repr(key).encode()).hexdigest()[:12],
+        capped=capped,
+        key=hashlib.sha256(repr((standing, settings.model_dump_json())).encode()).hexdigest()[:12],
     )
 
 
-def cap_reached(spending: Level) -> str | None:
+def cap_reached(spending: Level) -> Cap | None:
     """Return which cap of the budget keeps a file from being sent; None: none does."""
-    for level in spending.levels:
+    for level in reversed(spending.levels):
         cap, spent = level.caps.of(Kind.MONEY), level.spent(Kind.MONEY)
         if cap is not None and spent > cap:
-            told = f"{words(Kind.MONEY, spent)} are spent"
-            return f"the {level.name}'s cap on money is passed: of {words(Kind.MONEY, cap)} {told}"
+            of = f"of {words(Kind.MONEY, cap)} {words(Kind.MONEY, spent)} are spent"
+            return Cap(f"the {level.name}'s cap on money is passed: {of}", level.renews)
     try:
         with spending.reserve(submissions=1):
             return None
     except BudgetExceeded as error:
-        return str(error)
+        return Cap(str(error), error.renews)
 
 
 def _sent(session: Session, competition: str) -> list[Submission]:

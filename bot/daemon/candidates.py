@@ -14,7 +14,10 @@ from bot.submission.exactly_once import file_hash
 from bot.submission.handing_in import refit
 from state.errors import InfrastructureFailure, InvalidSubmission
 
-__all__ = ["Candidate", "Candidates", "Checked"]
+__all__ = ["FILES", "Candidate", "Candidates", "Checked"]
+
+FILES = "submissions"
+"""In the competition's folder: the files that are to be sent, or were."""
 
 _CHUNK = 1 << 20
 _NOISE_SECONDS = 20.0
@@ -60,7 +63,7 @@ class Candidates:
 
     def kept(self, sha256: str) -> Path:
         """Return where the file of a hash lies, if it does."""
-        return self._folder / "submissions" / f"{sha256}.csv"
+        return self._folder / FILES / f"{sha256}.csv"
 
     async def made(self, node: int) -> Candidate:
         """Run a node on all data and keep its file; see `refit`, which runs it once.
@@ -134,7 +137,7 @@ class Candidates:
 
     def _keep(self, source: Path) -> str:
         """Copy a file onto the disk itself under its hash, as a whole or not at all; returns the hash."""
-        folder = self._folder / "submissions"
+        folder = self._folder / FILES
         folder.mkdir(parents=True, exist_ok=True)
         partial = folder / f".{source.parent.name}.partial"
         digest = hashlib.sha256()

@@ -16,13 +16,12 @@ from bot.submission.exactly_once import ExactlyOnce
 from bot.submission.policy import Decision
 from state.approvals import answer_wish, ask_approval, open_wishes
 from state.errors import InfrastructureFailure, InvalidSubmission
+from state.outward import CONSIDERED
 from state.store import Transaction, iso
 from state.tables import Approval, Event, Node, Submission, Wish
 
-__all__ = ["CONSIDERED", "Considering", "hold"]
+__all__ = ["Considering", "hold"]
 
-CONSIDERED = "submission.considered"
-"""Event: what was decided about a node, and why."""
 _OVER = ("refused", "expired")
 _GOES = ("send", "hold")
 

@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
-from bot.daemon.backup import daily_backup
-from bot.daemon.disk import bound_disk
+from bot.daemon.disk import back_up_daily, bound_disk
 from bot.daemon.entry import Entry
 from bot.daemon.handling import Handler
 from bot.daemon.health import check_health
@@ -25,7 +24,8 @@ __all__ = ["Duties"]
 
 _KEPT = timedelta(days=14)
 """For so long tasks that have ended are kept, so that none is done again under its key."""
-_TOKEN = "token"
+_KEY_REFUSED = "token"
+"""Key of the trouble that Kaggle does not take ours."""
 
 
 @dataclass
@@ -48,6 +48,7 @@ class Duties:
             "final": Handler(self._of_entry(Entry.propose_final), at_once=4),
             "day": Handler(self.day),
             "health": Handler(self.health),
+            "disk": Handler(self.disk, longest=3600.0),
             "backup": Handler(self.backup, longest=3600.0),
         }
 
@@ -61,11 +62,11 @@ class Duties:
             cycle = await self.shared.poller.cycle(slug)
         except NotAuthenticated as error:
             with store.write() as tx:
-                begin(tx, _TOKEN, str(error), TokenRefused(tx.now(), "Kaggle's key"))
+                begin(tx, _KEY_REFUSED, str(error), TokenRefused(tx.now(), "Kaggle's key"))
             entry.changed()
             return
         with store.write() as tx:
-            end(tx, _TOKEN)
+            end(tx, _KEY_REFUSED)
         for part, failure in cycle.failed.items():
             self.shared.say(slug, f"{part} could not be read: {failure}")
         await self._take_up(entry, cycle.news, task.key)
@@ -106,11 +107,15 @@ class Duties:
             with shared.store.write() as tx:
                 for event in reached:
                     notify(tx, event.notice())
-        bound_disk(shared.settings.disk, shared.folder, shared.store, shared.clock.now(), begin, end)
+
+    async def disk(self, task: Task) -> None:
+        """Remove what is old, and see that there is room."""
+        shared, now = self.shared, datetime.now(UTC)
+        await asyncio.to_thread(bound_disk, shared.settings.disk, shared.folder, shared.store, now, begin, end)
 
     async def backup(self, task: Task) -> None:
         """Make the day's backup, and check it."""
-        await asyncio.to_thread(daily_backup, self.shared.store)
+        await asyncio.to_thread(back_up_daily, self.shared.store, begin, end)
 
     def _of_entry(self, act: Callable[[Entry], Awaitable[None]]) -> Callable[[Task], Awaitable[None]]:
         async def run(task: Task) -> None:

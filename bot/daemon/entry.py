@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from bot.community.learning import learn_news
+from bot.daemon.candidates import FILES
 from bot.daemon.finish import finish_live
 from bot.daemon.live_run import LiveRun, begin_run, live_run_of, open_run_context
 from bot.daemon.preparing import Task, Waiting, deadline_of, prepare
@@ -19,6 +20,7 @@ from bot.daemon.trouble import begin, end
 from bot.daemon.turns import LiveTurns
 from bot.notify.events.standing import NewBest
 from bot.notify.outbox import NO_RUN, notify
+from bot.report.result import Ended
 from bot.runs.context import RunContext
 from bot.runs.stopwatch import Stopwatch
 from bot.strategies.agents import AGENTS
@@ -133,9 +135,10 @@ class Entry:
             await here.desk.send()
 
     async def settle(self) -> None:
-        """Take up the scores of what was sent."""
+        """Take up the scores of what was sent, and say so if they have nothing to do with ours."""
         if (here := self._open) is not None:
             await here.desk.settle()
+            here.desk.relation()
 
     async def propose_final(self) -> None:
         """Tell the owner which submissions should count."""
@@ -266,7 +269,10 @@ class Entry:
         run = begin_run(self._shared, task, self.own)
         async with self._opened(run) as here:
             await here.desk.settle()
-            result = await finish_live(self._shared, run, here.context, here.desk, here.stopwatch)
+            machinery = self._shared.machinery
+            ended = Ended(run.folder, here.context, machinery.sandbox.describe(), here.stopwatch, "finished")
+            files = self._shared.competition(self.slug) / FILES
+            result = await finish_live(ended, files, machinery.worker)
         with self._shared.store.write() as tx:
             end_run(tx, run.id, "finished")
         late = self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS

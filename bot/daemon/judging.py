@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from bot.daemon.affairs import Affairs, affairs_now, cap_reached
+from bot.daemon.affairs import Affairs, affairs_now
 from bot.daemon.candidates import Candidates
 from bot.daemon.settings import CompetitionSettings
 from bot.runs.context import RunContext
@@ -50,7 +50,9 @@ class Judge:
         """Return how things stand."""
         context = self._context
         with context.store.read() as session:
-            return affairs_now(session, context.run_id, self.settings, context.clock.now(), context.card.deadline)
+            return affairs_now(
+                session, context.run_id, self.settings, context.spending, context.clock.now(), context.card.deadline
+            )
 
     def scores(self) -> Mapping[int, float]:
         """Return the oriented validation scores of the nodes that have one."""
@@ -65,7 +67,8 @@ class Judge:
         if early.verdict in ("never", "wait"):
             return early
         try:
-            facts = replace(facts, noise=None if best is None else await self._candidates.noise(asked.node, best))
+            if best is not None and not asked.wished:
+                facts = replace(facts, noise=await self._candidates.noise(asked.node, best))
             facts = await self._with_quota(await self._with_file(facts, asked))
         except (SiteUnavailable, KaggleError, InfrastructureFailure) as error:
             return Decision("wait", f"it could not be decided: {error}", self._context.clock.now() + AGAIN)
@@ -79,7 +82,7 @@ class Judge:
         return max(nodes, key=lambda node: (scores[node], -node), default=None)
 
     def _facts(self, asked: Asked, affairs: Affairs, best_sent: float | None) -> Facts:
-        now, row = self._context.clock.now(), asked.row
+        now, row, cap = self._context.clock.now(), asked.row, affairs.capped
         counted = row is not None and may_be_there(row)
         today = counted and row is not None and row.sent_at is not None and row.sent_at.date() == now.date()
         return Facts(
@@ -95,7 +98,8 @@ class Judge:
             entered=affairs.entered,
             closed=affairs.closed,
             rules_changed=affairs.rules_changed,
-            capped=cap_reached(self._context.spending),
+            capped=None if cap is None or cap.renews else cap.why,
+            capped_today=cap.why if cap is not None and cap.renews else None,
             approved=asked.approved,
             wished=asked.wished,
         )

@@ -33,6 +33,10 @@ from state.tables import Run
 
 __all__ = ["LiveRun", "begin_run", "choice_of", "live_run_of", "open_run_context"]
 
+_SCRIPTS = 20
+"""Scripts for which a competition is to have time, one after the other."""
+_SHORTEST_LIMIT = 20.0
+"""Seconds, below which no script is given less for the sake of the others."""
 NEWEST_POSTS = 10
 """Newest posts that are analysed at each look, whatever their votes: what is new has none yet."""
 
@@ -100,7 +104,7 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
             row = tx.session.get_one(Run, known.id)
             row.config = config
             tx.add(row)
-    folder = RunFolder(shared.runs / row.id)
+    folder = RunFolder(shared.runs / row.id, shared.store.path)
     if not folder.path.exists():
         folder.make()
     partial = folder.config.with_suffix(".partial")
@@ -123,7 +127,9 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
     deadline = deadline_of(shared, run.card, run.own)
     elapsed = ClockTime(shared.clock, run.began, shared.speed)
     seconds = max(1.0, (deadline - run.began).total_seconds() / shared.speed)
-    budget = RunBudget(elapsed, seconds, None, longest=shared.settings.daemon.longest_script)
+    # A rehearsal's weeks are minutes of the machine, in which there is to be time for many scripts all the same.
+    longest = min(shared.settings.daemon.longest_script, max(_SHORTEST_LIMIT, seconds / _SCRIPTS))
+    budget = RunBudget(elapsed, seconds, None, longest=longest, speed=shared.speed)
     plan = RunPlan(run.id, run.card, run.task.data, run.folder, run.settings, community, lambda: _notes(shared, slug))
     with open_run(shared.day, shared.settings.budget, run.own, store, run.id, slug) as spending:
         async with open_context(

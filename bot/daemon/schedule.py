@@ -10,14 +10,15 @@ from state.tasks import has_open_task, put_task
 
 __all__ = ["schedule"]
 
-_MINUTE, _HOUR = 60.0, 3600.0
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86_400.0
 _FINAL_WITHIN = timedelta(days=3)
 """Before the deadline, from which on the owner is told which submissions should count."""
-_BACKUP = time(3, 17)
+_BACKUP = 3 * _HOUR + 17 * _MINUTE
+"""Seconds after midnight."""
 _SUMMARY = time(0, 5)
 
 
-def schedule(ticks: Ticks, store: Store, entries: Mapping[str, Entry], wake: Callable[[], None]) -> None:
+def schedule(ticks: Ticks, store: Store, entries: Mapping[str, Entry], wake: Callable[[], None], speed: float) -> None:
     """Set up the ticks of a daemon; whatever is due is looked up when the tick comes."""
 
     def put(kind: str, at: datetime, *, competition: str = "") -> None:
@@ -50,6 +51,8 @@ def schedule(ticks: Ticks, store: Store, entries: Mapping[str, Entry], wake: Cal
     ticks.every("polls", _MINUTE, polls)
     ticks.every("submissions", _HOUR, submissions, offset=11 * _MINUTE)
     ticks.every("final selections", 6 * _HOUR, selections)
-    ticks.every("health", 5 * _MINUTE, lambda at: put("health", at))
+    # What is looked after here is the machine, by whose time that is: a rehearsal's day is over in seconds.
+    ticks.every("health", 5 * _MINUTE * speed, lambda at: put("health", at))
+    ticks.every("disk", _HOUR * speed, lambda at: put("disk", at), offset=23 * _MINUTE)
+    ticks.every("backups", _DAY * speed, lambda at: put("backup", at), offset=_BACKUP, at_start=False)
     ticks.daily("days", _SUMMARY, lambda at: put("day", at))
-    ticks.daily("backups", _BACKUP, lambda at: put("backup", at), at_start=False)

@@ -54,6 +54,23 @@ class DaemonSettings(BaseModel):
         default="auto", description="lines for people, one JSON object a line, or auto: the first on a terminal alone"
     )
 
+    log_file: Path | None = Field(
+        default=None,
+        description="a file for the log, in place of stderr or systemd's journal; an earlier one is kept as FILE.1",
+        examples=["/var/log/kaggle-bot/bot.log"],
+    )
+    log_file_mb: float = Field(
+        default=10.0, gt=0, le=1_000, description="megabytes of log_file after which it is begun anew"
+    )
+    log_files: int = Field(default=5, ge=1, le=100, description="how many earlier log files are kept")
+    backups: int = Field(default=7, ge=1, le=366, description="how many daily backups of bot.db are kept")
+    backups_gb: float = Field(
+        default=5.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="gigabytes that daily backups take at most; the newest one is kept whatever it takes",
+    )
+
     @property
     def folder(self) -> Path:
         """Where the state lies."""

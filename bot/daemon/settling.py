@@ -110,8 +110,13 @@ class Settling:
             )
             with context.store.write() as tx:
                 if not _known(tx, notice.key):
-                    told = {"pairs": found.pairs, "correlation": found.correlation}
-                    tx.record("submission.relation_broken", run_id=context.run_id, why=found.warning, **told)
+                    tx.record(
+                        "submission.relation_broken",
+                        run_id=context.run_id,
+                        pairs=found.pairs,
+                        correlation=found.correlation,
+                        why=found.warning,
+                    )
                     notify(tx, notice)
         return found
 

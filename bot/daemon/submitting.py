@@ -7,18 +7,21 @@ from pathlib import Path
 from bot.daemon.candidates import Candidates
 from bot.daemon.considering import Considering
 from bot.daemon.judging import Judge
+from bot.daemon.live_run import LiveRun
 from bot.daemon.sending import Sending
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.settling import Settling
+from bot.daemon.shared import Shared
 from bot.daemon.telling import telling
 from bot.evaluation.worker import Worker
 from bot.runs.context import RunContext
 from bot.submission import Submitter
 from bot.submission.exactly_once import ExactlyOnce, Patience
+from bot.submission.kaggle import KaggleSubmitter
 from bot.submission.policy import Decision
 from bot.submission.relation import Pair, Relation
 
-__all__ = ["LOCK", "Desk"]
+__all__ = ["LOCK", "Desk", "open_desk"]
 
 LOCK = ".submission.lock"
 """In the competition's folder: whose turn it is to send."""
@@ -95,3 +98,9 @@ class Desk:
     def relation(self) -> Relation:
         """Return how these hang together; that they do not is told to the owner once."""
         return self._settling.relation()
+
+
+def open_desk(shared: Shared, run: LiveRun, context: RunContext) -> Desk:
+    """Return the desk of a live run, which submits to Kaggle over HTTP."""
+    submitter = KaggleSubmitter(shared.client, run.card.slug, run.card.submission_file)
+    return Desk(context, shared.competition(run.card.slug), run.own, submitter, shared.machinery.worker)

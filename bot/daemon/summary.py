@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
-from sqlalchemy import func
+from sqlalchemy import case, func
 from sqlmodel import Session, col, select
 
 from bot.budgets.kinds import Kind
@@ -41,7 +41,7 @@ def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) 
         days = [
             _day(session, slug, allowance, start, end, run=runs.get(slug), folder=store.path.parent)
             for slug in sorted({*allowance.competitions, *runs})
-            if _was_on(session, slug, allowance, start, runs.get(slug))
+            if _was_on(session, slug, allowance, start, end, run=runs.get(slug))
         ]
         troubles = tuple(trouble.sentence for trouble in current(session))
     return DailySummary(day, tuple(days), troubles)
@@ -81,9 +81,11 @@ def _reached(account: Account, kind: Kind) -> Sequence[BudgetReached]:
     ]
 
 
-def _was_on(session: Session, slug: str, allowance: Allowance, start: datetime, run: Run | None) -> bool:
-    """Return whether a competition ended on a day or later, as far as that is known."""
-    ends = deadline(session, slug, allowance.competitions.get(slug), run)
+def _was_on(
+    session: Session, slug: str, allowance: Allowance, start: datetime, end: datetime, *, run: Run | None
+) -> bool:
+    """Return whether a competition ended within a day or later, as far as that was known."""
+    ends = deadline(session, slug, allowance.competitions.get(slug), run, end)
     return ends is None or ends >= start
 
 
@@ -97,7 +99,7 @@ def _day(
     run: Run | None,
     folder: Path,
 ) -> CompetitionDay:
-    ends = deadline(session, slug, allowance.competitions.get(slug), run)
+    ends = deadline(session, slug, allowance.competitions.get(slug), run, end)
     standing = rank(session, slug, end)
     scores = () if run is None else best_over_time(session, run.id, end, lower=lower_is_better(run, folder))
     return CompetitionDay(
@@ -108,7 +110,7 @@ def _day(
         nodes=_made(session, Node, slug, start, end),
         submissions=_made(session, Submission, slug, start, end),
         spent_usd=_spent(session, slug, start, end),
-        days_left=0.0 if ends is None else max(0.0, (ends - end) / _DAY),
+        days_left=None if ends is None else max(0.0, (ends - end) / _DAY),
         scores=_line(scores, end),
     )
 
@@ -124,17 +126,16 @@ def _made(session: Session, table: type[Node] | type[Submission], slug: str, sta
 
 def _spent(session: Session, slug: str, start: datetime, end: datetime) -> float | None:
     """Return USD; None where the price of something is not known."""
+    unpriced = (col(LedgerEntry.prompt_tokens) + col(LedgerEntry.completion_tokens) > 0) & col(
+        LedgerEntry.cost_usd
+    ).is_(None)
     query = (
-        select(LedgerEntry)
+        select(func.coalesce(func.sum(LedgerEntry.cost_usd), 0.0), func.count(case((unpriced, 1))))
         .join(Run, col(Run.id) == col(LedgerEntry.run_id))
         .where(Run.competition == slug, LedgerEntry.at >= start, LedgerEntry.at < end)
     )
-    total = 0.0
-    for entry in session.exec(query):
-        if entry.cost_usd is None and entry.prompt_tokens + entry.completion_tokens > 0:
-            return None
-        total += entry.cost_usd or 0.0
-    return total
+    total, unknown = session.exec(query).one()
+    return None if unknown else total
 
 
 def _line(scores: Sequence[tuple[datetime, float]], end: datetime) -> tuple[tuple[datetime, float], ...]:

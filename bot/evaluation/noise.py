@@ -19,7 +19,8 @@ from bot.evaluation.submission_file import read_submission, read_truth
 from scrapers.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
 
-DRAWS = 400
+DRAWS = 200
+"""From these the standard error itself is known within 5%."""
 FEWEST = 30
 """Draws on which the metric must be defined; of fewer nothing is said."""
 

@@ -1,11 +1,12 @@
 """Accounts: what a day, a competition and a run have spent of what they may, from the ledger of all runs."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import case, func
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement, case, func
 from sqlmodel import Session, col, select
 
 from bot.budgets.figures import Figure, figure
@@ -17,6 +18,10 @@ from state.ledgers import Ledger
 from state.tables import Event, LedgerEntry, Run
 
 __all__ = ["Account", "Allowance", "Level", "accounts", "midnight"]
+
+_AMOUNTS = ("gpu", "execution", "disk", "submission")
+"""Kinds of entries whose `amount` is counted."""
+_NOTHING = [0] * (4 + len(_AMOUNTS))
 
 Level = Literal["day", "competition", "competition day", "run"]
 
@@ -71,7 +76,7 @@ def accounts(session: Session, allowance: Allowance, now: datetime) -> list[Acco
         now: aware UTC; which day it is.
     """
     start, runs = midnight(now), session.exec(select(Run).order_by(col(Run.created_at))).all()
-    ever, today = _ledgers(session, runs, start)
+    ever, today = _ledgers(session, runs, None), _ledgers(session, runs, start)
     date = start.date().isoformat()
     found = [_account(allowance, "day", "day", "", date, list(today.values()))]
     for slug in sorted({*allowance.competitions, *(run.competition for run in runs)}):
@@ -90,40 +95,31 @@ def _account(
     return Account(level, name, competition, period, figures, sum(ledger.unpriced for ledger in spent))
 
 
-def _ledgers(session: Session, runs: Any, start: datetime) -> tuple[dict[str, Ledger], dict[str, Ledger]]:
-    """Return the ledgers of runs, of all time and since a time, from one look at the entries."""
-    ever = {run.id: Ledger(run.id, run.competition, wall_seconds=_wall(session, run, None)) for run in runs}
-    today = {run.id: Ledger(run.id, run.competition, wall_seconds=_wall(session, run, start)) for run in runs}
+def _ledgers(session: Session, runs: Sequence[Run], since: datetime | None) -> dict[str, Ledger]:
+    """Return the ledger of each run, of all time or since a time.
+
+    One row a run comes out of the database, in the order of an index: by kind, all entries would be sorted first.
+    """
+    kind = col(LedgerEntry.kind)
     tokens = col(LedgerEntry.prompt_tokens) + col(LedgerEntry.completion_tokens)
-    unpriced = case(((tokens > 0) & col(LedgerEntry.cost_usd).is_(None), 1), else_=0)
-    is_today = case((col(LedgerEntry.at) >= start, 1), else_=0)
-    query = select(  # type: ignore[call-overload]
-        LedgerEntry.run_id,
-        LedgerEntry.kind,
-        is_today.label("today"),
-        func.count(),
-        func.sum(tokens),
-        func.coalesce(func.sum(LedgerEntry.cost_usd), 0.0),
-        func.sum(unpriced),
-        func.coalesce(func.sum(LedgerEntry.amount), 0.0),
-    ).group_by(LedgerEntry.run_id, LedgerEntry.kind, "today")
-    for run_id, kind, of_today, *sums in session.execute(query):
-        for ledgers in (ever, today) if of_today else (ever,):
-            if run_id in ledgers:
-                ledgers[run_id] = _added(ledgers[run_id], kind, *sums)
-    return ever, today
+    unpriced = (kind == "tokens") & (tokens > 0) & col(LedgerEntry.cost_usd).is_(None)
+    sums: list[ColumnElement[Any]] = [
+        func.count(case((kind == "tokens", 1))),
+        func.sum(case((kind == "tokens", tokens))),
+        func.sum(LedgerEntry.cost_usd),
+        func.count(case((unpriced, 1))),
+        *(func.sum(case((kind == one, col(LedgerEntry.amount)))) for one in _AMOUNTS),
+    ]
+    query = sa.select(col(LedgerEntry.run_id), *sums).group_by(LedgerEntry.run_id)
+    if since is not None:
+        query = query.where(col(LedgerEntry.at) >= since)
+    found = {run_id: [value or 0 for value in values] for run_id, *values in session.execute(query)}
+    return {run.id: _ledger(run, _wall(session, run, since), *found.get(run.id, _NOTHING)) for run in runs}
 
 
-def _added(ledger: Ledger, kind: str, entries: int, tokens: int, cost: float, unpriced: int, amount: float) -> Ledger:
-    is_call = kind == "tokens"
-    return replace(
-        ledger,
-        calls=ledger.calls + entries * is_call,
-        tokens=ledger.tokens + tokens * is_call,
-        cost_usd=ledger.cost_usd + cost,
-        unpriced=ledger.unpriced + unpriced * is_call,
-        amounts={**ledger.amounts, kind: ledger.amounts.get(kind, 0.0) + amount},
-    )
+def _ledger(run: Run, wall: float, calls: int, tokens: int, cost: float, unpriced: int, *amounts: float) -> Ledger:
+    by_kind = dict(zip(_AMOUNTS, amounts, strict=True))
+    return Ledger(run.id, run.competition, calls, tokens, float(cost), unpriced, wall, by_kind)
 
 
 def _wall(session: Session, run: Run, since: datetime | None) -> float:

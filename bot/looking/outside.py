@@ -48,12 +48,16 @@ class Sent:
 
 
 def deadline(
-    session: Session, competition: str, settings: CompetitionSettings | None, run: Run | None
+    session: Session,
+    competition: str,
+    settings: CompetitionSettings | None,
+    run: Run | None,
+    as_of: datetime | None = None,
 ) -> datetime | None:
-    """Return when a competition ends: as the owner says, else the site, else the run's card; None: not known."""
+    """Return when a competition ends: as the owner says, else the site (at a time), else the run's card; None: not known."""
     if settings is not None and settings.deadline is not None:
         return settings.deadline
-    facts = last(session, competition, "competition")
+    facts = last(session, competition, "competition", as_of=as_of)
     told = facts.data.get("deadline") if facts is not None else None
     if told is None and run is not None:
         told = (run.config.get("card") or {}).get("deadline")

@@ -39,25 +39,25 @@ def held(session: Session, run_id: str) -> tuple[int, ...]:
 def notes_read(session: Session, competition: str, run_id: str | None, most: int = 10) -> tuple[NoteRead, ...]:
     """Return the latest notes on a competition, the oldest first, and whether the run's prompts held them."""
     query = NOTES.select().where(NOTES.c.competition == competition).order_by(NOTES.c.id.desc()).limit(most)
+    kept = list(reversed(rows(session, NOTES, query)))
+    if not kept or run_id is None:
+        return tuple(NoteRead(row["id"], row["text"], row["at"], None, None) for row in kept)
+    # Where no prompt at all held a note, that is found out once.
+    any_note = _first_call(session, run_id, '"note/', _number_since(session, run_id, kept[0]["at"]))
     found = []
-    for row in reversed(rows(session, NOTES, query)):
-        call = None if run_id is None else _first_call(session, run_id, row["id"], row["at"])
-        found.append(NoteRead(row["id"], row["text"], row["at"], call and call[0], call and call[1]))
+    for row in kept:
+        since = max(any_note[0], _number_since(session, run_id, row["at"])) if any_note else None
+        call = None if since is None else _first_call(session, run_id, f'"note/{row["id"]}"', since)
+        found.append(NoteRead(row["id"], row["text"], row["at"], call and call[1], call and call[2]))
     return tuple(found)
 
 
-def _first_call(session: Session, run_id: str, note: int, since: datetime) -> tuple[datetime, str] | None:
-    """Return when a prompt held a note first, and of which role it was."""
-    query = (
-        select(ModelCall.at, ModelCall.role)
-        .where(
-            ModelCall.run_id == run_id,
-            ModelCall.seq >= _number_since(session, run_id, since),
-            func.instr(ModelCall.items, f'"note/{note}"') > 0,
-        )
-        .order_by(col(ModelCall.seq))
+def _first_call(session: Session, run_id: str, item: str, since: int) -> tuple[int, datetime, str] | None:
+    """Return the number, time and role of the first call, from a number on, whose prompt held an item."""
+    query = select(ModelCall.seq, ModelCall.at, ModelCall.role).where(
+        ModelCall.run_id == run_id, ModelCall.seq >= since, func.instr(ModelCall.items, item) > 0
     )
-    return session.exec(query.limit(1)).first()
+    return session.exec(query.order_by(col(ModelCall.seq)).limit(1)).first()
 
 
 def _number_since(session: Session, run_id: str, since: datetime) -> int:

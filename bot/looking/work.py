@@ -93,27 +93,15 @@ def nodes_of(session: Session, run_id: str, *, lower: bool | None) -> Nodes:
 
 def doing(session: Session, run_id: str) -> tuple[Doing, ...]:
     """Return the nodes that are worked on, each with the execution that runs."""
-    query = (
-        select(Node, Execution)
-        .join(
-            Execution,
-            (col(Execution.run_id) == col(Node.run_id))
-            & (col(Execution.node) == col(Node.id))
-            & col(Execution.reason).is_(None),
-            isouter=True,
-        )
-        .where(Node.run_id == run_id, (col(Node.status) == "running") | col(Execution.id).is_not(None))
-        .order_by(col(Node.id))
-    )
+    going_on = select(Execution).where(Execution.run_id == run_id, col(Execution.reason).is_(None))
+    executions = {one.node: one for one in session.exec(going_on)}
+    nodes = select(Node.id, Node.action, Node.created_at).where(Node.run_id == run_id)
+    nodes = nodes.where((col(Node.status) == "running") | col(Node.id).in_(executions)).order_by(col(Node.id))
     return tuple(
-        Doing(
-            node.id,
-            node.action,
-            iso(execution.started_at if execution else node.created_at),
-            execution.id if execution else None,
-            execution.view if execution else None,
-        )
-        for node, execution in session.exec(query)
+        Doing(id, action, iso(one.started_at), one.id, one.view)
+        if (one := executions.get(id)) is not None
+        else Doing(id, action, iso(created_at))
+        for id, action, created_at in session.exec(nodes)
     )
 
 

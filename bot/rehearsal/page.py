@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bot.rehearsal.board import score_text
+from bot.rehearsal.shifting import moved
 from bot.rehearsal.submissions import Limits, Submission
 from scrapers.card import TaskCard
 
@@ -36,6 +37,8 @@ class Block:
 
     slug: str
     card: TaskCard
+    moved: str
+    """By how much it was moved in time, in words; empty if it was not."""
     daily: int
     over: bool
     deadline: datetime
@@ -86,6 +89,7 @@ def _block(site: "Site", competition: "Competition", now: datetime) -> Block:
     return Block(
         slug=competition.slug,
         card=card,
+        moved=moved(competition.snapshot.shift),
         daily=competition.daily,
         over=over,
         deadline=competition.deadline(now),

@@ -30,15 +30,25 @@ def shifted(snapshot: Snapshot, by: timedelta) -> Snapshot:
         return snapshot
     card, said = snapshot.card, snapshot.community
     community = Community(
-        topics=[_moved(row, by, "posted_at") for row in said.topics],
-        messages=[_moved(row, by, "posted_at", "edited_at") for row in said.messages],
-        kernels=[_moved(row, by, "created_at") for row in said.kernels],
-        observations=[_moved(row, by, "at") for row in said.observations],
+        topics=[_row(row, by, "posted_at") for row in said.topics],
+        messages=[_row(row, by, "posted_at", "edited_at") for row in said.messages],
+        kernels=[_row(row, by, "created_at") for row in said.kernels],
+        observations=[_row(row, by, "at") for row in said.observations],
     )
-    card = _moved(card, by, "enabled_at", "deadline")
+    card = _row(card, by, "enabled_at", "deadline")
     return replace(snapshot, card=card, community=community, shift=snapshot.shift + by)
 
 
-def _moved(row: RowT, by: timedelta, *names: str) -> RowT:
+def moved(shift: timedelta) -> str:
+    """Return in words how much earlier or later a competition is than it was; empty if it is not."""
+    if not shift:
+        return ""
+    span = abs(shift)
+    days, hours = f"{span.days:,} day{'' if span.days == 1 else 's'}", span.seconds / 3600
+    said = days if not hours else f"{days} and {hours:g} hours" if span.days else f"{hours:g} hours"
+    return f"{said} {'later' if shift > timedelta(0) else 'earlier'} than it was"
+
+
+def _row(row: RowT, by: timedelta, *names: str) -> RowT:
     times = {name: getattr(row, name) for name in names}
     return row.model_copy(update={name: time + by for name, time in times.items() if time is not None})

@@ -36,6 +36,8 @@ class RunBudget:
     steps: int | None
     longest: float = math.inf
     """Seconds that no execution may take more of."""
+    speed: float = 1.0
+    """Seconds of the run's clock, by which nodes are timed, in one of these."""
 
     @property
     def reserve(self) -> float:
@@ -76,4 +78,4 @@ class RunBudget:
         if self.steps is not None:
             return Remaining(max(0, self.steps - nodes), self.steps, None, None)
         usable = self.left() - 2 * REFIT_FACTOR * (best_seconds or 0.0)
-        return Remaining(None, None, max(0.0, usable), self.seconds)
+        return Remaining(None, None, max(0.0, usable) * self.speed, self.seconds * self.speed)

@@ -286,9 +286,9 @@ class Search:
                 with context.store.write() as tx:
                     end_node(tx, context.run_id, node, "failed", error=error)
                     if trace is not None:
-                        tx.record(
-                            "worker.crashed", run_id=context.run_id, node=node, traceback=trace[-TRACE_CHARACTERS:]
-                        )
+                        # Redacted before it is cut, or half a secret would be left.
+                        trace = context.store.redactor.text(trace)[-TRACE_CHARACTERS:]
+                        tx.record("worker.crashed", run_id=context.run_id, node=node, traceback=trace)
             except (BotError, OSError) as trouble:
                 if may_pass(trouble) and await patience.outlasts(trouble):
                     continue
@@ -306,7 +306,7 @@ class Search:
         except Exception as error:  # supervised as a node is
             context.say(f"the last reports were not written: {error or 'no time was left'}")
             with context.store.write() as tx:
-                trace = traceback.format_exc()[-TRACE_CHARACTERS:]
+                trace = context.store.redactor.text(traceback.format_exc())[-TRACE_CHARACTERS:]
                 tx.record("worker.crashed", run_id=context.run_id, traceback=trace)
 
     def tree(self) -> Tree:

@@ -52,6 +52,8 @@ class Facts:
     """Whether the rules page is another than when the run began."""
     capped: str | None = None
     """Which cap of the budget is reached; None: none."""
+    capped_today: str | None = None
+    """Which cap of the budget for this day; None: none."""
     invalid: str | None = None
     """What is wrong with the file; None: nothing, or it is not made yet."""
     copied: str | None = None
@@ -139,6 +141,8 @@ def _used_up(facts: Facts, settings: CompetitionSettings) -> Decision | None:
         if late is None:
             return Decision("never", f"{told}, and no deadline is known")
         return _wait(facts, late, f"{told} for the last {settings.reserved_days:g} days")
+    if facts.capped_today is not None:
+        return _wait(facts, midnight_after(facts.now), facts.capped_today)
     if today is not None and facts.sent_today >= today:
         told = f"{facts.sent_today} files were sent today, and submissions_per_day is {today}"
         return _wait(facts, midnight_after(facts.now), told)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 __all__ = ["FEWEST", "FLOOR", "Pair", "Relation", "relation_of"]
 
 FEWEST = 6
-"""Pairs below which nothing is said: of five, two in ten unrelated series have a rank correlation above .5."""
+"""Pairs below which nothing is said: of so few, chance alone makes any correlation."""
 FLOOR = 0.3
 """Rank correlation below which validation scores are no guide to the board."""
 
@@ -42,8 +42,8 @@ def relation_of(pairs: Sequence[Pair]) -> Relation:
     if len(pairs) >= FEWEST and (correlation is None or correlation < FLOOR):
         shown = "none" if correlation is None else f"one of {correlation:.2f}"
         warning = (
-            f"the validation and public scores of {len(pairs)} submissions have a rank correlation of at least {FLOOR:g} no "
-            f"more, but {shown}: what is better here need not be better there"
+            f"the validation and public scores of {len(pairs)} submissions should have a rank correlation of at least "
+            f"{FLOOR:g}, and have {shown}: what is better here need not be better there"
         )
     return Relation(len(pairs), correlation, middle, warning)
 

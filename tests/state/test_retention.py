@@ -33,13 +33,14 @@ from state.progress import (
 )
 from state.retention import BY_COMPETITION, BY_RUN, prunable, prune_community, prune_expired
 from state.series import take_reading
+from state.steering import Control, Note
 from state.steps import finish_step, start_step
 from state.store import Store
 from state.tables import KernelVersion, Message, Observation, Topic
 from state.tasks import claim_task, put_task, retry_task
 from tests.state.conftest import START, StandingClock
 
-KEPT = {"run", "task"}
+KEPT = {"run", "task", str(Note.__tablename__), str(Control.__tablename__)}
 """Tables with a competition that stay."""
 
 

@@ -143,6 +143,7 @@ def write_twin(folder: Path) -> Path:
     path = write_tiny(folder / "twin")
     for file in (*(path / "community").glob("*.jsonl"), path / "snapshot.json"):
         text = file.read_text().replace("2021-", "2024-").replace("2020-", "2023-")
+        text = text.replace('"edited_at": null', '"edited_at": "2023-01-09T12:00:00Z"')
         file.write_text(text.replace(SLUG, TWIN).replace("Tiny table", "Twin table"))
     manifest = path / "snapshot.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"max_daily_submissions": 2}))

@@ -50,7 +50,7 @@ def test_of_several_competitions_each_has_its_part_under_one_table(tmp_path: Pat
             "A rehearsal of 2 competitions",
             "Tiny table 23 h 59 min left – of",
             "Twin table the competition is over 1 of 5 1",
-            "plays tiny-twin back",
+            "tiny-twin , 1,096 days earlier than it was",
             "Private leaderboard 5 teams",
             "CreateSubmission 1",
         ):
