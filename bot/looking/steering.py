@@ -6,9 +6,14 @@ from datetime import datetime
 from sqlmodel import Session, col, func, select
 
 from bot.looking.other_tables import APPROVALS, CONTROLS, NOTES, rows
+from state.store import as_stored
 from state.tables import ModelCall
 
 __all__ = ["NoteRead", "controls", "held", "notes_read"]
+
+# Plain statements, as they are many and small.
+_LAST = "SELECT max(seq) FROM modelcall WHERE run_id = ?"
+_TIME_OF = "SELECT at FROM modelcall WHERE run_id = ? AND seq = ?"
 
 
 @dataclass(frozen=True)
@@ -61,12 +66,13 @@ def _first_call(session: Session, run_id: str, item: str, since: int) -> tuple[i
 
 
 def _number_since(session: Session, run_id: str, since: datetime) -> int:
-    """Return a number that no call after a time is below, found by halving: their prompts' lists are long to read through."""
-    low, high = 1, (session.exec(select(func.max(ModelCall.seq)).where(ModelCall.run_id == run_id)).one() or 0) + 1
+    """Return a number that no call after a time is below, found by halving: what their prompts held is long to read through."""
+    connection, wanted = session.connection(), as_stored(since)
+    low, high = 1, (connection.exec_driver_sql(_LAST, (run_id,)).scalar() or 0) + 1
     while low < high:
         middle = (low + high) // 2
-        at = session.exec(select(ModelCall.at).where(ModelCall.run_id == run_id, ModelCall.seq == middle)).first()
-        if at is not None and at < since:
+        at = connection.exec_driver_sql(_TIME_OF, (run_id, middle)).scalar()
+        if at is not None and at < wanted:
             low = middle + 1
         else:
             high = middle
