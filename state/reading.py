@@ -8,6 +8,7 @@ from state.backup import Backups
 from state.clock import Clock
 from state.engine import reading
 from state.errors import UsageError
+from state.redaction import Redactor
 from state.schema import HEAD
 from state.store import Store
 
@@ -39,7 +40,7 @@ def open_to_read(path: Path, clock: Clock) -> Store:
     if found != HEAD:
         reader.dispose()
         raise UsageError(_other(path, found))
-    return Store(path, reader, reader, clock, Backups(path, new=False))
+    return Store(path, reader, reader, clock, Backups(path, new=False), Redactor())
 
 
 def _other(path: Path, found: str | None) -> str:

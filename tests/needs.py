@@ -37,6 +37,14 @@ def chromium() -> str:
     missing("no Chromium here (Debian package chromium)")
 
 
+def systemd_analyze() -> str:
+    """Return the path of the program that checks units."""
+    path = shutil.which("systemd-analyze")
+    if path:
+        return path
+    missing("no systemd-analyze here (Debian package systemd)")
+
+
 def bubblewrap() -> None:
     """Return if bubblewrap is installed and works here, which is found out by running it once."""
     problem = _bubblewrap_problem()

@@ -41,6 +41,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     source = folder / "source"
     for package in PACKAGES:
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "systemd", source / "systemd")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     pip = (sys.executable, "-m", "pip")
@@ -59,13 +60,21 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 def test_the_wheel_holds_every_module_and_data_file_and_nothing_else(installed: Installed) -> None:
     with ZipFile(installed.wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert held == {path.relative_to(ROOT).as_posix() for path in files(ROOT)}
+    units = {path.relative_to(ROOT / "systemd") for path in (ROOT / "systemd").rglob("*") if path.is_file()}
+    wanted = {path.relative_to(ROOT).as_posix() for path in files(ROOT)}
+    assert held == wanted | {f"bot/service/units/{path.as_posix()}" for path in units}
     assert {f"{package}/py.typed" for package in PACKAGES} <= held
 
 
 def test_the_wheel_carries_its_licence(installed: Installed) -> None:
     with ZipFile(installed.wheel) as archive:
         assert any(name.endswith("licenses/LICENSE") for name in archive.namelist())
+
+
+def test_the_installed_command_writes_the_units(installed: Installed, tmp_path: Path) -> None:
+    run(installed.programs / "bot", "service", "install", "--root", tmp_path, "--docker", "--gpu", cwd=tmp_path)
+    unit = (tmp_path / "etc/systemd/system/kaggle-bot.service").read_text(encoding="utf-8")
+    assert unit == (ROOT / "systemd" / "kaggle-bot.service").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("order", ["alphabetical", "reverse"])

@@ -4,17 +4,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["SECRET_NAME", "Secret", "find_secrets", "masked"]
+__all__ = ["SECRET_NAME", "SECRET_PATTERNS", "Secret", "find_secrets", "masked"]
 
 MASK = "[a secret]"
 _ANY = "a variable of the environment, a systemd credential, or the file that its program keeps it in"
 _MODEL = "the variable that names it (OPENAI_API_KEY, or that of the fallback), or the systemd credential of that name"
 _KAGGLE = "the variable KAGGLE_API_TOKEN, the systemd credential of that name, or ~/.kaggle/access_token"
+# Bounded, and begun only where a word begins: a text of megabytes must not take a time that grows with its square.
+_SCHEME = r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,40}:(?://)?"
 
+_LEGACY_KEY = "Kaggle's legacy key"
+_PARAMETER = re.compile(_SCHEME + r"[^\s\"']{0,512}?[?&](?:pass(?:word)?|token|secret)=[^\s\"']+", re.IGNORECASE)
 _KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("Kaggle's token", _KAGGLE, re.compile(r"KGAT_[A-Za-z0-9_-]{4,}")),
     (
-        "Kaggle's legacy key",
+        _LEGACY_KEY,
         "the variables KAGGLE_USERNAME and KAGGLE_KEY, or ~/.kaggle/kaggle.json",
         re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{32}(?![A-Za-z0-9])"),
     ),
@@ -37,15 +41,9 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     (
         "an address with a password",
         _ANY,
-        re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://)?[^\s/:@\"']*:[^\s@\"'/]+@[^\s\"']*"),
+        re.compile(_SCHEME + r"[^\s/:@\"']{0,256}:[^\s@\"'/]{1,256}@[^\s\"']*"),
     ),
-    (
-        "an address with a password",
-        _ANY,
-        re.compile(
-            r"[A-Za-z][A-Za-z0-9+.-]*:(?://)?[^\s\"']*[?&](?:pass(?:word)?|token|secret)=[^\s\"']+", re.IGNORECASE
-        ),
-    ),
+    ("an address with a password", _ANY, _PARAMETER),
     (
         "a token",
         _ANY,
@@ -55,6 +53,13 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("a token", _ANY, re.compile(r"(?<![A-Za-z0-9])(?:AKIA[A-Z0-9]{12,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]{10,})")),
     ("a private key", _ANY, re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")),
 )
+
+SECRET_PATTERNS = (
+    *(pattern for what, _, pattern in _KINDS if what != _LEGACY_KEY and pattern is not _PARAMETER),
+    # The parameter alone, as looking for the address around it takes long in a long text without one.
+    re.compile(r"(?<=[?&])(?:pass(?:word)?|token|secret)=[^\s\"'&]+", re.IGNORECASE),
+)
+"""What looks like a secret wherever it stands; 32 hexadecimal digits do so in a configuration alone: they are many things."""
 
 SECRET_NAME = re.compile(r"(?:^|[_-])(?:api_?key|key|token|secret|password|passwd|pass|webhook)s?$", re.IGNORECASE)
 """Names of keys under which people would put a secret."""

@@ -66,9 +66,14 @@ def keys(configuration: Configuration, environment: Mapping[str, str] | None = N
     names = ["OPENAI_API_KEY", *(one.key for one in configuration.settings.models.fallback if one.key)]
     return {
         name: bool(variables.get(name))
-        or bool(credentials and any((Path(credentials) / spelled).is_file() for spelled in (name, name.lower())))
+        or bool(credentials and any(_holds_something(Path(credentials) / one) for one in (name, name.lower())))
         for name in dict.fromkeys(names)
     }
+
+
+def _holds_something(file: Path) -> bool:
+    """Return whether a credential is given: its file is there, empty, where the service loads the usual names."""
+    return file.is_file() and bool(file.read_bytes().strip())
 
 
 def _plain(value: object) -> Any:

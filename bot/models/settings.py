@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     SecretStr,
     ValidationError,
@@ -31,6 +32,8 @@ def _sendable(key: SecretStr) -> SecretStr:
 
 
 Key = Annotated[SecretStr, AfterValidator(_sendable)]
+OptionalKey = Annotated[Key | None, BeforeValidator(lambda value: None if value == "" else value)]
+"""None as well where a credential's file is there and empty: the service loads the usual names, filled or not."""
 
 
 class _Variables(BaseSettings):
@@ -44,7 +47,7 @@ class Environment(_Variables):
     """The variables that are read; the only place that a key comes from."""
 
     openai_base_url: Address | None = None
-    openai_api_key: Key | None = None
+    openai_api_key: OptionalKey = None
     openai_model: str | None = None
 
     @classmethod
@@ -64,7 +67,7 @@ class Environment(_Variables):
         """
         if name == "OPENAI_API_KEY":
             return self.openai_api_key
-        field: Any = (Key | None, Field(default=None, validation_alias=name))
+        field: Any = (OptionalKey, Field(default=None, validation_alias=name))
         found: SecretStr | None = _read(create_model("Variable", __base__=_Variables, value=field)).model_dump()[
             "value"
         ]

@@ -15,14 +15,14 @@ from docker.errors import DockerException, ImageNotFound
 
 from sandbox.engine import ENGINE_FAILURES, EngineError, connect, say
 from sandbox.image import REPOSITORY, VARIANTS
+from sandbox.image.debian import RELEASE, debian_archive
 
 __all__ = ["main"]
 
 _HERE = Path(__file__).parent
 _REGISTRY_BASE = "python:3.11-slim-bookworm"
-_RELEASE = "bookworm"
-_BASE = f"kaggle-bot-base:{_RELEASE}"
-_DEBIAN_PACKAGES = "python3,python3-pip,ca-certificates"
+_BASE = f"kaggle-bot-base:{RELEASE}"
+_DEBIAN_PACKAGES = ("python3", "python3-pip", "ca-certificates")
 _PYTHON = (3, 11)
 """Debian's of that release."""
 SMALL = ("numpy", "pandas", "scikit-learn", "scipy", "pillow", "joblib", "ipykernel")
@@ -68,7 +68,9 @@ def _make_small(engine: DockerClient, tag: str) -> None:
     except ImageNotFound:
         _say(f"importing {_BASE}")
         repository, _, release = _BASE.partition(":")
-        said = engine.api.import_image_from_file(str(_base_archive()), repository=repository, tag=release)
+        said = engine.api.import_image_from_file(
+            str(debian_archive(_DEBIAN_PACKAGES)), repository=repository, tag=release
+        )
         if '"error"' in said:
             raise EngineError(said) from None
     with tempfile.TemporaryDirectory(prefix="bot-image-") as folder:
@@ -76,40 +78,6 @@ def _make_small(engine: DockerClient, tag: str) -> None:
         _fetch_wheels(wheels)
         shutil.copy(_HERE / "small.Dockerfile", Path(folder) / "Dockerfile")
         _build(engine, tag, Path(folder), network_mode="none")
-
-
-def _base_archive() -> Path:
-    """Return a tar of a minimal Debian with Python, made at the first call and then kept in the cache."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kaggle-bot" / "image"
-    archive = cache / f"{_RELEASE}.tar"
-    if archive.is_file():
-        return archive
-    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
-        raise EngineError(
-            "Without a registry the base is made by debootstrap (Debian package), which only root can run."
-        )
-    cache.mkdir(parents=True, exist_ok=True)
-    _say("making a minimal Debian: a minute or two the first time")
-    with tempfile.TemporaryDirectory(prefix="bot-image-", dir=cache) as folder:
-        root = Path(folder) / "root"
-        options = ["--variant=minbase", f"--include={_DEBIAN_PACKAGES}", _RELEASE, str(root), *_package_source()]
-        subprocess.run(["debootstrap", *options], check=True, stdout=subprocess.DEVNULL)
-        for package in (root / "var/cache/apt/archives").glob("*.deb"):
-            package.unlink()
-        partial = Path(folder) / "partial.tar"
-        subprocess.run(["tar", "-C", str(root), "-cf", str(partial), "."], check=True)
-        partial.replace(archive)
-    return archive
-
-
-def _package_source() -> list[str]:
-    """Return where this machine's own apt takes that release from, as its default may not answer here."""
-    command = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Identifier: Packages"]
-    try:
-        found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return []
-    return next(([address] for address, codename in map(str.split, found.splitlines()) if codename == _RELEASE), [])
 
 
 def _fetch_wheels(folder: Path) -> None:

@@ -9,7 +9,9 @@ from bot.daemon.presence import LOCK, began, ended, is_running, presence
 from sandbox.locks import take
 from state.clock import FastClock, SystemClock
 from state.store import Store
-from tests.state.conftest import START, StandingClock
+from tests.state.conftest import START, StandingClock, clock, store
+
+__all__ = ["clock", "store"]
 
 
 def test_the_daemon_that_began_last_is_told_of(store: Store, clock: StandingClock) -> None:

@@ -10,7 +10,9 @@ from bot.notify.events import DockerGone
 from bot.notify.outbox import NO_RUN
 from state.store import Store
 from state.tables import Notification
-from tests.state.conftest import START, StandingClock
+from tests.state.conftest import START, StandingClock, clock, store
+
+__all__ = ["clock", "store"]
 
 
 def told(store: Store) -> list[str]:

@@ -140,6 +140,23 @@ def test_key_is_found_among_systemds_credentials(tmp_path: Path, monkeypatch: py
     assert OTHER_KEY not in repr(found) + repr(Endpoint.fallback(found, found.resolve(None), 1))
 
 
+@pytest.mark.parametrize("content", ["", "\n"])
+def test_a_credential_whose_file_is_empty_counts_as_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    folder = tmp_path / "credentials"
+    folder.mkdir()
+    for name in ("OPENAI_API_KEY", "OTHER_API_KEY"):
+        (folder / name).write_text(content)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
+    assert Environment.read().openai_api_key is None
+    assert Environment.read().key("OTHER_API_KEY") is None
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-42")
+    found = Environment.read().openai_api_key
+    assert found is not None
+    assert found.get_secret_value() == "sk-42"
+
+
 @pytest.mark.parametrize("value", ["sk\n42", "sk-ключ", " "])
 def test_key_that_could_not_be_sent_is_refused_without_being_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str

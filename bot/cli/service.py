@@ -1,0 +1,180 @@
+"""`bot service`: install the bot as a service of systemd, look at it, take it away again."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli.output import print_json
+from bot.service.layout import CREDENTIALS, PROGRAM, SERVICE, Layout
+from state.errors import UsageError
+
+if TYPE_CHECKING:
+    from bot.service.standing import Standing
+    from bot.service.systemd import Systemd
+
+service_app = typer.Typer(name="service", help="The bot as a service of systemd.", no_args_is_help=True)
+
+Root = Annotated[
+    Path | None, typer.Option(help="write files below this folder, as for a package, and touch nothing else")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="only say what would be done")]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+
+
+@service_app.command()
+def install(
+    root: Root = None,
+    program: Annotated[
+        Path | None, typer.Option(help=f"the `bot` that the service runs; default: this one, or {PROGRAM} with --root")
+    ] = None,
+    docker: Annotated[
+        bool | None, typer.Option("--docker/--no-docker", help="may use the Docker engine; default: as installed")
+    ] = None,
+    gpu: Annotated[
+        bool | None, typer.Option("--gpu/--no-gpu", help="may use NVIDIA's GPUs; default: as installed")
+    ] = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Install units, a user, folders and a bot.toml to begin with, or bring them up to date; safe to run again.
+
+    bot.toml, the environment's file and credentials are made once and never changed. Of the units the timer alone is
+    started.
+
+    Example: sudo /opt/kaggle-bot/bin/bot service install --docker
+    """
+    from bot.service.changes import make
+    from bot.service.installing import install as changes
+    from bot.service.installing import wish
+
+    layout = _layout(root)
+    named = _program(program, layout)
+    systemd = _systemd(layout, dry_run=dry_run)
+    wished = wish(layout, named, docker=docker, gpu=gpu)
+    done = list(make(changes(layout, wished, _configuration(), systemd), dry_run=dry_run))
+    _tell(done, dry_run=dry_run, json=json)
+    if systemd and not json and not dry_run:
+        for step in _next_steps(layout, systemd, changed=bool(done)):
+            typer.echo(step)
+
+
+@service_app.command()
+def uninstall(
+    root: Root = None,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="remove configuration, credentials, database, data and runs too")
+    ] = False,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Stop the service and remove what was installed; configuration and state stay, unless --purge says otherwise.
+
+    Example: sudo /opt/kaggle-bot/bin/bot service uninstall --purge --dry-run
+    """
+    from bot.service.changes import make
+    from bot.service.installing import uninstall as changes
+
+    layout = _layout(root)
+    systemd = _systemd(layout, dry_run=dry_run)
+    done = list(make(changes(layout, systemd, purge=purge), dry_run=dry_run))
+    _tell(done, dry_run=dry_run, json=json)
+    if not (json or purge) and layout.configuration.is_dir():
+        typer.echo(f"{layout.configuration} and {layout.state} stay; --purge removes them as well")
+
+
+@service_app.command()
+def status(json: Json = False) -> None:
+    """Show whether the service is installed and runs, and what is wrong. Exits with 1 if it does not run.
+
+    Example: bot service status
+    """
+    from bot.service.standing import standing
+    from bot.service.systemd import Systemd
+
+    systemd = Systemd()
+    systemd.check()
+    found = standing(Layout(), systemd)
+    if json:
+        print_json(asdict(found))
+    else:
+        for line in _lines(found):
+            typer.echo(line)
+    if not found.active:
+        raise typer.Exit(1)
+
+
+def _layout(root: Path | None) -> Layout:
+    return Layout() if root is None else Layout(root.absolute())
+
+
+def _program(given: Path | None, layout: Layout) -> Path:
+    """Return the program that units name; raises UsageError where the service could not read it."""
+    from bot.service.program import check_readable, parts_of_this, this_program
+
+    if not layout.is_machine:
+        return given or PROGRAM
+    check_readable(parts_of_this() if given is None else (given,))
+    return this_program() if given is None else given.absolute()
+
+
+def _systemd(layout: Layout, *, dry_run: bool) -> "Systemd | None":
+    from bot.service.systemd import Systemd
+
+    if not layout.is_machine:
+        return None
+    systemd = Systemd()
+    systemd.check()
+    if os.geteuid() != 0 and not dry_run:
+        raise UsageError("only root may change a machine's services: run it with sudo, or with --dry-run to look first")
+    return systemd
+
+
+def _configuration() -> str:
+    """Return the bot.toml to begin with; it names the folder, so that `bot status` and others find it, too."""
+    from bot.configuration import Settings
+    from bot.configuration.example import example
+    from bot.daemon.settings import DaemonSettings
+
+    return example(Settings(daemon=DaemonSettings(dir=Layout().state)))
+
+
+def _tell(done: Sequence[str], *, dry_run: bool, json: bool) -> None:
+    if json:
+        print_json({"dry_run": dry_run, "changes": list(done)})
+        return
+    for said in done:
+        typer.echo(f"would {said}" if dry_run else said)
+    if not done:
+        typer.echo("all is as it should be: nothing to change")
+
+
+def _next_steps(layout: Layout, systemd: "Systemd", *, changed: bool) -> Iterator[str]:
+    if not (layout.credentials / CREDENTIALS[0]).read_bytes().strip():
+        yield f"next: put your Kaggle API token into {layout.credentials / CREDENTIALS[0]}, other keys beside it"
+        yield f"next: name your competitions in {layout.bot_toml}; `bot config check {layout.bot_toml}` reads it"
+    if not systemd.is_active(SERVICE):
+        yield f"next: systemctl start {SERVICE}"
+    elif changed:
+        yield f"next: systemctl restart {SERVICE}, which takes up what has changed"
+
+
+def _lines(found: "Standing") -> Iterator[str]:
+    if found.installed:
+        yield f"{SERVICE}: {found.state}{f' since {found.since}' if found.active else ''}"
+    if found.said:
+        yield f"it says: {found.said}"
+    if found.active:
+        memory = "" if found.memory_bytes is None else f", {found.memory_bytes / 1e6:.0f} MB of memory with its scripts"
+        yield f"process {found.process}, restarted {found.restarts} times{memory}"
+    if found.installed:
+        yield f"{'starts' if found.starts_with_machine else 'does not start'} with the machine"
+        yield f"drop-ins: {', '.join(found.drop_ins) or 'none'}"
+        yield f"next prune: {found.next_prune or 'never'}"
+    for name, filled in (found.credentials or {}).items():
+        yield f"credential {name}: {'there' if filled else 'empty'}"
+    for trouble in found.trouble:
+        yield f"trouble: {trouble}"

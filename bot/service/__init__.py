@@ -1,0 +1,1 @@
+"""The bot as a service of systemd: its files, how they come to a machine and leave it again."""

@@ -1,0 +1,174 @@
+"""What makes a machine run the service, and what takes it away again: lists of changes, in their order."""
+
+import grp
+import pwd
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bot.service.changes import Act, Change, Folder, Gone, Text, due, sentences
+from bot.service.layout import CREDENTIALS, PRUNE, SERVICE, TIMER, USER, Layout
+from bot.service.systemd import Systemd
+from bot.service.units import CREDENTIAL_NAME, DROP_INS, Wish, drop_ins, shipped, units
+from state.errors import UsageError
+
+__all__ = ["install", "uninstall", "unit_changes", "wish"]
+
+_DOCKER = "docker"
+"""The group that may speak to the engine."""
+_BACKOFF_SINCE = 254
+"""systemd's version that lets the time between restarts grow."""
+
+
+def wish(layout: Layout, program: Path, *, docker: bool | None = None, gpu: bool | None = None) -> Wish:
+    """Return how it is to be installed: what is not said stays as an earlier installation has it.
+
+    Raises:
+        UsageError: systemd cannot be asked for its version.
+    """
+
+    def or_as_it_is(given: bool | None, name: str) -> bool:
+        return (layout.units / f"{SERVICE}.d" / f"{name}.conf").exists() if given is None else given
+
+    backoff = Systemd().version() >= _BACKOFF_SINCE
+    return Wish(program, docker=or_as_it_is(docker, "docker"), gpu=or_as_it_is(gpu, "gpu"), backoff=backoff)
+
+
+def install(layout: Layout, wish: Wish, configuration: str, systemd: Systemd | None) -> list[Change]:
+    """Return all that must hold for the service to be installed; what is its owner's is made once and never changed.
+
+    Args:
+        layout: where everything lies.
+        wish: how it is to be installed.
+        configuration: the bot.toml to begin with.
+        systemd: of the machine; None below another root, where only files are written.
+
+    Raises:
+        UsageError: what is wished for cannot be had here.
+    """
+    if systemd and wish.docker and not _has_group(_DOCKER):
+        raise UsageError(f"there is no group {_DOCKER}: install a Docker engine first (Debian package docker.io)")
+    files: list[Change] = [
+        Text(layout.account, shipped("sysusers.conf")),
+        Folder(layout.configuration),
+        Text(layout.bot_toml, configuration, keep=True),
+        Text(layout.environment, shipped("environment.example"), keep=True),
+        Folder(layout.credentials, private=True),
+        *(Text(layout.credentials / name, "", keep=True, mode=0o600) for name in CREDENTIALS),
+    ]
+    of_units = unit_changes(layout, wish)
+    if systemd is None:
+        return [*files, *of_units]
+    account = Act(
+        f"make the user {USER}",
+        lambda: not _has_user(USER),
+        _telling(systemd, "systemd-sysusers", str(layout.account)),
+    )
+    return [*files, account, *of_units, _reload(systemd, of_units), *_enable(systemd)]
+
+
+def unit_changes(layout: Layout, wish: Wish) -> list[Change]:
+    """Return what must hold of the units and our drop-ins; those of others beside them stay.
+
+    Raises:
+        UsageError: this user may not see which credentials there are.
+    """
+    # Units name them as they lie on the machine, wherever they are written.
+    wanted = drop_ins(wish, _names(layout.credentials), Layout().credentials)
+    texts = {**units(wish.program), **wanted}
+    return [
+        *(Text(layout.units / name, content) for name, content in texts.items()),
+        *(Gone(layout.units / name) for name in DROP_INS if name not in wanted),
+        *(Gone(layout.units / f"{unit}.d") for unit in (SERVICE, PRUNE)),
+    ]
+
+
+def uninstall(layout: Layout, systemd: Systemd | None, *, purge: bool) -> list[Change]:
+    """Return what takes the service away.
+
+    The user stays as long as files of it do: whoever got its number next would own them.
+
+    Args:
+        layout: where everything lies.
+        systemd: of the machine; None below another root.
+        purge: remove configuration, credentials, state and user too.
+    """
+    files: list[Change] = [
+        *(Gone(layout.units / name) for name in (*DROP_INS, SERVICE, PRUNE, TIMER)),
+        *(Gone(layout.units / f"{unit}.d", with_content=purge) for unit in (SERVICE, PRUNE)),
+    ]
+    stop = [_stop(systemd, unit) for unit in (TIMER, SERVICE, PRUNE)] if systemd else []
+    reload = [_reload(systemd, files)] if systemd else []
+    account: list[Change] = [Gone(layout.account)]
+    if not purge:
+        return [*stop, *files, *reload, *account]
+    folders = [
+        *(Gone(path, with_content=True) for path in (layout.configuration, layout.state, layout.cache)),
+        Gone(layout.timer_stamp),
+    ]
+    if systemd:
+        account.append(Act(f"remove the user {USER}", lambda: _has_user(USER), _telling(systemd, "userdel", USER)))
+    return [*stop, *files, *reload, *folders, *account]
+
+
+def _reload(systemd: Systemd, files: Sequence[Change]) -> Change:
+    """Return the change by which systemd reads its units anew, also where an earlier installation broke off before it."""
+    with sentences():
+        changed = due(files)
+
+    def is_due() -> bool:
+        return changed or any(
+            systemd.show(unit, ["NeedDaemonReload"]).get("NeedDaemonReload") == "yes"
+            for unit in (SERVICE, PRUNE, TIMER)
+        )
+
+    return Act("let systemd read its units anew", is_due, _telling(systemd, "systemctl", "daemon-reload"))
+
+
+def _enable(systemd: Systemd) -> list[Change]:
+    def timer_is_off() -> bool:
+        return not (systemd.is_enabled(TIMER) and systemd.is_active(TIMER))
+
+    service, timer = ("systemctl", "enable", SERVICE), ("systemctl", "enable", "--now", TIMER)
+    return [
+        Act(f"start {SERVICE} with the machine", lambda: not systemd.is_enabled(SERVICE), _telling(systemd, *service)),
+        Act(f"start {TIMER}, now and with the machine", timer_is_off, _telling(systemd, *timer)),
+    ]
+
+
+def _stop(systemd: Systemd, unit: str) -> Change:
+    def is_due() -> bool:
+        state = systemd.show(unit, ["LoadState", "ActiveState"])
+        runs = state.get("ActiveState") not in {"inactive", "failed"}
+        return systemd.is_enabled(unit) or (state.get("LoadState") == "loaded" and runs)
+
+    return Act(f"stop {unit}", is_due, _telling(systemd, "systemctl", "disable", "--now", unit))
+
+
+def _telling(systemd: Systemd, *command: str) -> Callable[[], None]:
+    return lambda: systemd.tell(*command)
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the names of the credentials that are there; backups of editors and the like are none."""
+    if not folder.parent.is_dir():
+        return []
+    with sentences():
+        found = [path.name for path in folder.iterdir() if path.is_file()] if folder.is_dir() else []
+    return [name for name in found if re.fullmatch(CREDENTIAL_NAME, name) and not name.endswith((".bak", ".orig"))]
+
+
+def _has_user(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+def _has_group(name: str) -> bool:
+    try:
+        grp.getgrnam(name)
+    except KeyError:
+        return False
+    return True

@@ -1,0 +1,66 @@
+"""The running systemd, asked and told by its own commands."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from state.errors import InfrastructureFailure, UsageError
+
+__all__ = ["Systemd"]
+
+_BOOTED = Path("/run/systemd/system")
+"""There where systemd is the first process; see sd_booted(3)."""
+_SECONDS = 120
+"""Longest time of one command; to stop the service takes as long as its unit allows."""
+
+
+class Systemd:
+    """Its commands, each a process."""
+
+    def check(self) -> None:
+        """Raise UsageError where systemd does not run."""
+        if not _BOOTED.is_dir():
+            raise UsageError(
+                "systemd does not run here, so that there can be no service; "
+                "`bot service install --root DIR` writes the files all the same"
+            )
+
+    def version(self) -> int:
+        """Return its version, such as 252; 0 where there is none."""
+        if shutil.which("systemctl") is None:
+            return 0
+        found = re.match(r"systemd (\d+)", self._run("systemctl", "--version").stdout)
+        return int(found[1]) if found else 0
+
+    def show(self, unit: str, properties: Sequence[str]) -> dict[str, str]:
+        """Return properties of a unit by name; of an unknown unit what systemd holds by default."""
+        said = self._run("systemctl", "show", unit, f"--property={','.join(properties)}").stdout
+        return dict(line.split("=", 1) for line in said.splitlines() if "=" in line)
+
+    def is_enabled(self, unit: str) -> bool:
+        """Return whether a unit is started with the machine."""
+        return self._run("systemctl", "is-enabled", unit).stdout.strip() == "enabled"
+
+    def is_active(self, unit: str) -> bool:
+        """Return whether a unit runs."""
+        return self._run("systemctl", "is-active", unit).stdout.strip() == "active"
+
+    def tell(self, *command: str) -> None:
+        """Run a command that changes something.
+
+        Raises:
+            InfrastructureFailure: it failed; the text holds what it said.
+        """
+        done = self._run(*command)
+        if done.returncode != 0:
+            raise InfrastructureFailure(f"`{' '.join(command)}` failed: {' '.join(done.stderr.split())}")
+
+    def _run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        try:
+            return subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        except FileNotFoundError:
+            raise UsageError(f"there is no command {command[0]}: it comes with systemd") from None
+        except subprocess.TimeoutExpired:
+            raise InfrastructureFailure(f"`{' '.join(command)}` did not end within {_SECONDS} s") from None
