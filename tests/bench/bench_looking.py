@@ -94,7 +94,6 @@ def filled(path: Path) -> None:
             "INSERT INTO event (run_id, seq, at, type, data) VALUES ('bot', ?, ?, ?, ?)",
             [(n, at(n, OWN_EVENTS), *own[n % 20 == 0]) for n in range(1, OWN_EVENTS)],
         )
-        many("CREATE TABLE IF NOT EXISTS note (id INTEGER PRIMARY KEY, competition, text, at, by)")
         many(
             "INSERT INTO note (competition, text, at, by) VALUES (?, 'look', ?, 'me')",
             [(slug, at(n, 10)) for slug in SLUGS for n in range(10)],
