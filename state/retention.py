@@ -53,8 +53,9 @@ _WIPED = (
     " AND name NOT LIKE 'execute:%' AND run_id IN ({runs})",
     "UPDATE event SET data = json_set(data, '$.title', '') WHERE type = 'draft.added' AND run_id IN ({runs})",
     "UPDATE event SET data = json_set(data, '$.traceback', '') WHERE type = 'worker.crashed' AND run_id IN ({runs})",
-    "UPDATE event SET data = json_set(data, '$.error', '', '$.traceback', '')"
-    " WHERE type IN ('task.failed', 'task.died') AND json_extract(data, '$.competition') = :competition",
+    # Of events of no run: what a task of the competition, or the work on it, raised.
+    "UPDATE event SET data = json_set(data, '$.error', '', '$.traceback', '') WHERE run_id = 'bot'"
+    " AND json_extract(data, '$.competition') = :competition AND json_extract(data, '$.traceback') IS NOT NULL",
     "UPDATE task SET error = NULL WHERE competition = :competition AND status IN ('done', 'dead')",
 )
 

@@ -4,15 +4,15 @@ A lease says who works on a task. It is taken back because its owner is gone, wh
 when it starts, and not because a time is over: clocks are put back, and machines sleep.
 """
 
+import json
 from collections.abc import Collection, Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Literal
 
-from sqlalchemy import JSON, ColumnElement, Index, and_, delete, func, or_, tuple_
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import JSON, ColumnElement, Index, and_, delete, func
 from sqlmodel import Field, Session, SQLModel, col, select
 
-from state.store import Transaction
+from state.store import Transaction, as_stored
 
 __all__ = [
     "MOST_INTERRUPTIONS",
@@ -41,6 +41,19 @@ _FREE_INTERRUPTIONS = 2
 _FIRST_PAUSE = timedelta(seconds=10)
 _LONGEST_PAUSE = timedelta(hours=1)
 _MOST_WORDS = 500
+
+# Written out, at a fraction of the cost, as these are asked at every turn of a worker.
+_PUT = (
+    "INSERT INTO task (key, kind, competition, payload, created_at, due_at, status, tries, interruptions) "
+    "VALUES (?, ?, ?, ?, ?, ?, 'queued', 0, 0) ON CONFLICT (key) DO NOTHING"
+)
+# Tried in the future: the clock was put back since, and what was due once does not wait for that time again.
+_FIRST = """
+    SELECT key, CASE WHEN tried_at > :now THEN min(due_at, :now) ELSE due_at END AS due FROM task
+    WHERE status = 'queued' AND kind IN (SELECT value FROM json_each(:kinds))
+    AND NOT EXISTS (SELECT 1 FROM json_each(:busy) WHERE value = json_array(kind, competition))
+    ORDER BY due, key LIMIT 1
+"""
 
 
 class Task(SQLModel, table=True):
@@ -98,11 +111,10 @@ def put_task(
     Returns:
         Whether it is new.
     """
-    now = tx.now()
-    values = {"key": key, "kind": kind, "competition": competition, "payload": payload or {}, "status": "queued"}
-    times = {"created_at": now, "due_at": due_at or now}
-    statement = insert(Task).values(**values, **times, tries=0, interruptions=0).on_conflict_do_nothing()
-    return tx.session.execute(statement.returning(col(Task.key))).first() is not None
+    now = as_stored(tx.now())
+    due = now if due_at is None else as_stored(due_at)
+    values = (key, kind, competition, json.dumps(payload or {}), now, due)
+    return tx.connection.exec_driver_sql(_PUT, values).rowcount == 1
 
 
 def claim_task(
@@ -113,7 +125,7 @@ def claim_task(
     busy: Iterable[tuple[str, str]] = (),
     lease_seconds: float,
 ) -> Task | None:
-    """Lease the task that has been due for longest, of those that may be begun now.
+    """Lease the task that has been due for longest, of those that may be begun now; None where none is due.
 
     Args:
         tx: the transaction.
@@ -121,15 +133,13 @@ def claim_task(
         kinds: of one of these.
         busy: pairs of kind and competition, of which none may be begun.
         lease_seconds: how long the lease lasts, unless it is renewed.
-
-    Returns:
-        The task, None where none is due.
     """
     now = tx.now()
-    query = select(Task).where(*_waiting(kinds, busy), _is_due(now)).order_by(col(Task.due_at), col(Task.key)).limit(1)
-    row = tx.session.exec(query).first()
-    if row is None:
+    tx.session.flush()
+    found = _first(tx.session, now, kinds, busy)
+    if found is None or found[1] > now:
         return None
+    row = tx.session.get_one(Task, found[0])
     row.status, row.owner, row.tried_at = "leased", owner, now
     row.lease_until = now + timedelta(seconds=lease_seconds)
     tx.add(row)
@@ -139,11 +149,9 @@ def claim_task(
 def next_due(
     session: Session, now: datetime, kinds: Collection[str], busy: Iterable[tuple[str, str]] = ()
 ) -> datetime | None:
-    """Return when the next task of these kinds is due, `now` where one is already; None where none waits."""
-    waiting = _waiting(kinds, busy)
-    if session.exec(select(Task.key).where(*waiting, _is_due(now)).limit(1)).first() is not None:
-        return now
-    return session.exec(select(Task.due_at).where(*waiting).order_by(col(Task.due_at)).limit(1)).first()
+    """Return when the next task of these kinds is due, a time that is over where one is already; None where none waits."""
+    found = _first(session, now, kinds, busy)
+    return None if found is None else found[1]
 
 
 def renew_tasks(tx: Transaction, owner: str, keys: Collection[str], *, lease_seconds: float) -> set[str]:
@@ -202,7 +210,7 @@ def release_tasks(tx: Transaction, owner: str, keys: Collection[str]) -> int:
 
 
 def recover_tasks(tx: Transaction, *, running: Collection[str] = (), ran_out: datetime | None = None) -> list[Task]:
-    """Put tasks back whose owner is gone.
+    """Put tasks back whose owner is gone, and return them, each queued or dead.
 
     The first interruptions delay nothing; after more of them a task waits for a growing time, so that one which kills
     the process lets others go on in between, and in the end it is dead.
@@ -211,9 +219,6 @@ def recover_tasks(tx: Transaction, *, running: Collection[str] = (), ran_out: da
         tx: the transaction.
         running: keys of those that somebody does work on.
         ran_out: only leases that ended by this time; None is all, for whoever knows that there is no other owner.
-
-    Returns:
-        These tasks, each queued or dead.
     """
     query = select(Task).where(Task.status == "leased", col(Task.key).not_in(running))
     if ran_out is not None:
@@ -261,17 +266,18 @@ def coming_tasks(session: Session, *, competition: str | None = None, most: int 
     return list(session.exec(query.order_by(col(Task.due_at), col(Task.key)).limit(most)).all())
 
 
-def _waiting(kinds: Collection[str], busy: Iterable[tuple[str, str]]) -> list[ColumnElement[bool]]:
-    """Return the conditions of a task that waits and may be begun, but for its time."""
-    conditions = [col(Task.status) == "queued", col(Task.kind).in_(kinds)]
-    if pairs := list(busy):
-        conditions.append(tuple_(col(Task.kind), col(Task.competition)).not_in(pairs))
-    return conditions
+def _first(
+    session: Session, now: datetime, kinds: Collection[str], busy: Iterable[tuple[str, str]]
+) -> tuple[str, datetime] | None:
+    """Return the key of the task that is to be begun next, of those that may be, and when it is due."""
+    given = {"now": as_stored(now), "kinds": json.dumps(list(kinds)), "busy": _as_json(busy)}
+    row = session.connection().exec_driver_sql(_FIRST, given).first()
+    return None if row is None else (row.key, datetime.fromisoformat(row.due).replace(tzinfo=UTC))
 
 
-def _is_due(now: datetime) -> ColumnElement[bool]:
-    # Tried in the future: the clock was put back since, and what was due once does not wait for that time again.
-    return or_(col(Task.due_at) <= now, and_(col(Task.tried_at).is_not(None), col(Task.tried_at) > now))
+def _as_json(pairs: Iterable[tuple[str, str]]) -> str:
+    # As SQLite's json_array() writes them, with which they are compared.
+    return json.dumps([list(pair) for pair in pairs], separators=(",", ":"), ensure_ascii=False)
 
 
 def _held(owner: str) -> ColumnElement[bool]:

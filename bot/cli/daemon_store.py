@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 from bot.cli.configured import configured, settings_file
-from bot.daemon.presence import LOCK, presence
 from sandbox.locks import is_held
 from state.clock import SystemClock
 from state.errors import UsageError
@@ -42,6 +41,9 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> Store:
                 f"there is no database {path}: it is made when `bot run` starts, or name the bot.toml it uses"
             )
         _refuse_foreign(path.parent)
+    # Here, as only commands about a daemon should pay for what it imports.
+    from bot.daemon.presence import presence
+
     store = Store.open(path, SystemClock())
     with store.read() as session:
         # In a rehearsal it is another one, and what is written now must not lie in the daemon's future.
@@ -51,6 +53,8 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> Store:
 
 def daemon_is_running(store: Store) -> bool:
     """Return whether a daemon works on this database."""
+    from bot.daemon.presence import LOCK
+
     return is_held(store.path.with_name(LOCK))
 
 

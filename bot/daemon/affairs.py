@@ -70,20 +70,21 @@ def affairs_now(
     now: datetime,
     deadline: datetime | None,
 ) -> Affairs:
-    """Read how things stand; `deadline` is the task card's, for a site whose own was not read yet."""
+    """Read how things stand; the deadline is the owner's word, else what the site said last, else `deadline`, the card's."""
     run = session.get_one(Run, run_id)
     sent = _sent(session, run.competition)
     facts = _facts(session, run.competition)
-    if own := facts.get("deadline"):
-        deadline = datetime.fromisoformat(own)
+    if settings.deadline is not None:
+        deadline = settings.deadline
+    elif told := facts.get("deadline"):
+        deadline = datetime.fromisoformat(told)
     rules, changed = _rules(session, run)
     late = deadline is not None and now >= deadline - timedelta(days=settings.reserved_days)
     limits = last(session, run.competition, "limits")
     left = {} if limits is None else {name: limits.data.get(name) for name in ("num_allowed_now", "limited_by_total")}
     closed, entered = _closed(facts), facts.get("user_has_entered")
     capped = cap_reached(spending)
-    told = settings.model_dump_json()
-    key = (now.date(), late, len(sent), deadline, entered, closed, rules, changed, left, capped is None, told)
+    standing = (now.date(), late, len(sent), deadline, entered, closed, rules, changed, left, capped is None)
     return Affairs(
         rows=submissions_of(session, run_id),
         sent=len(sent),
@@ -94,7 +95,7 @@ def affairs_now(
         rules_sha=rules,
         rules_changed=changed,
         capped=capped,
-        key=hashlib.sha256(repr(key).encode()).hexdigest()[:12],
+        key=hashlib.sha256(repr((standing, settings.model_dump_json())).encode()).hexdigest()[:12],
     )
 
 

@@ -24,7 +24,8 @@ __all__ = ["Duties"]
 
 _KEPT = timedelta(days=14)
 """For so long tasks that have ended are kept, so that none is done again under its key."""
-_TOKEN = "token"
+_KEY_REFUSED = "token"
+"""Key of the trouble that Kaggle does not take ours."""
 
 
 @dataclass
@@ -61,11 +62,11 @@ class Duties:
             cycle = await self.shared.poller.cycle(slug)
         except NotAuthenticated as error:
             with store.write() as tx:
-                begin(tx, _TOKEN, str(error), TokenRefused(tx.now(), "Kaggle's key"))
+                begin(tx, _KEY_REFUSED, str(error), TokenRefused(tx.now(), "Kaggle's key"))
             entry.changed()
             return
         with store.write() as tx:
-            end(tx, _TOKEN)
+            end(tx, _KEY_REFUSED)
         for part, failure in cycle.failed.items():
             self.shared.say(slug, f"{part} could not be read: {failure}")
         await self._take_up(entry, cycle.news, task.key)

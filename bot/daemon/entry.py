@@ -135,9 +135,10 @@ class Entry:
             await here.desk.send()
 
     async def settle(self) -> None:
-        """Take up the scores of what was sent."""
+        """Take up the scores of what was sent, and say so if they have nothing to do with ours."""
         if (here := self._open) is not None:
             await here.desk.settle()
+            here.desk.relation()
 
     async def propose_final(self) -> None:
         """Tell the owner which submissions should count."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+from sqlalchemy.exc import SQLAlchemyError
 
 from bot.daemon.figures import figures
 from bot.looking.accounts import Allowance
@@ -16,16 +17,21 @@ from state.clock import Clock
 from state.errors import StateCorrupted, StateUnavailable, UsageError
 from state.store import Store
 
-__all__ = ["LOOPBACK", "serve_metrics"]
+__all__ = ["LONGEST_LAG", "LOOPBACK", "serve_metrics"]
 
 LOOPBACK = "127.0.0.1"
-_LONGEST_LAG = 2.0
-"""Seconds for which a loop that does not answer is waited for; such a lag is told as this much."""
+LONGEST_LAG = 2.0
+"""Seconds for which a loop that does not answer is waited for."""
 
 
 @contextmanager
 def serve_metrics(
-    store: Store, clock: Clock, port: int, allowance: Callable[[], Allowance] = Allowance
+    store: Store,
+    clock: Clock,
+    port: int,
+    allowance: Callable[[], Allowance] = Allowance,
+    *,
+    longest_lag: float = LONGEST_LAG,
 ) -> Iterator[int]:
     """Serve figures at `http://127.0.0.1:<port>/metrics` while this lasts; give the port.
 
@@ -36,13 +42,14 @@ def serve_metrics(
         clock: says which day it is.
         port: where on loopback; 0: a free one.
         allowance: returns what may be spent, as it is configured now.
+        longest_lag: seconds; a loop that is later is told as so late.
 
     Raises:
         UsageError: the port is taken, or may not be used.
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Database(store, clock, allowance))
-    registry.register(_Loop(_running_loop()))
+    registry.register(_Loop(_running_loop(), longest_lag))
     ProcessCollector(registry=registry)
     try:
         server, _ = start_http_server(port, addr=LOOPBACK, registry=registry)
@@ -71,7 +78,7 @@ class _Database(Collector):
         try:
             with self._turn, self._store.read() as session:
                 found = list(figures(session, self._store.path, self._allowance(), self._clock.now()))
-        except (StateUnavailable, StateCorrupted, OSError):
+        except (StateUnavailable, StateCorrupted, SQLAlchemyError, OSError):
             found = []
         took = GaugeMetricFamily("kaggle_bot_database_read_seconds", "How long reading the database took.")
         up.add_metric([], 1.0 if found else 0.0)
@@ -84,16 +91,16 @@ class _Database(Collector):
 class _Loop(Collector):
     """How late the event loop does what is due at once."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        self._loop = loop
+    def __init__(self, loop: asyncio.AbstractEventLoop | None, longest: float) -> None:
+        self._loop, self._longest = loop, longest
 
     def collect(self) -> Iterator[Metric]:
-        lag = GaugeMetricFamily("kaggle_bot_event_loop_lag_seconds", "How late the event loop is, 2 at most.")
+        lag = GaugeMetricFamily("kaggle_bot_event_loop_lag_seconds", "How late the event loop is, up to a bound.")
         if self._loop is not None and not self._loop.is_closed():
             done, began = threading.Event(), time.monotonic()
             self._loop.call_soon_threadsafe(done.set)
-            done.wait(_LONGEST_LAG)
-            lag.add_metric([], min(time.monotonic() - began, _LONGEST_LAG))
+            done.wait(self._longest)
+            lag.add_metric([], min(time.monotonic() - began, self._longest))
         yield lag
 
 

@@ -172,14 +172,18 @@ class Ticks:
         self._look_later()
 
     async def stop(self) -> None:
-        """Tick no more, under any name."""
+        """Tick no more, for good."""
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None
-        if self._scheduler.running:
-            self._scheduler.shutdown(wait=False)
-            # It shuts down in the loop's next round.
-            await asyncio.sleep(0)
+        if not self._scheduler.running:
+            return
+        # A tick that is on its way would be cancelled, and told as one that failed: it ends in the loop's next round.
+        self._slots.clear()
+        self._scheduler.pause()
+        await asyncio.sleep(0)
+        self._scheduler.shutdown(wait=False)
+        await asyncio.sleep(0)
 
     async def _tick(self, name: str) -> None:
         """Tick in the event loop's thread, which APScheduler grants to coroutines only."""

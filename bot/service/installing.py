@@ -102,7 +102,10 @@ def uninstall(layout: Layout, systemd: Systemd | None, *, purge: bool) -> list[C
     account: list[Change] = [Gone(layout.account)]
     if not purge:
         return [*stop, *files, *reload, *account]
-    folders = [Gone(path, with_content=True) for path in (layout.configuration, layout.state, layout.cache)]
+    folders = [
+        *(Gone(path, with_content=True) for path in (layout.configuration, layout.state, layout.cache)),
+        Gone(layout.timer_stamp),
+    ]
     if systemd:
         account.append(Act(f"remove the user {USER}", lambda: _has_user(USER), _telling(systemd, "userdel", USER)))
     return [*stop, *files, *reload, *folders, *account]

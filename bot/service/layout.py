@@ -70,3 +70,8 @@ class Layout:
     def cache(self) -> Path:
         """What may be lost."""
         return self.at(Path("/var/cache/kaggle-bot"))
+
+    @property
+    def timer_stamp(self) -> Path:
+        """In which systemd keeps when the timer last ran."""
+        return self.at(Path("/var/lib/systemd/timers/stamp-kaggle-bot-prune.timer"))

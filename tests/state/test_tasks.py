@@ -12,6 +12,7 @@ from state.tasks import (
     claim_task,
     coming_tasks,
     finish_task,
+    has_open_task,
     next_due,
     prune_tasks,
     put_task,
@@ -120,7 +121,7 @@ def test_the_time_of_the_next_is_known(store: Store, clock: StandingClock) -> No
         assert next_due(session, clock.now(), ["poll"], [("poll", "titanic")]) is None
     clock.pass_by(100)
     with store.read() as session:
-        assert due(store, session) == 0
+        assert due(store, session) == -10
 
 
 def test_only_the_owner_of_a_lease_ends_renews_or_gives_back(store: Store, clock: StandingClock) -> None:
@@ -231,6 +232,20 @@ def test_what_was_due_once_does_not_wait_again_when_the_clock_is_put_back(store:
     with store.read() as session:
         assert due(store, session) == 0
     assert [claim(store), claim(store), claim(store)] == ["poll:released", "poll:tried", None]
+
+
+def test_what_is_queued_or_worked_on_is_open_and_what_has_ended_is_not(store: Store) -> None:
+    def is_open(kind: str = "poll", competition: str = "titanic") -> bool:
+        with store.read() as session:
+            return has_open_task(session, kind, competition)
+
+    assert not is_open()
+    put(store)
+    assert is_open() and not is_open("learn") and not is_open(competition="spooky")
+    claim(store)
+    assert is_open()
+    finish(store)
+    assert not is_open()
 
 
 def test_what_ended_before_a_time_is_forgotten_and_nothing_else(store: Store, clock: StandingClock) -> None:

@@ -24,6 +24,8 @@ PREFIX = Path("/opt/kaggle-bot")
 """The virtual environment inside; its packages are those of this environment."""
 SOURCE = Path("/opt/source")
 """This checkout."""
+ENGINE = Path("/srv/docker.sock")
+"""The socket of the engine that runs it."""
 _PACKAGES = ("systemd", "systemd-sysv", "dbus", "python3", "procps", "bubblewrap", "libseccomp2", "util-linux")
 _PYTHON = (3, 11)
 """Debian's of that release."""
@@ -36,7 +38,7 @@ printf 'home = /usr/bin\\ninclude-system-site-packages = false\\n' >{PREFIX}/pyv
 printf %s {shlex.quote(_BOT)} >{PREFIX}/bin/bot
 chmod 755 {PREFIX}/bin/bot
 """
-_SECONDS = 30.0
+_SECONDS = 60.0
 """Longest that anything may take which a test waits for."""
 
 
@@ -92,7 +94,7 @@ class Booted:
         return self.run("journalctl", "--no-pager", "-o", "cat", "-u", unit).stdout
 
     def until(self, what: Callable[[], bool], told: str) -> None:
-        """Wait until something holds, for half a minute at most."""
+        """Wait until something holds, for a minute at most."""
         deadline = time.monotonic() + _SECONDS
         while not what():
             assert time.monotonic() < deadline, f"{told}: not within {_SECONDS:.0f} s"
@@ -107,8 +109,9 @@ def booted() -> Iterator[Booted]:
     try:
         with connect() as engine:
             image = _image(engine)
-            container = engine.containers.run(image, **_options())
+            container = _container(engine, image)
             try:
+                container.start()
                 machine = Booted(container)
                 machine.run("sh", "-ec", _PREPARE)
                 machine.until(lambda: _is_up(machine), "systemd has started")
@@ -129,28 +132,28 @@ def _image(engine: DockerClient) -> str:
     return f"{repository}:{tag}"
 
 
-def _options() -> dict[str, Any]:
-    """Return how the container is run: systemd mounts file systems, in namespaces of its own."""
-    socket = engine_address().removeprefix("unix://")
+def _container(engine: DockerClient, image: str) -> Container:
+    """Make a container in which systemd may mount file systems, and services may make namespaces of their own."""
     # Without this mount, a service may not read the credentials that systemd gives it.
     boot = "mount --make-rshared / && exec /lib/systemd/systemd"
-    return {
-        "command": ["sh", "-c", boot],
-        "detach": True,
-        "labels": [_LABEL],
-        "cap_add": ["SYS_ADMIN"],
-        "security_opt": ["seccomp=unconfined", "systempaths=unconfined"],
-        "cgroupns": "private",
-        "network_mode": "none",
-        "tmpfs": {"/run": "", "/run/lock": "", "/tmp": ""},
-        "environment": {"container": "docker"},
-        "stop_signal": "SIGRTMIN+3",
-        "volumes": {
-            str(ROOT): {"bind": str(SOURCE), "mode": "ro"},
-            sysconfig.get_path("purelib"): {"bind": f"{PREFIX}/lib/python3.11/site-packages", "mode": "ro"},
-            socket: {"bind": "/srv/docker.sock", "mode": "ro"},
-        },
+    volumes = {
+        str(ROOT): SOURCE,
+        sysconfig.get_path("purelib"): PREFIX / "lib/python3.11/site-packages",
+        engine_address().removeprefix("unix://"): ENGINE,
     }
+    host: dict[str, Any] = engine.api.create_host_config(
+        binds=[f"{here}:{there}:ro" for here, there in volumes.items()],
+        cap_add=["SYS_ADMIN"],
+        security_opt=["seccomp=unconfined"],
+        network_mode="none",
+        tmpfs={"/run": "", "/run/lock": ""},
+    )
+    # Nothing of /proc is hidden, as bubblewrap wants it; and control groups of its own, for systemd to manage.
+    host |= {"MaskedPaths": [], "ReadonlyPaths": [], "CgroupnsMode": "private"}
+    made = engine.api.create_container(
+        image, ["sh", "-c", boot], host_config=host, environment={"container": "docker"}, labels=[_LABEL]
+    )
+    return engine.containers.get(made["Id"])
 
 
 def _is_up(machine: Booted) -> bool:

@@ -185,6 +185,7 @@ async def live(
 ) -> AsyncIterator[Live]:
     """Open a copy of the ground as a live run, and serve the site."""
     run, locks = RunFolder(folder / "run"), folder / "locks"
+    folder.mkdir(exist_ok=True)
     shutil.copytree(ground.run, run.path)
     locks.mkdir()
     async with AsyncExitStack() as stack:

@@ -126,6 +126,7 @@ async def test_a_node_is_considered_once_as_things_stand_also_by_another_process
     assert len(run.events("submission.considered")) == 3
 
 
+@pytest.mark.integration
 async def test_files_are_spread_over_the_day_unless_the_gain_is_large(run: Live) -> None:
     run.node(2, 0.1)
     desk = run.desk()
@@ -173,6 +174,7 @@ async def test_rules_that_change_stop_everything_until_their_owner_has_read_them
     assert run.states() == [(2, "withdrawn"), (2, "confirmed")]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("facts", "why"),
     [
@@ -272,6 +274,7 @@ async def test_what_the_owner_refuses_is_not_sent(run: Live) -> None:
     assert await desk.consider() is None
 
 
+@pytest.mark.integration
 async def test_a_better_one_is_asked_about_in_place_of_one_that_waits(run: Live) -> None:
     run.node(2, 0.3)
     desk = run.desk(ASKING)
@@ -304,6 +307,7 @@ async def test_a_wish_goes_whatever_its_gain_but_not_past_the_rules(run: Live) -
         assert open_wishes(session, RUN) == []
 
 
+@pytest.mark.integration
 async def test_the_days_quota_is_kept_and_the_rest_goes_tomorrow(
     the_ground: Ground, tmp_path: Path, worker: Worker
 ) -> None:
@@ -354,6 +358,7 @@ async def test_a_site_that_cannot_be_asked_sends_nothing_and_is_asked_again_late
     assert decision is not None and decision.verdict == "send"
 
 
+@pytest.mark.integration
 async def test_the_final_selection_is_proposed_in_the_last_days_and_again_when_it_changes(run: Live) -> None:
     desk = run.desk()
     for number, (quality, test) in enumerate(((0.2, 0.9), (0.6, 0.5)), 2):
@@ -380,6 +385,7 @@ async def test_the_final_selection_is_proposed_in_the_last_days_and_again_when_i
     assert len(run.events("selection.proposed")) == 2
 
 
+@pytest.mark.integration
 async def test_that_validation_is_no_guide_any_more_is_told_once(run: Live) -> None:
     desk = run.desk()
     for number in range(2, 9):
@@ -402,6 +408,7 @@ def approval(run: Live) -> Approval:
         return session.get_one(Approval, 1)
 
 
+@pytest.mark.integration
 async def test_all_of_it_may_be_called_side_by_side(run: Live) -> None:
     run.node(2, 0.4)
     run.node(3, 0.8)

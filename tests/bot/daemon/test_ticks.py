@@ -192,6 +192,19 @@ async def test_after_the_end_nothing_ticks() -> None:
     assert len(seen) == count
 
 
+@pytest.mark.parametrize("rounds", range(6))
+async def test_a_tick_on_its_way_when_all_ends_has_not_failed(rounds: int, caplog: pytest.LogCaptureFixture) -> None:
+    failures: list[BaseException] = []
+    ticks = Ticks(PutClock(), settings=QUICK, failed=lambda _, error: failures.append(error))
+    for name in "abc":
+        ticks.every(name, 3600, lambda _: None)
+    async with ticking(ticks):
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+    await asyncio.sleep(0.01)
+    assert (failures, caplog.text) == ([], "")
+
+
 def test_what_would_tick_all_the_time_or_by_another_zone_is_refused() -> None:
     ticks = Ticks(PutClock())
     with pytest.raises(ValueError, match="some time"):
