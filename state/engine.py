@@ -44,12 +44,16 @@ def writing(path: Path, *, busy_seconds: float = BUSY_SECONDS, redactor: Redacto
 
 
 def _hide_secrets(engine: Engine, redactor: Redactor) -> None:
-    def hidden(value: Any) -> Any:
-        if isinstance(value, str):
-            return redactor.own(value)
-        if isinstance(value, dict):
-            return {key: hidden(one) for key, one in value.items()}
-        return type(value)(map(hidden, value)) if isinstance(value, list | tuple) else value
+    def hidden(values: Any) -> Any:
+        if isinstance(values, list):
+            return [hidden(one) for one in values]
+        # One look at all texts of a row, as nearly no row holds any.
+        given = values.values() if isinstance(values, dict) else values
+        if not redactor.may_hold_own("\n".join(one for one in given if isinstance(one, str))):
+            return values
+        if isinstance(values, dict):
+            return {name: redactor.own(one) if isinstance(one, str) else one for name, one in values.items()}
+        return tuple(redactor.own(one) if isinstance(one, str) else one for one in values)
 
     def before_execute(
         _: Connection, __: object, statement: str, parameters: Any, ___: object, ____: bool

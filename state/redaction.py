@@ -5,29 +5,46 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-__all__ = ["MASK", "SHORTEST", "Redactor"]
+__all__ = ["MASK", "SHORTEST", "Look", "Redactor"]
 
 MASK = "[secret]"
 SHORTEST = 8
 """Characters; what is shorter stands in too many texts by chance."""
 
 _BASE64_BITS = 6
-_LONG = 500
+_LONG = 40
 """Characters from which on a text is first looked at for whether it holds any secret."""
 
 
-class Redactor:
-    """Takes secrets out of texts; one that knows none, and no pattern, leaves all as it is."""
+@dataclass(frozen=True)
+class Look:
+    """What looks like a secret, whosever it is."""
 
-    def __init__(self, secrets: Iterable[str] = (), patterns: Iterable[re.Pattern[str]] = ()) -> None:
+    pattern: re.Pattern[str]
+    """It must take a time that is linear in the text."""
+    any_of: tuple[str, ...] = ()
+    """Texts one of which is in whatever it matches, as looking for these is faster; none: it is always tried."""
+
+    def taken_out(self, text: str) -> str:
+        """Return a text without what it matches."""
+        if self.any_of and not any(one in text for one in self.any_of):
+            return text
+        return self.pattern.sub(MASK, text)
+
+
+class Redactor:
+    """Takes secrets out of texts; one that knows neither any nor how any looks leaves all as it is."""
+
+    def __init__(self, secrets: Iterable[str] = (), looks: Iterable[Look] = ()) -> None:
         """Take up the secrets.
 
         Args:
             secrets: as they are; those of fewer than `SHORTEST` characters are left out.
-            patterns: of what looks like a secret, whosever it is; each must take time linear in the text.
+            looks: what else looks like a secret.
         """
         forms = {form for secret in secrets if len(secret) >= SHORTEST for form in _forms(secret)}
         # The longest first, as a form may be the beginning of another.
@@ -38,19 +55,31 @@ class Redactor:
         # Where none of these is, no form is; looking for each by itself is five times as fast as the pattern.
         self._cores = tuple(form for form in ordered if not any(one in form for one in forms if one != form))
         self._cores_bytes = tuple(core.encode(errors="surrogatepass") for core in self._cores)
-        self._patterns = tuple(patterns)
+        self._looks = tuple(looks)
 
     def __repr__(self) -> str:
         """Show no secret."""
-        return f"Redactor({'some secrets' if self._own else 'no secret'}, {len(self._patterns)} patterns)"
+        return f"Redactor({'some secrets' if self._own else 'no secret'}, {len(self._looks)} looks)"
 
     def __bool__(self) -> bool:
         """Whether there is anything that it would take out."""
-        return self._own is not None or bool(self._patterns)
+        return self._own is not None or bool(self._looks)
+
+    def may_hold_own(self, text: str) -> bool:
+        """Return whether a text may hold one of the process's own secrets."""
+        return any(core in text for core in self._cores)
+
+    def may_hold_any(self, text: str) -> bool:
+        """Return whether `text` may change a text, or a value whose JSON it is; a look that is quickly told."""
+        return self.may_hold_own(text) or any(
+            not look.any_of or any(one in text for one in look.any_of) for look in self._looks
+        )
 
     def own(self, text: str) -> str:
         """Return a text without the process's own secrets; for what others wrote, which may look like anything."""
-        if self._own is None or (len(text) > _LONG and not any(core in text for core in self._cores)):
+        if self._own is None or len(text) < SHORTEST:
+            return text
+        if len(text) > _LONG and not self.may_hold_own(text):
             return text
         return self._own.sub(MASK, text)
 
@@ -63,8 +92,8 @@ class Redactor:
     def text(self, text: str) -> str:
         """Return a text of ours without its own secrets and without what looks like one."""
         text = self.own(text)
-        for pattern in self._patterns:
-            text = pattern.sub(MASK, text)
+        for look in self._looks if len(text) >= SHORTEST else ():
+            text = look.taken_out(text)
         return text
 
     def value(self, value: Any) -> Any:

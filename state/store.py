@@ -96,14 +96,13 @@ class Transaction:
         if clash := _RESERVED & fields.keys():
             raise ValueError(f"an event's field cannot be called {', '.join(sorted(clash))}")
         data = {name: iso(value) if isinstance(value, datetime) else value for name, value in fields.items()}
-        data = self.redactor.value(data) if self.redactor else data
         for name, value in data.items():
             if isinstance(value, float) and not -float("inf") < value < float("inf"):
                 raise ValueError(f"the event's field {name} is {value}, which JSON cannot hold")
-        seq = self._next_seq(run_id)
-        self.connection.exec_driver_sql(
-            _INSERT_EVENT, (run_id, seq, as_stored(self.now()), type, node, json.dumps(data))
-        )
+        seq, text = self._next_seq(run_id), json.dumps(data)
+        if self.redactor.may_hold_any(text):
+            text = json.dumps(self.redactor.value(data))
+        self.connection.exec_driver_sql(_INSERT_EVENT, (run_id, seq, as_stored(self.now()), type, node, text))
         return seq
 
     def _next_seq(self, run_id: str) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.configured import configured, settings_file
-from bot.cli.daemon_store import open_daemon_store
+from bot.cli.daemon_reading import daemon_now, daemon_to_read
 from bot.cli.output import print_json
 from state.errors import UsageError
 
@@ -46,10 +46,10 @@ def logs(
     from bot.logs.events import EventLog
 
     back = None if since is None else _duration(since)
-    with open_daemon_store(config) as store:
+    with daemon_to_read(config) as store:
         log = EventLog(store, competition, everything or json)
         last = log.last()
-        found = log.newest(lines) if back is None else list(log.since(store.clock.now() - back))
+        found = log.newest(lines) if back is None else list(log.since(daemon_now(store) - back))
         _print(found, json=json)
         if follow:
             # Ctrl-C is how it ends.

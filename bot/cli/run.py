@@ -28,6 +28,8 @@ def run(
     Example: bot run --config bot.toml
     """
     from bot.configuration import read_configuration
+    from bot.configuration.own_secrets import open_redactor
+    from bot.daemon.log import open_log, sayer
     from bot.daemon.service import Options, serve
 
     file = settings_file(config)
@@ -43,16 +45,13 @@ def run(
             file=sys.stderr,
         )
         raise typer.Exit(EX_CONFIG)
-    from state.redaction import Redactor
-
-    def say(competition: str, line: str) -> None:
-        print(f"{competition}: {line}" if competition else line, file=sys.stderr, flush=True)
-
+    redactor = open_redactor(configuration.settings)
     try:
-        asyncio.run(serve(configuration, Options(file, until_over), Redactor(), say))
+        with open_log(configuration.settings.daemon, redactor, sys.stderr) as logs:
+            asyncio.run(serve(configuration, Options(file, until_over), redactor, sayer(logs.log)))
     except UsageError as error:
-        print(f"bot: {error}", file=sys.stderr)
+        print(f"bot: {redactor.text(str(error))}", file=sys.stderr)
         raise typer.Exit(EX_CONFIG) from None
     except BotError as error:
-        print(f"bot: {error}", file=sys.stderr)
+        print(f"bot: {redactor.text(str(error))}", file=sys.stderr)
         raise typer.Exit(1) from None

@@ -115,7 +115,9 @@ class Duties:
 
     async def backup(self, task: Task) -> None:
         """Make the day's backup, and check it."""
-        await asyncio.to_thread(back_up_daily, self.shared.store, begin, end)
+        own = self.shared.settings.daemon
+        most = int(own.backups_gb * 1e9)
+        await asyncio.to_thread(back_up_daily, self.shared.store, begin, end, keep=own.backups, most_bytes=most)
 
     def _of_entry(self, act: Callable[[Entry], Awaitable[None]]) -> Callable[[Task], Awaitable[None]]:
         async def run(task: Task) -> None:

@@ -21,5 +21,6 @@ def words_of(error: BaseException) -> str:
 
 def record_failure(tx: Transaction, type: str, error: BaseException, **fields: Any) -> None:
     """Write an event of no run about an error, with its traceback."""
-    trace = "".join(traceback.format_exception(error))[-TRACE_CHARACTERS:]
+    # Redacted before it is cut, or half a secret would be left.
+    trace = tx.redactor.text("".join(traceback.format_exception(error)))[-TRACE_CHARACTERS:]
     tx.record(type, run_id=NO_RUN, error=words_of(error), traceback=trace, **fields)

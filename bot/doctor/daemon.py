@@ -10,10 +10,10 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from bot.daemon.presence import is_running
 from bot.daemon.settings import DaemonSettings
 from bot.doctor import Check
 from bot.runs.disk import DiskSettings, free_bytes
-from sandbox.locks import is_held
 from state import schema
 from state.checking import connect, first_fault
 from state.daily import daily_backups
@@ -44,7 +44,7 @@ def check_daemon(settings: DaemonSettings, disk: DiskSettings) -> Check:
         return Check(part, "fails", found, f"make room (bot prune {folder / 'runs'}), or set dir under [daemon]")
     if not folder.is_dir():
         return Check(part, "ok", f"{folder} is made when `bot run` starts; {free:.1f} GB free")
-    state = "a daemon runs" if is_held(folder / "daemon.lock") else "no daemon runs"
+    state = "a daemon runs" if is_running(folder) else "no daemon runs"
     found = f"{state} in {folder}; {free:.1f} GB free"
     if folder.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH | stat.S_IWGRP | stat.S_IWOTH):
         mend = f"chmod 700 {folder}: what competitors wrote and what was bought lies there"
@@ -91,7 +91,7 @@ def check_backups(folder: Path, now: datetime) -> Check:
     newest = max(datetime.fromtimestamp(file.stat().st_mtime, UTC) for file in files)
     size = sum(file.stat().st_size for file in files) / 1e6
     found = f"{len(daily)} daily; the newest of {newest:%Y-%m-%d %H:%M} UTC; {size:.0f} MB"
-    if now - newest > _OLD and is_held(folder / "daemon.lock"):
+    if now - newest > _OLD and is_running(folder):
         return Check(part, "warning", found, "a daemon runs and makes none: `bot logs` tells why, such as a full disk")
     return Check(part, "ok", found)
 

@@ -16,7 +16,7 @@ QUIET = frozenset(
 TROUBLE = frozenset(
     {
         *("worker.crashed", "notification.failed", "task.died", "task.failed", "trouble.began", "backup.failed"),
-        *("submission.refused", "submission.doubtful"),
+        *("submission.refused", "submission.doubtful", "tick.failed", "loop.failed", "entry.failed"),
     }
 )
 
@@ -50,6 +50,21 @@ _SENTENCES = {
     "trouble.began": "{sentence}",
     "trouble.ended": "over: {key}",
     "worker.crashed": "a worker failed: {traceback}",
+    "daemon.began": "the daemon begins (version {version}, process {process})",
+    "daemon.ended": "the daemon ended in order",
+    "entry.waiting": "waiting: {why}",
+    "entry.working": "working",
+    "entry.paused": "paused: {why}",
+    "entry.stopped": "stopped: {why}",
+    "entry.over": "over: {why}",
+    "entry.failed": "its work broke: {error}",
+    "task.failed": "the task {task} failed, and is tried again: {error}",
+    "task.died": "the task {task} is given up after {tries} tries: {error}",
+    "tick.failed": "the tick {tick} failed: {error}",
+    "loop.failed": "the loop {loop} failed, and is begun again: {error}",
+    "selection.proposed": "the final selection was proposed: {tags}",
+    "submission.wished": "{by} asked for node {node} to be submitted",
+    "submission.wish_seen": "the wish for node {node} is {state}: {why}",
     "community.pruned": "what was collected for {competition} was removed: {posts} posts",
     "backup.made": "the database was copied to {file} and checked: {bytes} bytes",
     "backup.failed": "no daily backup was made: {error}",

@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 
 from bot.evaluation.executor import PREDICTIONS
 from bot.runs.folder import RunFolder
+from state.approvals import open_wishes
 from state.tables import Execution, Node, Run, Submission
 
 __all__ = ["BEST", "spare_files"]
@@ -23,8 +24,8 @@ _LEFT = ("submission.csv", PREDICTIONS)
 def spare_files(session: Session, runs: Path, before: datetime, best: int = BEST) -> Iterator[Path]:
     """Yield what may go of the executions of all live runs.
 
-    Files stay of nodes that are still worked on, of those that were submitted, and of the best: of a run that has ended
-    of one alone, as what was sent of it lies elsewhere, too.
+    Files stay of nodes that are still worked on, of those that were or are to be submitted, and of the best: of a run that
+    has ended of one alone, as what was sent of it lies elsewhere, too.
 
     Args:
         session: on the database of the runs.
@@ -55,6 +56,7 @@ def _needed(session: Session, run: Run, folder: RunFolder, best: int) -> set[int
         *session.exec(scored.order_by(score, col(Node.id)).limit(best)),
         *session.exec(running),
         *session.exec(sent),
+        *(wish.node for wish in open_wishes(session, run.id)),
     }
 
 

@@ -22,7 +22,7 @@ from bot.models.ask import Asker
 from bot.notify import Notice, Receipt
 from bot.notify.outbox import deliver, notify
 from bot.notify.settings import NotifySection
-from bot.replay.export import export_events, export_prompts
+from bot.report.export import export_events, export_prompts
 from sandbox import ExecutionRequest, Limits
 from sandbox.process import ProcessSandbox
 from state.collect import add_community

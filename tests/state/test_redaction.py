@@ -14,7 +14,7 @@ from markupsafe import escape
 from sqlmodel import select
 
 from state.collect import add_community
-from state.redaction import MASK, SHORTEST, Redactor
+from state.redaction import MASK, SHORTEST, Look, Redactor
 from state.series import last, take_reading
 from state.steering import add_note
 from state.store import NO_RUN, Store
@@ -56,7 +56,7 @@ def test_a_secret_is_seen_in_base64_wherever_it_stands(
 
 @given(st.text())
 def test_a_text_without_a_secret_stays_as_it_is(text: str) -> None:
-    assert Redactor(["Zq9-never-generated-7Xv"], [re.compile("KGAT_[a-z0-9]{8,}")]).text(text) == text
+    assert Redactor(["Zq9-never-generated-7Xv"], [Look(re.compile("KGAT_[a-z0-9]{8,}"))]).text(text) == text
 
 
 def test_a_redactor_that_knows_nothing_leaves_everything() -> None:
@@ -85,7 +85,7 @@ def test_a_long_text_is_redacted_like_a_short_one() -> None:
 
 
 def test_what_looks_like_a_secret_goes_from_our_texts_and_stays_in_those_of_others() -> None:
-    redactor = Redactor([], [re.compile("KGAT_[a-z0-9]{8,}")])
+    redactor = Redactor([], [Look(re.compile("KGAT_[a-z0-9]{8,}"), ("KGAT_",))])
     assert redactor.text("a KGAT_0123456789 b") == f"a {MASK} b"
     assert redactor.own("a KGAT_0123456789 b") == "a KGAT_0123456789 b"
 

@@ -1,7 +1,9 @@
 """`bot note`, `pause`, `unpause` and `stop`: what is kept, who sees it, and what is refused in one sentence."""
 
 import json
+import os
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
+from bot.daemon.presence import began
 from sandbox.locks import take
-from state.clock import SystemClock
+from state.clock import FastClock, SystemClock
 from state.errors import UsageError
 from state.steering import control, notes
 from state.store import Store
@@ -118,6 +121,27 @@ def test_a_competition_that_is_not_configured_is_refused_and_those_that_are_are_
     with pytest.raises(UsageError, match=r"titanik is not among .* it has spaceship-titanic, titanic$"):
         bot(*command)
     assert not (here / "state").exists()
+
+
+def test_in_a_rehearsal_a_note_has_the_time_of_the_daemons_clock(here: Path) -> None:
+    clock = FastClock(datetime(2017, 10, 25, tzinfo=UTC), 1_000.0)
+    with Store.open(here / "state" / "bot.db", clock) as store, store.write() as tx:
+        began(tx, 1)
+    at = datetime.fromisoformat(printed("note", "titanic", "look")["at"])
+    assert timedelta(0) < clock.now() - at < timedelta(days=1)
+    assert bot("note", "--list", "titanic").stdout.endswith("  look\n")
+
+
+def test_no_database_is_made_in_another_users_folder(here: Path) -> None:
+    theirs = Path("/usr")
+    if os.geteuid() == 0:
+        theirs = here / "theirs"
+        theirs.mkdir()
+        os.chown(theirs, 12_345, 12_345)
+    (here / "bot.toml").write_text(f'[daemon]\ndir = "{theirs}"\n[competitions.titanic]\n', encoding="utf-8")
+    with pytest.raises(UsageError, match="which is another user's"):
+        bot("note", "titanic", "look")
+    assert not (theirs / "bot.db").exists()
 
 
 def test_without_a_configuration_it_says_how_to_name_one(here: Path) -> None:

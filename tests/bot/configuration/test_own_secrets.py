@@ -120,3 +120,26 @@ def test_a_megabyte_without_a_secret_stays_as_it_is(tmp_path: Path) -> None:
     for text in ("a" * 1_000_000, "sk: " * 250_000, "eyJ." * 250_000, "https://a.example/x?id=7 12:30:01\n" * 30_000):
         # A pattern that begins anew at each letter would take minutes.
         assert redactor.text(text) == text
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        *(
+            "KGAT_abcdefgh",
+            "sk-abcdefgh",
+            "gsk_0123456789abcdef",
+            "hf_0123456789abcdef",
+            "xoxb-12345678",
+            "xapp-12345678",
+        ),
+        *("AIza" + "x" * 32, "ghp_12345678", "github_pat_12345678", "glpat-12345678", "AKIA0123456789AB"),
+        *("eyJhbGciOiJIUzI1.eyJzdWIiOiIxMj", "HTTPS://HOOKS.SLACK.COM/services/a", "tgram://12345678:abc"),
+        *("postgres://ada:pw@db/x", "mailto:ada:pw@example.org", "https://ptb.discord.com/api/webhooks/1/x"),
+        "-----BEGIN RSA PRIVATE KEY-----\nMC4CAQ\nAwBQYDK2\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\nMC4CAQ",
+    ],
+)
+def test_whatever_looks_like_a_secret_is_taken_out_whosever_it_is(tmp_path: Path, secret: str) -> None:
+    redactor = open_redactor(SETTINGS, {"HOME": str(tmp_path)})
+    assert redactor.text(f"see {secret}") == f"see {MASK}"

@@ -15,6 +15,7 @@ from bot.notify.events.trouble import DiskLow
 from bot.runs.disk import DiskSettings
 from bot.runs.folder import RunFolder
 from bot.runs.spare import spare_files
+from state.approvals import make_wish
 from state.daily import daily_backups
 from state.errors import StateCorrupted
 from state.outward import add_submission
@@ -108,13 +109,15 @@ def test_large_files_of_all_but_the_best_nodes_may_go(store: Store, direction: s
     assert spare(store, 2) == gone
 
 
-def test_what_is_new_sent_or_worked_on_stays(store: Store) -> None:
+def test_what_is_new_sent_wished_for_or_worked_on_stays(store: Store) -> None:
     folder = a_run(store)
     a_node(store, folder, 1, 0.1)
     a_node(store, folder, 2, 0.2, days=3)
     a_node(store, folder, 3, None, ends=False)
     a_node(store, folder, 4, 0.4)
+    a_node(store, folder, 5, 0.3)
     with store.write() as tx:
+        make_wish(tx, RUN, 5, by="ada")
         add_submission(tx, RUN, id="1", node=1, tag="t", handed_in="holdout", status="confirmed")
     assert spare(store, 1) == set()
 

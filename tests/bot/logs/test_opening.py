@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from bot.configuration.secret_texts import SECRET_PATTERNS
+from bot.configuration.secret_texts import SECRET_LOOKS
 from bot.logs import LogFile, LogFormat, Logs, open_logging
 from bot.logs.lines import LONGEST
 from bot.logs.opening import in_journal
 from state.redaction import MASK, Redactor
 
 SECRET = "hunter2-is-a-secret"
-REDACTOR = Redactor([SECRET], SECRET_PATTERNS)
+REDACTOR = Redactor([SECRET], SECRET_LOOKS)
 
 
 def run(code: str) -> "subprocess.CompletedProcess[str]":
