@@ -9,15 +9,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlmodel import Session
 
 from bot.evaluation.leaderboard import MEDALS, Medal, medal_positions
-from bot.leaderboard.board import Board, Place, Seen, own_place, read_board, read_seen, stood
-from bot.leaderboard.sent import Sent, sent_files
-from bot.leaderboard.standing import Ranked, Standing, far, leaderboard_moved, lines_moved, stands
+from bot.leaderboard.board import Place, Seen, own_place, read_seen
+from bot.leaderboard.look import Look, look_at
+from bot.leaderboard.standing import Standing, far, leaderboard_moved, lines_moved
 from bot.notify.events import BoardMoved, Event, MedalChanged, RankChanged
 from bot.notify.outbox import notify
 from state.polled import Reading
 from state.series import last, take_reading
 from state.store import Store
-from state.watermarks import watermark
 
 __all__ = ["Standing", "leaderboard_moved", "standing_of", "watch_board"]
 
@@ -55,22 +54,6 @@ class _Kept(BaseModel):
     told: _Told
 
 
-@dataclass(frozen=True)
-class _Look:
-    """What can be seen now."""
-
-    standing: Standing
-    sent: Sequence[Sent]
-    board: Board | None
-    own: int | None
-    shown_at: datetime
-    """When the site showed the newest of it."""
-
-    @property
-    def seen(self) -> Seen:
-        return self.board.seen if self.board else Seen()
-
-
 def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id: str | None = None) -> Standing | None:
     """Take down where the team stands, and what the owner is to be told of it, in one transaction; call it after each poll.
 
@@ -87,7 +70,7 @@ def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id
     """
     # Whatever a power cut takes of it is made again from the same polls.
     with store.write(durable=False) as tx:
-        look = _look(tx.session, competition, tx.now(), lower_is_better)
+        look = look_at(tx.session, competition, tx.now(), lower_is_better=lower_is_better)
         if look is None:
             return None
         row = last(tx.session, competition, _KIND)
@@ -116,28 +99,14 @@ def standing_of(store: Store, competition: str) -> Standing | None:
     return kept.standing if kept else None
 
 
-def _look(session: Session, competition: str, now: datetime, lower_is_better: bool) -> _Look | None:
-    board = read_board(session, competition, lower_is_better=lower_is_better)
-    facts = stood(session, competition, "standing", "", watermark(session, "", "competitions").at)
-    sent = sent_files(session, competition)
-    if board is None and facts is None and not sent:
-        return None
-    own = own_place(board.places, sent) if board else None
-    rank, teams = (facts.reading.data.get(name) if facts else None for name in ("user_rank", "team_count"))
-    told = Ranked(rank, teams or None, facts.at) if facts and rank else None
-    standing = stands(competition, now, board, sent, own, told, teams=teams or None, lower_is_better=lower_is_better)
-    shown = [one.shown_at for one in (board, facts) if one is not None]
-    return _Look(standing, sent, board, own, max(shown, default=now))
-
-
-def _passers_since_last(session: Session, before: _Kept | None, look: _Look) -> list[Place]:
+def _passers_since_last(session: Session, before: _Kept | None, look: Look) -> list[Place]:
     # On the private board all teams have other scores: nobody has passed anybody.
     if before is None or before.standing.private != look.standing.private:
         return []
     return _passers(session, before.seen, look)
 
 
-def _passers(session: Session, before: Seen, look: _Look) -> list[Place]:
+def _passers(session: Session, before: Seen, look: Look) -> list[Place]:
     """Return the teams that are before us now and were not on an earlier board, the best first."""
     if look.board is None or look.own is None or before == look.seen:
         return []
@@ -149,7 +118,7 @@ def _passers(session: Session, before: Seen, look: _Look) -> list[Place]:
     return [place for place in look.board.places[: look.own] if place.team_id not in known]
 
 
-def _events(session: Session, look: _Look, told: _Told) -> list[Event]:
+def _events(session: Session, look: Look, told: _Told) -> list[Event]:
     """Return what the owner is to be told, now that it was last told so."""
     standing, found = look.standing, list[Event]()
     name, rank, teams, at = standing.competition, standing.rank, standing.teams, look.shown_at

@@ -7,6 +7,7 @@ OPERATIONS: Mapping[str, str] = {
     "score_execution": "bot.evaluation.score:score_execution",
     "grade": "bot.evaluation.grading:grade",
     "grade_nodes": "bot.evaluation.hidden:grade_nodes",
+    "rank_correlation": "bot.evaluation.hidden:rank_correlation",
     "agree": "bot.evaluation.agreement:agree",
     "preview": "bot.evaluation.preview:preview",
     "report": "bot.report.page:write_report",

@@ -67,6 +67,11 @@ class Board:
     """How many places are the top's."""
     seen: Seen
 
+    @property
+    def scores(self) -> list[float]:
+        """Those that are known, in the order of places."""
+        return [place.score for place in self.places if place.score is not None]
+
     def read_at(self, index: int) -> datetime | None:
         """Return our time at which a place was read."""
         return self.top_at if index < self.in_top else self.whole_at

@@ -125,8 +125,8 @@ def _lines(places: Sequence[Place], teams: int | None, *, complete: bool) -> dic
     if teams:
         for medal, last in zip(MEDALS, medal_positions(teams), strict=True):
             found[medal] = places[last - 1].score if last <= len(places) else None
-    scores = [place.score for place in places if place.score is not None]
-    found["median"] = statistics.median(scores) if complete and scores else None
+    scores = [place.score for place in places if place.score is not None] if complete else []
+    found["median"] = statistics.median(scores) if scores else None
     return {name: score for name, score in found.items() if score is not None}
 
 

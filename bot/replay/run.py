@@ -22,8 +22,9 @@ from bot.models.ask import Asker
 from bot.models.open import open_model, written_down
 from bot.models.recorded import RecordingWriter
 from bot.models.settings import ModelSettings
-from bot.replay.finish import Finished, finish
+from bot.replay.finish import finish
 from bot.replay.prepare import PreparedRun
+from bot.report.result import Ended
 from bot.runs.beat import beating, last_beat
 from bot.runs.budget import RunBudget
 from bot.runs.context import RunContext
@@ -103,17 +104,9 @@ async def _end(
     handed = await _hand_in(run, context, search, worker)
     with context.store.write() as tx:
         end_run(tx, run.id, search.status, error=search.stopped_by)
-    done = Finished(
-        run,
-        context,
-        sandbox.describe(),
-        handed,
-        search.status,
-        search.stopped_by,
-        search.misconfigured,
-        stopwatch,
-    )
-    return await finish(done, worker)
+    described = sandbox.describe()
+    ended = Ended(run.folder, context, described, stopwatch, search.status, search.stopped_by, search.misconfigured)
+    return await finish(ended, handed, run.snapshot.path, worker)
 
 
 async def _bounded(ending: Coroutine[Any, Any, dict[str, Any]], search: Search, folder: Path) -> dict[str, Any]:

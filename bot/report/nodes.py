@@ -32,7 +32,7 @@ class NodeRow:
     """The status in a reader's words, such as `timed out`."""
     validation: float | None
     hidden: float | None
-    """Score of its hold-out run's predictions on the hidden test, graded after the run."""
+    """Score where it counts: of its hold-out run on the hidden test, graded after the run; live, its best public one."""
     win_rate: float | None
     ended: float | None
     seconds: float | None
@@ -69,7 +69,7 @@ def node_rows(
             seconds=node.seconds,
             error=shortened(node.error, limit) if node.error else None,
             model=node.model,
-            chosen=node.id == result.chosen_node,
+            chosen=node.id == result.chosen_node and result.handed_in is not None,
             best_hidden=node.id == best,
         )
         for node in sorted(nodes, key=lambda n: n.id)
@@ -77,16 +77,16 @@ def node_rows(
 
 
 def best_hidden_node(result: RunResult) -> int | None:
-    """Return the node whose scored run is best on the hidden test, the earliest of equals."""
+    """Return the node that is best where it counts, the earliest of equals."""
     scores = {node: score for node, score in result.hidden_scores.items() if score is not None}
     return max(sorted(scores), key=lambda n: result.oriented(scores[n]), default=None)
 
 
 def _win_rate(result: RunResult, board: Sequence[float], node: int) -> float | None:
-    hidden = result.hidden_scores.get(node)
-    if hidden is None or not board:
+    score = result.on_board(node)
+    if score is None or not board:
         return None
-    return standing(board, hidden, lower_is_better=result.is_lower_better).win_rate
+    return standing(board, score, lower_is_better=result.is_lower_better).win_rate
 
 
 def _status(node: Node) -> NodeStatus:

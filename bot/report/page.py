@@ -17,18 +17,20 @@ _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u2
 """Control characters, those that reorder what a reader sees, and halves of characters."""
 
 
-def write_report(folder: Path) -> None:
+def write_report(folder: Path, database: Path | None = None) -> None:
     """Write report.html into a finished run's folder.
 
     Args:
-        folder: the run's folder with result.json, config.json and state.db; nothing else in it is changed.
+        folder: the run's folder with result.json and config.json; nothing else in it is changed.
+        database: where the run's rows are; None: in the folder's own state.db.
 
     Raises:
         UsageError: one of these is missing or is not what a finished run writes.
         OSError: the page cannot be written.
     """
-    page = render(read_run(folder))
-    target = RunFolder(folder).report
+    run = RunFolder(folder, database)
+    page = render(read_run(run))
+    target = run.report
     partial = target.with_suffix(".partial")
     partial.write_text(page, encoding="utf-8")
     partial.replace(target)
@@ -43,6 +45,7 @@ def render(data: ReportData) -> str:
         .render(
             data=data,
             words=words,
+            test=words.test(result),
             cautions=words.cautions(result, data.competition),
             valid_nodes=sum(n.status == "valid" for n in data.nodes),
             compared=sum(n.validation is not None and n.hidden is not None for n in data.nodes),

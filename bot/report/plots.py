@@ -1,4 +1,4 @@
-"""The figures of a report: the leaderboard, scores over time, and validation against the hidden test.
+"""The figures of a report: the leaderboard, scores over time, and validation against the scores that count.
 
 In all of them up or right is better, whatever the metric's direction.
 """
@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from bot.report import words
 from bot.report.nodes import NodeRow
 from bot.report.range import Shown, rows_without_overlap, shown_range, uncrowded
 from bot.report.read_back import RunResult
@@ -22,7 +23,7 @@ WIDTH = 12.0
 """Inches of 72 units."""
 LABEL_ROOM = (0.03, 0.06)
 """Shares of a plot's width and height that a point's number takes."""
-_TIMES = ((7200.0, 3600.0, "hours"), (180.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
+_TIMES = ((172_800.0, 86_400.0, "days"), (7200.0, 3600.0, "hours"), (180.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
 
 
 def leaderboard_figure(result: RunResult, board: Sequence[float]) -> Markup:
@@ -37,7 +38,7 @@ def leaderboard_figure(result: RunResult, board: Sequence[float]) -> Markup:
         _beaten(bottom, board, shown, result)
         _lines(top, bottom, {**lines, **({"this run": result.score} if result.score is not None else {})}, shown)
         bottom.set_xlim(*_ends(shown, result))
-        bottom.set_xlabel("private leaderboard score (better to the right)")
+        bottom.set_xlabel(f"{words.board(result)} leaderboard score (better to the right)")
 
     return draw("board", "The score among the scores of the leaderboard's teams", (WIDTH, 5.2), fill)
 
@@ -108,7 +109,7 @@ def _ends(shown: Shown, result: RunResult) -> tuple[float, float]:
 
 
 def time_figure(result: RunResult, nodes: Sequence[NodeRow]) -> Markup | None:
-    """Draw every node's validation score over time with the best so far, and how the bests did on the hidden test."""
+    """Draw every node's validation score over time with the best so far, and what share of the teams the bests beat."""
     scored = [n for n in nodes if n.validation is not None and n.ended is not None]
     if not scored:
         return None
@@ -210,7 +211,7 @@ def _win_rates(axes: Axes, graded: Sequence[tuple[float, float]], last: float) -
 
 
 def agreement_figure(result: RunResult, nodes: Sequence[NodeRow]) -> Markup | None:
-    """Draw each node's validation score against its score on the hidden test; None without two nodes that have both."""
+    """Draw each node's validation score against the one where it counts; None without two nodes that have both."""
     both = [n for n in nodes if n.validation is not None and n.hidden is not None]
     if len(both) < 2:
         return None
@@ -227,12 +228,13 @@ def agreement_figure(result: RunResult, nodes: Sequence[NodeRow]) -> Markup | No
         for node, at in zip(both, points, strict=True):
             if node.best_hidden:
                 ring: dict[str, Any] = {"markersize": 15, "markerfacecolor": "none", "markeredgewidth": 1.8}
-                axes.plot(*at, "o", color=COLOURS["ink"], label="best on the hidden test", **ring)
+                axes.plot(*at, "o", color=COLOURS["ink"], label=f"best on the {words.test(result)}", **ring)
         axes.set_xlim(*_ends(across, result))
         axes.set_ylim(*_ends(upward, result))
         _number(axes, both, points)
         axes.set_xlabel("validation score (better to the right)")
-        axes.set_ylabel("hidden test score (better upwards)")
+        axes.set_ylabel(f"{words.test(result)} score (better upwards)")
         axes.legend(loc="lower right", ncols=5, frameon=False, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
 
-    return draw("agreement", "Validation score against hidden test score, a point a node", (WIDTH, 5.2), fill)
+    title = f"Validation score against {words.test(result)} score, a point a node"
+    return draw("agreement", title, (WIDTH, 5.2), fill)

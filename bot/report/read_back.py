@@ -1,9 +1,10 @@
 """What the report reads from a run's JSON files: result.json, config.json, and the snapshot's manifest."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -25,6 +26,17 @@ class ModelTotals(_Part):
     cost_usd: float | None = None
 
 
+class SentRow(_Part):
+    """One submission of a live run; a score is None where the site has not told it."""
+
+    tag: str
+    node: int
+    validation: float | None = None
+    public: float | None = None
+    private: float | None = None
+    at: datetime | None = None
+
+
 class RunResult(_Part):
     """result.json, as far as a page shows it."""
 
@@ -33,7 +45,8 @@ class RunResult(_Part):
     agent: str
     model: str
     seed: int
-    cutoff: datetime
+    cutoff: datetime | None = None
+    """None: the run was live."""
     pace: str = "all"
     signals: str = "asof"
     community: dict[str, int] | None = None
@@ -52,6 +65,10 @@ class RunResult(_Part):
     submission_exists: bool
     valid_submission: bool
     score: float | None = None
+    score_kind: Literal["public", "private"] | None = None
+    """Of which leaderboard a live run's score is; None: there is none yet, or it is of a hidden test."""
+    rank: int | None = None
+    submissions: tuple[SentRow, ...] = ()
     gold_medal: bool = False
     silver_medal: bool = False
     bronze_medal: bool = False
@@ -83,6 +100,11 @@ class RunResult(_Part):
     hidden_scores: dict[int, float | None] = {}
 
     @property
+    def live(self) -> bool:
+        """Whether it competed on a site, and was not graded against a hidden test."""
+        return self.pace == "live"
+
+    @property
     def medal(self) -> str | None:
         """`gold`, `silver` or `bronze`, or None."""
         names = {"gold": self.gold_medal, "silver": self.silver_medal, "bronze": self.bronze_medal}
@@ -98,6 +120,13 @@ class RunResult(_Part):
             "median": self.median_threshold,
         }
         return {name: value for name, value in lines.items() if value is not None}
+
+    def on_board(self, node: int) -> float | None:
+        """Return the node's score that compares with the leaderboard: live the best of what was sent, of the same kind."""
+        if self.live and self.score_kind == "private":
+            known = [sent.private for sent in self.submissions if sent.node == node and sent.private is not None]
+            return max(known, key=self.oriented, default=None)
+        return self.hidden_scores.get(node)
 
     def oriented(self, score: float) -> float:
         """Return the score with its sign turned so that more is better."""
@@ -147,7 +176,15 @@ def read_config(folder: RunFolder) -> dict[str, Any]:
     return config
 
 
-def snapshot_of(config: dict[str, Any]) -> Path | None:
+def card_of(config: Mapping[str, Any], slug: str, url: str | None) -> Competition:
+    """Return what a live run's settings say of its competition; where they say nothing, the slug must do."""
+    try:
+        return Competition.model_validate({"title": slug, **config.get("card", {}), "url": url})
+    except (TypeError, ValidationError):
+        return Competition(title=slug, url=url)
+
+
+def snapshot_of(config: Mapping[str, Any]) -> Path | None:
     """Return the snapshot's folder that a run's settings name, if it is still there."""
     name = config.get("settings", {}).get("snapshot")
     path = Path(name) if isinstance(name, str) else None

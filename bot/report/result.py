@@ -5,69 +5,99 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlmodel import select
 
 from bot.budgets.figures import figures, share
 from bot.runs.context import RunContext
+from bot.runs.folder import RunFolder
+from bot.runs.stopwatch import Stopwatch
+from bot.strategies.attempts import load_tree
 from bot.strategies.tree import Tree
-from bot.submission.handing_in import is_baseline
-from sandbox import ExitReason
+from bot.submission.handing_in import HandedIn, is_baseline
+from sandbox import ExitReason, SandboxDescription
 from state.progress import worked_seconds
 from state.tables import Execution, Node, Run
 
-if TYPE_CHECKING:
-    from bot.replay.finish import Finished
+
+@dataclass(frozen=True)
+class Ended:
+    """A run whose search has ended."""
+
+    folder: RunFolder
+    context: RunContext
+    sandbox: SandboxDescription
+    stopwatch: Stopwatch
+    status: str
+    """`finished`, or `stopped` by a person or `failed` for reasons outside the run: it may be resumed."""
+    stopped_by: str | None = None
+    misconfigured: bool = False
+
+
+@dataclass(frozen=True)
+class NodeScore:
+    """A node where it counts: on the hidden test, or on the public leaderboard; None where it has no score there."""
+
+    score: float | None
+    win_rate: float | None
 
 
 @dataclass(frozen=True)
 class Graded:
-    """What the hidden test said: of the submission, and of every node."""
+    """What came of it where it counts: on the hidden test of a snapshot, or on the leaderboard of a live competition."""
 
     report: Mapping[str, Any]
-    hidden: Mapping[str, Any]
-    tree: Tree
+    """Of what was handed in: MLE-bench's names and ours, as `cli.md` lists them."""
+    nodes: Mapping[int, NodeScore]
+    rank_correlation: float | None
+    """Of validation scores with those of `nodes`."""
+    selection_regret: float | None
+    """By how much the chosen node is worse there than the best one."""
 
 
-def result_record(done: "Finished", graded: Graded) -> dict[str, Any]:
+def result_record(ended: Ended, handed: HandedIn, graded: Graded) -> dict[str, Any]:
     """Return all of result.json; wall time and overhead are as of now."""
-    run, context, handed = done.run, done.context, done.handed
-    settings = run.settings
+    context = ended.context
+    tree, (nodes, executions, run) = load_tree(context), _rows(context)
     return {
         **graded.report,
         "run_id": run.id,
-        "agent": settings.agent,
-        "model": settings.model,
-        "seed": settings.seed,
-        "cutoff": settings.cutoff.isoformat(),
-        "pace": settings.pace,
-        "signals": settings.signals,
+        "agent": run.agent,
+        "model": run.model,
+        "seed": run.seed,
+        "cutoff": None if run.cutoff is None else run.cutoff.isoformat(),
+        "pace": "live" if run.cutoff is None else run.config["pace"],
+        "signals": run.signals,
         "community": _community(context),
-        "isolation": done.sandbox.isolation,
-        "sandbox": done.sandbox.name,
-        "status": done.status,
-        "stopped_by": done.stopped_by,
-        "misconfigured": done.misconfigured,
+        "isolation": ended.sandbox.isolation,
+        "sandbox": ended.sandbox.name,
+        "status": ended.status,
+        "stopped_by": ended.stopped_by,
+        "misconfigured": ended.misconfigured,
         "chosen_node": handed.node,
         "handed_in": handed.how,
         "handed_in_note": handed.note,
         "baseline_handed_in": is_baseline(handed),
-        "validation_score": _score_of(context, graded.tree, handed.node),
+        "validation_score": _score_of(context, tree, handed.node),
         "final_score": handed.final_score,
         "final_note": handed.final_note,
         "code_length": _code_length(context, handed.node),
-        **_machinery(done, graded),
+        **_machinery(ended, tree, nodes, executions),
+        "best_over_time": _best_over_time(context, nodes, graded.nodes, run),
+        "seconds_to_first_valid": _first_valid(nodes, run),
+        "rank_correlation": graded.rank_correlation,
+        "selection_regret": graded.selection_regret,
+        "hidden_scores": {str(node): found.score for node, found in graded.nodes.items()},
     }
 
 
-def _machinery(done: "Finished", graded: Graded) -> dict[str, Any]:
-    context, watch = done.context, done.stopwatch
-    nodes, executions, run = _rows(context)
+def _machinery(ended: Ended, tree: Tree, nodes: Sequence[Node], executions: Sequence[Execution]) -> dict[str, Any]:
+    context, watch = ended.context, ended.stopwatch
     totals = context.asker.totals
-    valid = graded.tree.valid()
+    valid = tree.valid()
     wall = watch.wall()
-    ended = [n for n in nodes if n.status != "running"]
+    done = [n for n in nodes if n.status != "running"]
     tokens = totals.prompt_tokens + totals.completion_tokens
     return {
         "nodes": len(nodes),
@@ -81,17 +111,11 @@ def _machinery(done: "Finished", graded: Graded) -> dict[str, Any]:
         "training_share": _ratio(watch.of("executions"), wall),
         "budget": figures(context.spending, share(len(nodes), context.budget.steps, wall, context.budget.seconds)),
         "llm": {k: v for k, v in asdict(totals).items() if k != "model_seconds"},
-        "best_over_time": _best_over_time(context, nodes, graded.hidden, run),
-        "seconds_to_first_valid": _first_valid(nodes, run),
         "valid_nodes_per_hour": _ratio(3600 * len(valid), wall),
-        "failed_share": _ratio(sum(n.status != "valid" for n in ended), len(ended)),
+        "failed_share": _ratio(sum(n.status != "valid" for n in done), len(done)),
         "timed_out_share": _ratio(sum(e.reason == ExitReason.TIMED_OUT for e in executions), len(executions)),
         "exit_reasons": dict(Counter(e.reason for e in executions if e.reason).most_common()),
         "tokens_per_valid_node": _ratio(tokens, len(valid)),
-        "rank_correlation": graded.hidden["rank_correlation"],
-        # Between hold-out runs, so that like is compared with like; a refit is not counted in.
-        "selection_regret": graded.hidden["regret"].get(str(done.handed.node)),
-        "hidden_scores": {node: found["score"] for node, found in graded.hidden["nodes"].items()},
     }
 
 
@@ -134,9 +158,9 @@ def _community(context: RunContext) -> dict[str, int] | None:
 
 
 def _best_over_time(
-    context: RunContext, nodes: Sequence[Node], hidden: Mapping[str, Any], run: Run
+    context: RunContext, nodes: Sequence[Node], graded: Mapping[int, NodeScore], run: Run
 ) -> list[list[float | None]]:
-    """Return [seconds, validation score, win rate] at each gain; the win rate was graded after the run."""
+    """Return [seconds, validation score, win rate] at each gain; the win rate was found after the run."""
     best: float | None = None
     series: list[list[float | None]] = []
     for node in sorted(
@@ -148,7 +172,8 @@ def _best_over_time(
         if best is None or oriented > best:
             best = oriented
             seconds = round(worked_seconds(run, run.created_at, node.ended_at), 3)
-            series.append([seconds, node.score, hidden["nodes"].get(str(node.id), {}).get("win_rate")])
+            there = graded.get(node.id)
+            series.append([seconds, node.score, there.win_rate if there else None])
     return series
 
 

@@ -8,7 +8,7 @@ from bot.submission.handing_in import HandedIn
 
 _README = """# Solution: node {node}
 
-`solution.py` made `submission.csv` ({how}: {note}).
+{made}
 
 It starts in an empty folder that holds `data/`: the competition's files, and `validation.csv` with
 `sample_validation.csv` (rows to predict besides the test rows; any few training rows without their labels will do).
@@ -25,15 +25,15 @@ Python {python}; packages: {packages}.
 
 
 def write_solution(context: RunContext, handed: HandedIn, folder: Path) -> None:
-    """Write solution.py and its README; nothing where nothing was handed in."""
+    """Write solution.py and its README, also of a chosen node that was not handed in; nothing where there is none."""
     if handed.node is None:
         return
+    folder.mkdir(exist_ok=True)
     (folder / "solution.py").write_text(code(context, handed.node), encoding="utf-8")
     machine = context.machine
     text = _README.format(
         node=handed.node,
-        how=handed.how,
-        note=handed.note,
+        made=_made(handed),
         view="full" if handed.how == "refit" else "holdout",
         seconds=round(context.budget.seconds),
         cpus=machine.cpus,
@@ -41,3 +41,9 @@ def write_solution(context: RunContext, handed: HandedIn, folder: Path) -> None:
         packages=", ".join(machine.packages),
     )
     (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def _made(handed: HandedIn) -> str:
+    if handed.how is None:
+        return f"`solution.py` is the best that the run has made; {handed.note}."
+    return f"`solution.py` made `submission.csv` ({handed.how}: {handed.note})."

@@ -38,7 +38,7 @@ def money(usd: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Write seconds with a unit that fits, such as `4.2 s`, `3 min 20 s` or `1 h 05 min`."""
+    """Write seconds with a unit that fits, such as `4.2 s`, `3 min 20 s`, `1 h 05 min` or `3 d 4 h`."""
     if seconds is None:
         return NONE
     if seconds < 59.95:
@@ -46,6 +46,8 @@ def duration(seconds: float | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
+    if minutes >= 2 * 24 * 60:
+        return f"{minutes // (24 * 60)} d {minutes // 60 % 24} h"
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
@@ -99,8 +101,20 @@ def web_link(url: str | None) -> str | None:
     return url.strip() if parts.scheme in ("http", "https") and parts.netloc else None
 
 
+def test(result: RunResult) -> str:
+    """Name what nodes were tried on besides validation: a snapshot's hidden test, or a site's public leaderboard."""
+    return "public leaderboard" if result.live else "hidden test"
+
+
+def board(result: RunResult) -> str:
+    """Name the leaderboard that the run is compared with."""
+    return "public" if result.live and result.score_kind != "private" else "private"
+
+
 def verdict(result: RunResult) -> str:
     """Say in one sentence what came of the run."""
+    if result.live:
+        return _live_verdict(result)
     if result.chosen_node is None and not result.submission_exists:
         return f"Nothing was handed in: {result.handed_in_note or 'there is no submission'}."
     if not result.valid_submission or result.score is None:
@@ -112,9 +126,24 @@ def verdict(result: RunResult) -> str:
     return f"Scored {score(result.score)}: {where} the median, no medal, {field}."
 
 
+def _live_verdict(result: RunResult) -> str:
+    if not result.submission_exists:
+        return f"Nothing was handed in: {result.handed_in_note or 'there is no submission'}."
+    if result.score is None and result.rank is None:
+        return f"There is no score yet: {result.message or 'the site has not told one'}"
+    of = (
+        f"Rank {integer(result.rank)} of {plural(result.n_teams, 'team')}" if result.rank is not None else "No rank yet"
+    )
+    medal = f"a {result.medal} medal" if result.medal is not None else "no medal"
+    where = f"on the {board(result)} leaderboard with a score of {score(result.score)}"
+    return f"{of} {where}: {medal}{'' if result.score_kind == 'private' else ' as it stands'}."
+
+
 def cautions(result: RunResult, competition: Competition) -> list[str]:
     """Return what a reader must know before believing the figures."""
     found = []
+    if result.live and result.submission_exists and result.score_kind != "private":
+        found.append("The private scores, which decide, are not known yet: all figures are of the public leaderboard.")
     if result.misconfigured:
         found.append("The model was misconfigured: the run ended early and its result says little.")
     if result.stopped_by:

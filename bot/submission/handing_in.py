@@ -17,7 +17,7 @@ from sandbox import ExitReason
 from state.errors import BotError, BudgetExceeded, InfrastructureFailure, InvalidSubmission
 from state.tables import Submission
 
-HandedInAs = Literal["refit", "holdout"]
+HandedInAs = Literal["refit", "fold-average", "holdout"]
 
 MARGIN = 1.2
 """A run on more rows is not started unless at least this many times the hold-out run's seconds are left."""
@@ -25,10 +25,12 @@ MARGIN = 1.2
 
 @dataclass(frozen=True)
 class HandedIn:
-    """What was handed in: nothing where `node` is None."""
+    """What was handed in."""
 
     node: int | None
+    """The one that was chosen; None: there is none."""
     how: HandedInAs | None
+    """None: nothing was handed in."""
     note: str
     """Why this file, in one sentence."""
     final_score: float | None = None
@@ -132,4 +134,4 @@ async def _again(context: RunContext, node: int, view: str, *, later: int) -> Ex
 
 def is_baseline(handed: HandedIn) -> bool:
     """Whether the safe baseline was handed in."""
-    return handed.node == BASELINE
+    return handed.how is not None and handed.node == BASELINE

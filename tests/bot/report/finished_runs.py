@@ -39,6 +39,7 @@ class FakeRun:
     community: bool = True
     hostile: str = ""
     lower_is_better: bool = True
+    live: bool = False
     changes: dict[str, Any] = field(default_factory=dict)
     """Values of result.json to set in the end."""
 
@@ -69,16 +70,18 @@ def write_run(folder: Path, run: FakeRun) -> Path:
     snapshot = write_snapshot(folder / "snapshot", run)
     clock = StandingClock(START, CUTOFF)
     with Store.open(folder / "state.db", clock) as store:
-        scores = _fill(store, clock, run)
+        scores = fill(store, clock, run)
     config = {"run_id": RUN, "settings": {"snapshot": str(snapshot), "note": run.hostile}, "hash": "0123"}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "result.json").write_text(json.dumps(_result(run, scores) | run.changes))
     return folder
 
 
-def _fill(store: Store, clock: StandingClock, run: FakeRun) -> dict[int, float]:
+def fill(store: Store, clock: StandingClock, run: FakeRun) -> dict[int, float]:
+    """Write the run's rows, and return its nodes' scores."""
+    cutoff = None if run.live else CUTOFF
     with store.write() as tx:
-        create_run(tx, RUN, competition="wine", agent="comind", model="builtin", seed=7, cutoff=CUTOFF)
+        create_run(tx, RUN, competition="wine", agent="comind", model="builtin", seed=7, cutoff=cutoff)
         if run.community:
             add_community(tx, "wine", _posts(run.hostile))
             _knowledge(tx, run)
