@@ -160,7 +160,8 @@ def _scores(
         )
     axes.set_ylim(*_ends(shown, result))
     axes.set_xlim(0, 1.03 * max(last / unit, 1e-9))
-    _number(axes, scored, [((n.ended or 0.0) / unit, shown.clamp(n.validation or 0.0)) for n in scored])
+    places = [((n.ended or 0.0) / unit, shown.clamp(n.validation or 0.0)) for n in scored]
+    _number(axes, scored, places, words.chosen(result))
     axes.set_ylabel("validation score (better upwards)")
     axes.legend(loc="lower right", ncols=5, frameon=False, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
 
@@ -175,8 +176,8 @@ def _points(axes: Axes, scored: Sequence[NodeRow], unit: float, shown: Shown) ->
             axes.plot(xs, ys, marker, color=COLOURS["good"], markersize=6.5, alpha=0.75, label=label, clip_on=False)
 
 
-def _number(axes: Axes, nodes: Sequence[NodeRow], points: Sequence[tuple[float, float]]) -> None:
-    """Make the node that was handed in stand out, and number as many points as there is room for, it first.
+def _number(axes: Axes, nodes: Sequence[NodeRow], points: Sequence[tuple[float, float]], label: str) -> None:
+    """Make the chosen node stand out under its label, and number as many points as there is room for, it first.
 
     The limits of the axes must be set.
     """
@@ -188,7 +189,7 @@ def _number(axes: Axes, nodes: Sequence[NodeRow], points: Sequence[tuple[float, 
         axes.annotate(str(node.id), at, xytext=(6, 5), **style)
     for node, at in zip(nodes, points, strict=True):
         if node.chosen:
-            axes.plot(*at, "*", color=COLOURS["ours"], markersize=15, zorder=6, label="handed in", clip_on=False)
+            axes.plot(*at, "*", color=COLOURS["ours"], markersize=15, zorder=6, label=label, clip_on=False)
 
 
 def _best_so_far(result: RunResult, scored: Sequence[NodeRow]) -> list[tuple[float, float]]:
@@ -231,7 +232,7 @@ def agreement_figure(result: RunResult, nodes: Sequence[NodeRow]) -> Markup | No
                 axes.plot(*at, "o", color=COLOURS["ink"], label=f"best on the {words.test(result)}", **ring)
         axes.set_xlim(*_ends(across, result))
         axes.set_ylim(*_ends(upward, result))
-        _number(axes, both, points)
+        _number(axes, both, points, words.chosen(result))
         axes.set_xlabel("validation score (better to the right)")
         axes.set_ylabel(f"{words.test(result)} score (better upwards)")
         axes.legend(loc="lower right", ncols=5, frameon=False, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)

@@ -106,6 +106,11 @@ def test(result: RunResult) -> str:
     return "public leaderboard" if result.live else "hidden test"
 
 
+def chosen(result: RunResult) -> str:
+    """Say what the chosen node is: a live run hands in many, of which one counts."""
+    return "the one that counts" if result.live else "handed in"
+
+
 def board(result: RunResult) -> str:
     """Name the leaderboard that the run is compared with."""
     return "public" if result.live and result.score_kind != "private" else "private"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bot.report import words
-from bot.report.read_back import RunResult
+from bot.report.read_back import Competition, RunResult
 
 BASE: dict[str, Any] = {
     "run_id": "r",
@@ -54,6 +54,8 @@ def test_the_verdict_is_one_sentence(changes: dict[str, Any], sentence: str):
         (200, "3 min 20 s"),
         (3599.9, "1 h 00 min"),
         (9000, "2 h 30 min"),
+        (2 * 86_400 - 60, "47 h 59 min"),
+        (3 * 86_400 + 4 * 3600, "3 d 4 h"),
     ],
 )
 def test_a_duration_has_a_unit_that_fits(seconds: float | None, text: str):
@@ -110,3 +112,29 @@ def test_the_last_line_of_a_traceback_tells_what_went_wrong():
 )
 def test_an_exit_reason_is_written_in_words(reason: str | None, written: str) -> None:
     assert words.reason(reason) == written
+
+
+LIVE = {"pace": "live", "cutoff": None, "n_teams": 900, "rank": 12, "score_kind": "public"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"gold_medal": True},
+            "Rank 12 of 900 teams on the public leaderboard with a score of 0.25: a gold medal as it stands.",
+        ),
+        ({"score_kind": "private"}, "Rank 12 of 900 teams on the private leaderboard with a score of 0.25: no medal."),
+        ({"rank": None}, "No rank yet on the public leaderboard with a score of 0.25: no medal as it stands."),
+        ({"rank": None, "score": None, "message": "it waits"}, "There is no score yet: it waits"),
+        ({"submission_exists": False, "handed_in_note": "submit is off"}, "Nothing was handed in: submit is off."),
+    ],
+)
+def test_the_verdict_on_a_live_run_is_of_the_leaderboard(changes: dict[str, Any], sentence: str):
+    assert words.verdict(RunResult.model_validate(BASE | LIVE | changes)) == sentence
+
+
+@pytest.mark.parametrize(("kind", "told"), [("public", True), ("private", False)])
+def test_a_public_score_is_told_not_to_decide(kind: str, told: bool):
+    found = words.cautions(RunResult.model_validate(BASE | LIVE | {"score_kind": kind}), Competition(title="Wine"))
+    assert ("The private scores, which decide" in " ".join(found)) is told
