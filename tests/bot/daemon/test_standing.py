@@ -1,6 +1,8 @@
 """The leaderboard watch: what it takes down, and what it tells the owner, once."""
 
+import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,6 +10,7 @@ from sqlmodel import select
 
 from bot.daemon.standing import Standing, leaderboard_moved, standing_of, watch_board
 from bot.evaluation.leaderboard import medal_at
+from bot.leaderboard.look import look_at
 from state.series import history
 from state.store import Store
 from state.tables import Notification
@@ -270,6 +273,16 @@ def test_the_private_board_is_told_as_the_end_and_nobody_has_passed_us(
     assert [kind for kind, _ in watch.told()] == ["rank", "medal", "rank"]
 
 
+def test_a_board_may_be_the_same_and_be_private_now(polls: Polls, watch: Watch, clock: StandingClock) -> None:
+    polls.deadline(START + timedelta(days=1))
+    polls.sent("1", 0.4, 0.4)
+    polls.whole(placed(SCORES, 31, 0.4))
+    assert not watch.look().private
+    clock.pass_by(86400)
+    polls.whole(placed(SCORES, 31, 0.4))
+    assert watch.look().private
+
+
 def test_a_top_of_after_the_deadline_is_not_mixed_with_a_board_of_before(
     polls: Polls, watch: Watch, clock: StandingClock
 ) -> None:
@@ -291,6 +304,38 @@ def test_looking_again_takes_nothing_down(polls: Polls, watch: Watch) -> None:
         assert watch.look() == found
     assert watch.rows() == 1
     assert len(watch.told()) == 2
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.integration) for seed in range(1, 6))])
+def test_a_look_that_is_spared_would_have_seen_the_same(
+    polls: Polls, watch: Watch, store: Store, clock: StandingClock, seed: int
+) -> None:
+    rng = random.Random(seed)
+    polls.deadline(START + timedelta(hours=20))
+    field = SCORES[:30]
+    board = placed(field, 12, 0.2)
+
+    def another() -> None:
+        board[:] = placed(field, rng.randint(1, 30), rng.choice((0.2, 0.3, 0.4)))
+
+    steps = (
+        another,
+        lambda: polls.whole(board),
+        lambda: polls.whole(board),
+        lambda: polls.top(rng.choice((rows(field[:5]), placed(field[:5], rng.randint(1, 5), 0.2)))),
+        lambda: polls.facts(rng.choice((None, 3, 9)), rng.choice((0, 31, 40))),
+        lambda: polls.sent("1", rng.choice((None, 0.2, 0.3)), rng.choice((None, 0.2)), team=rng.choice((OURS, "t7"))),
+    )
+    polls.facts(None, 31)
+    for _ in range(25):
+        rng.choice(steps)()
+        found = watch_board(store, SLUG, True)
+        with store.read() as session:
+            seen = look_at(session, SLUG, clock.now(), lower_is_better=True)
+        assert found is not None
+        assert seen is not None
+        assert replace(found, at=START, passed=0, passed_by=()) == replace(seen.standing, at=START)
+        clock.pass_by(rng.choice((0, 1800, 7200)))
 
 
 def test_what_ends_a_look_leaves_neither_the_series_nor_the_notice(polls: Polls, watch: Watch, store: Store) -> None:
