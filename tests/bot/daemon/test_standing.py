@@ -8,8 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlmodel import select
 
-from bot.daemon.standing import Standing, leaderboard_moved, standing_of, watch_board
-from bot.evaluation.leaderboard import medal_at
+from bot.daemon.standing import Standing, standing_of, watch_board
 from bot.leaderboard.look import look_at
 from state.series import history
 from state.store import Store
@@ -362,30 +361,3 @@ def test_a_look_of_another_version_is_as_none(polls: Polls, watch: Watch, store:
         )
     assert standing_of(store, SLUG) is None
     assert watch.look().teams == 99
-
-
-def standing(rank: int | None, *, private: bool = False, teams: int = 100, **lines: float) -> Standing:
-    medal = medal_at(rank, teams) if rank else None
-    return Standing("wine", START, True, private, rank, teams, 0.4, medal, lines=lines)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "moved"),
-    [
-        (standing(31), standing(31), False),
-        (standing(31), standing(33), False),
-        (standing(31), standing(35), True),
-        (standing(40), standing(41), True),
-        (standing(41), standing(40), False),
-        (standing(90), standing(50), False),
-        (standing(None), standing(90), False),
-        (standing(90), standing(None), False),
-        (standing(50, first=0.2, gold=0.3, median=0.5), standing(50, first=0.19, gold=0.3, median=0.5), False),
-        (standing(50, first=0.2, gold=0.3, median=0.5), standing(50, first=0.2, gold=0.27, median=0.5), True),
-        (standing(50, first=0.2, gold=0.3, median=0.5), standing(50, first=0.2, gold=0.32, median=0.5), False),
-        (standing(50, first=0.2, gold=0.3, median=0.5), standing(90, first=0.1, private=True), False),
-        (standing(50, first=0.2), standing(50, first=0.1), False),
-    ],
-)
-def test_what_is_reason_to_try_something_else(before: Standing, after: Standing, moved: bool) -> None:
-    assert leaderboard_moved(before, after) is moved
