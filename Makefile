@@ -31,10 +31,10 @@ lint: $(VENV)/.dev ## ruff, mypy and import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# What tries the sandboxes goes alone: it counts the machine's processes and mounts.
-integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the small image, a browser, snapshots or minutes
-	$(BIN)/python -m pytest -m integration -n $(WORKERS) --dist worksteal --ignore tests/sandbox --ignore tests/hostile
-	$(BIN)/python -m pytest -m integration tests/sandbox tests/hostile
+# What tries the sandboxes goes alone: it counts the machine's processes and mounts. What boots systemd shall do so once.
+integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the small image, systemd, a browser, snapshots or minutes
+	$(BIN)/python -m pytest -m integration -n $(WORKERS) --dist worksteal --ignore tests/sandbox --ignore tests/hostile --ignore tests/systemd
+	$(BIN)/python -m pytest -m integration tests/sandbox tests/hostile tests/systemd
 
 hostile: $(VENV)/.dev ## what hostile code tries, in bubblewrap and (with an engine and make image VARIANT=small) in docker; 4 minutes
 	$(BIN)/python -m pytest -m integration tests/hostile

@@ -1,6 +1,7 @@
 """`bot run`: the daemon."""
 
 import asyncio
+import faulthandler
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -45,6 +46,8 @@ def run(
             file=sys.stderr,
         )
         raise typer.Exit(EX_CONFIG)
+    # Where a watchdog ends a process that hangs, its log says where.
+    faulthandler.enable()
     redactor = open_redactor(configuration.settings)
     try:
         with open_log(configuration.settings.daemon, redactor, sys.stderr) as logs:

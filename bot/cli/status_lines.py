@@ -32,7 +32,7 @@ def daemon_lines(one: DaemonStatus) -> Iterator[str]:
     for trouble in one.troubles:
         yield from _wrapped("NEEDS YOU", f"{trouble.sentence} (for {span(one.now, trouble.since)})")
     for task in one.dead:
-        yield from _wrapped("given up", f"{task.key} (tried {task.tries} times): {task.error or 'it does not say why'}")
+        yield from _wrapped("given up", f"{task.key} ({_tried(task.tries)}): {task.error or 'it does not say why'}")
     for service, letters in one.letters.items():
         failing = f", {letters.failing} tried in vain: {letters.error}" if letters.failing else ""
         yield from _wrapped("letters", f"{letters.waiting} wait{f' for {service}' if service else ''}{failing}")
@@ -209,14 +209,18 @@ def _due(tasks: Sequence[Queued], now: datetime) -> str:
     found = []
     for task in tasks:
         due = f"in {_span((task.due_at - now).total_seconds())}" if task.due_at > now else "due"
-        tried = f", tried {task.tries} times" if task.tries > 1 else ""
-        found.append(f"{task.kind} {'runs' if task.status in ('running', 'leased') else due}{tried}")
+        tried = f" ({_tried(task.tries)})" if task.tries else ""
+        found.append(f"{task.kind} {'runs' if task.status == 'leased' else due}{tried}")
     return ", ".join(found) or "nothing is due"
 
 
 def _note(note: NoteRead) -> str:
     read = "not read yet" if note.read_at is None else f"read by the {note.read_by} {_time(note.read_at)}"
     return f"{note.id} of {_time(note.at)}, {read}: {note.text}"
+
+
+def _tried(tries: int) -> str:
+    return f"failed {'once' if tries == 1 else f'{tries} times'}"
 
 
 def _count(number: int, what: str) -> str:

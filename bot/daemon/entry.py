@@ -1,6 +1,7 @@
 """An entry: one competition at work, from its first look to its end."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ from bot.strategies.attempts import load_tree
 from bot.strategies.search import Search
 from bot.submission.kaggle import KaggleSubmitter
 from scrapers.card import TaskCard
-from state.errors import BotError, NotAuthenticated
+from scrapers.kaggle.polling.watch import Part
+from state.errors import BotError, KaggleError, NotAuthenticated, NotSent, SiteUnavailable
 from state.knowledge import analyses
 from state.progress import end_run
 from state.steering import control
@@ -45,6 +47,7 @@ _LOOK_AGAIN = 3600.0
 _AFTER_FAILURE = 600.0
 _AFTERWARDS = timedelta(days=7)
 """For so long after the end private scores are waited for."""
+_AT_THE_END: tuple[Part, ...] = ("competitions", "submissions", "top", "board")
 _RECENT = 10
 """Nodes by which a competition's promise is judged."""
 _STRONG = 8.0
@@ -267,6 +270,7 @@ class Entry:
             return True
         task = Task(card, self._shared.competition(self.slug) / "data")
         run = begin_run(self._shared, task, self.own)
+        await self._read_the_end()
         async with self._opened(run) as here:
             await here.desk.settle()
             machinery = self._shared.machinery
@@ -282,6 +286,12 @@ class Entry:
         self._set("over", "private scores are waited for")
         await self._pause(_LOOK_AGAIN)
         return False
+
+    async def _read_the_end(self) -> None:
+        """Read what the end changes now: some of it would not be due for a day."""
+        for part in _AT_THE_END:
+            with contextlib.suppress(KaggleError, SiteUnavailable, NotSent):
+                await self._shared.poller.poll(self.slug, part)
 
     @asynccontextmanager
     async def _opened(self, run: LiveRun) -> AsyncIterator[_Open]:

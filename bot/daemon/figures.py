@@ -14,11 +14,12 @@ from bot.daemon.trouble import current
 from bot.looking.accounts import Account, Allowance, accounts
 from bot.looking.outside import deadline, rank
 from bot.looking.polls import Posts, polled, posts
-from bot.looking.queue import letters, tasks_by_kind
+from bot.looking.queue import letters
 from bot.looking.work import live_runs, lower_is_better, nodes_of, pool_of
 from bot.runs.disk import free_bytes
 from state.polled import RequestCount
 from state.tables import Execution, Run, Submission
+from state.tasks import task_counts
 
 __all__ = ["MOST_COMPETITIONS", "figures"]
 
@@ -123,7 +124,10 @@ def _spent(found: Sequence[Account], slugs: Sequence[str], own: dict[str, Run]) 
 
 
 def _queue(session: Session) -> Iterator[Metric]:
-    tasks: list[Sample] = [([kind, status], float(count)) for (kind, status), count in tasks_by_kind(session).items()]
+    counts = task_counts(session)
+    tasks: list[Sample] = [
+        ([kind, status], float(count)) for kind, of_kind in counts.items() for status, count in of_kind.items()
+    ]
     yield _gauge("tasks", "Tasks by what became of them; dead ones were given up.", ["kind", "status"], tasks)
     waiting = letters(session)
     unsent: list[Sample] = [([service], float(one.waiting)) for service, one in waiting.items()]

@@ -9,11 +9,10 @@ from typing import Any
 
 from sqlmodel import Session
 
-from bot.notify.outbox import NO_RUN
 from sandbox.locks import is_held
 from state.clock import Clock, FastClock, SystemClock
 from state.latest import latest
-from state.store import Transaction
+from state.store import NO_RUN, Transaction
 
 __all__ = ["LOCK", "Presence", "began", "clock_of", "ended", "is_running", "presence"]
 

@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from bot.evaluation.leaderboard import MEDALS, Medal, medal_positions
 from bot.leaderboard.board import Place, Seen, own_place, read_seen
-from bot.leaderboard.look import Look, look_at
+from bot.leaderboard.look import Look, inputs_of, look_at
 from bot.leaderboard.standing import Standing, far, leaderboard_moved, lines_moved
 from bot.notify.events import BoardMoved, Event, MedalChanged, RankChanged
 from bot.notify.outbox import notify
@@ -52,6 +52,8 @@ class _Kept(BaseModel):
     standing: Standing
     seen: Seen
     told: _Told
+    inputs: str
+    """See `inputs_of`."""
 
 
 def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id: str | None = None) -> Standing | None:
@@ -68,6 +70,11 @@ def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id
     Returns:
         How it stands; None while neither a board nor anything about us was read.
     """
+    with store.read() as session:
+        known = _kept(last(session, competition, _KIND))
+        inputs = inputs_of(session, competition, lower_is_better=lower_is_better)
+    if known is not None and known.inputs == inputs and not _is_large(known.standing, known.told, store.clock.now()):
+        return known.standing
     # Whatever a power cut takes of it is made again from the same polls.
     with store.write(durable=False) as tx:
         look = look_at(tx.session, competition, tx.now(), lower_is_better=lower_is_better)
@@ -75,16 +82,11 @@ def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id
             return None
         row = last(tx.session, competition, _KIND)
         before = _kept(row)
-        passers = _passers_since_last(tx.session, before, look)
-        standing = replace(
-            look.standing, passed=len(passers), passed_by=tuple(place.team for place in passers[:_NAMES])
-        )
-        if before is not None and before.seen == look.seen and before.standing.private == standing.private:
-            standing = replace(standing, passed=before.standing.passed, passed_by=before.standing.passed_by)
-        told = before.told if before else _Told()
-        events = _events(tx.session, replace(look, standing=standing), told)
+        standing, told = _with_passers(tx.session, before, look), before.told if before else _Told()
+        events = _events(tx.session, look, told)
         told = _told_after(told, standing, look.seen, events, tx.now())
-        kept = _Kept(standing=standing, seen=look.seen, told=told)
+        inputs = inputs_of(tx.session, competition, lower_is_better=lower_is_better)
+        kept = _Kept(standing=standing, seen=look.seen, told=told, inputs=inputs)
         if not take_reading(tx, competition, _KIND, "", _written(kept), served_at=look.shown_at) and row is not None:
             return replace(standing, at=row.at)
         for event in events:
@@ -99,16 +101,20 @@ def standing_of(store: Store, competition: str) -> Standing | None:
     return kept.standing if kept else None
 
 
-def _passers_since_last(session: Session, before: _Kept | None, look: Look) -> list[Place]:
+def _with_passers(session: Session, before: _Kept | None, look: Look) -> Standing:
+    """Return the standing with the teams that passed us since the last look."""
     # On the private board all teams have other scores: nobody has passed anybody.
     if before is None or before.standing.private != look.standing.private:
-        return []
-    return _passers(session, before.seen, look)
+        return look.standing
+    if before.seen == look.seen:
+        return replace(look.standing, passed=before.standing.passed, passed_by=before.standing.passed_by)
+    passers = _passers(session, before.seen, look)
+    return replace(look.standing, passed=len(passers), passed_by=tuple(place.team for place in passers[:_NAMES]))
 
 
 def _passers(session: Session, before: Seen, look: Look) -> list[Place]:
     """Return the teams that are before us now and were not on an earlier board, the best first."""
-    if look.board is None or look.own is None or before == look.seen:
+    if look.board is None or look.own is None:
         return []
     places, _ = read_seen(session, before, lower_is_better=look.standing.lower_is_better)
     own = own_place(places, look.sent)
@@ -133,7 +139,7 @@ def _events(session: Session, look: Look, told: _Told) -> list[Event]:
             )
         if _is_another_medal(standing, told):
             found.append(MedalChanged(name, standing.medal, told.medal, rank, teams, at, standing.private))
-    if not standing.private and _is_large(standing, told):
+    if _is_large(standing, told, standing.at):
         first, gold = ((told.lines.get(line), standing.lines.get(line)) for line in ("first", "gold"))
         found.append(BoardMoved(name, *first, *gold, standing.score, rank, teams, at))
     return found
@@ -149,9 +155,10 @@ def _is_another_medal(standing: Standing, told: _Told) -> bool:
     return standing.rank > end + end // _MARGIN
 
 
-def _is_large(standing: Standing, told: _Told) -> bool:
-    rested = told.lines_at is None or standing.at - told.lines_at >= _REST
-    return rested and lines_moved(told.lines, standing.lines, lower_is_better=standing.lower_is_better)
+def _is_large(standing: Standing, told: _Told, now: datetime) -> bool:
+    if standing.private or (told.lines_at is not None and now - told.lines_at < _REST):
+        return False
+    return lines_moved(told.lines, standing.lines, lower_is_better=standing.lower_is_better)
 
 
 def _told_after(told: _Told, standing: Standing, seen: Seen, events: Sequence[Event], now: datetime) -> _Told:

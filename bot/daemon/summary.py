@@ -13,6 +13,7 @@ from bot.looking.accounts import Account, Allowance, accounts
 from bot.looking.outside import deadline, rank
 from bot.looking.work import best_over_time, live_runs, lower_is_better
 from bot.notify.events import BudgetReached, CompetitionDay, DailySummary, shares_reached
+from state.outward import may_be_there
 from state.store import Store
 from state.tables import LedgerEntry, Node, Notification, Run, Submission
 
@@ -107,21 +108,22 @@ def _day(
         rank=standing.rank,
         teams=standing.teams,
         best_score=scores[-1][1] if scores else None,
-        nodes=_made(session, Node, slug, start, end),
-        submissions=_made(session, Submission, slug, start, end),
+        nodes=_nodes(session, slug, start, end),
+        submissions=_sent(session, slug, start, end),
         spent_usd=_spent(session, slug, start, end),
         days_left=None if ends is None else max(0.0, (ends - end) / _DAY),
         scores=_line(scores, end),
     )
 
 
-def _made(session: Session, table: type[Node] | type[Submission], slug: str, start: datetime, end: datetime) -> int:
-    at = col(table.created_at) if issubclass(table, Node) else col(table.at)
-    query = select(func.count()).select_from(table).join(Run, col(Run.id) == col(table.run_id))
-    query = query.where(Run.competition == slug, at >= start, at < end)
-    if issubclass(table, Submission):
-        query = query.where(col(table.status).in_(("sending", "doubtful", "confirmed")) | col(table.ref).is_not(None))
-    return session.exec(query).one()
+def _nodes(session: Session, slug: str, start: datetime, end: datetime) -> int:
+    query = select(func.count()).select_from(Node).join(Run, col(Run.id) == col(Node.run_id))
+    return session.exec(query.where(Run.competition == slug, Node.created_at >= start, Node.created_at < end)).one()
+
+
+def _sent(session: Session, slug: str, start: datetime, end: datetime) -> int:
+    query = select(Submission).join(Run, col(Run.id) == col(Submission.run_id)).where(Run.competition == slug)
+    return sum(start <= (row.sent_at or row.at) < end for row in session.exec(query) if may_be_there(row))
 
 
 def _spent(session: Session, slug: str, start: datetime, end: datetime) -> float | None:

@@ -6,9 +6,9 @@ from datetime import datetime
 from sqlmodel import Session
 
 from bot.notify.events import Event
-from bot.notify.outbox import NO_RUN, notify
+from bot.notify.outbox import notify
 from state.latest import latest, latest_of_each
-from state.store import Transaction
+from state.store import NO_RUN, Transaction
 
 __all__ = ["Trouble", "begin", "current", "end"]
 

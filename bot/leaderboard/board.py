@@ -14,7 +14,7 @@ from state.series import ReadingKind, last
 from state.store import read_blob
 from state.watermarks import watermark
 
-__all__ = ["Board", "Place", "Seen", "Stood", "own_place", "read_board", "read_seen", "same_score", "stood"]
+__all__ = ["Board", "Place", "Seen", "Stood", "own_place", "read_board", "read_seen", "same_score", "shown", "stood"]
 
 _CLOSE = 1e-5
 """Two spellings of one score may be so far apart: boards show five digits."""
@@ -46,6 +46,23 @@ class Stood:
     """Our time."""
     shown_at: datetime
     """The site's, where it told it."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The readings that make a board."""
+
+    whole: Stood | None
+    top: Stood | None
+    """None where it adds nothing to the whole."""
+    shown_at: datetime
+    """When the site showed the newest of them."""
+    after_deadline: bool
+
+    @property
+    def seen(self) -> Seen:
+        """Their bodies."""
+        return Seen(*(one.reading.sha256 if one is not None else None for one in (self.whole, self.top)))
 
 
 @dataclass(frozen=True)
@@ -89,28 +106,34 @@ class Board:
         return score is None or any(same_score(score, one) for one in private)
 
 
-def read_board(session: Session, competition: str, *, lower_is_better: bool) -> Board | None:
-    """Return the board as it was read last, None where none was."""
+def shown(session: Session, competition: str) -> Shown | None:
+    """Return which readings make the board as it was read last, None where none was."""
     whole = stood(session, competition, "board", "whole", watermark(session, competition, "board").at)
     top = stood(session, competition, "board", "top", watermark(session, competition, "top").at)
-    newest = max((one for one in (whole, top) if one is not None), key=lambda one: one.at, default=None)
-    if newest is None:
-        return None
     deadline = _deadline(session, competition)
     if whole is not None and top is not None and (top.at <= whole.at or _apart(whole, top, deadline)):
         top = None
-    seen = Seen(*(one.reading.sha256 if one is not None else None for one in (whole, top)))
-    places, in_top = read_seen(session, seen, lower_is_better=lower_is_better)
-    used = max((one for one in (whole, top) if one is not None), key=lambda one: one.at)
+    newest = top or whole
+    if newest is None:
+        return None
+    return Shown(whole, top, newest.shown_at, deadline is not None and newest.shown_at >= deadline)
+
+
+def read_board(session: Session, competition: str, *, lower_is_better: bool) -> Board | None:
+    """Return the board as it was read last, None where none was."""
+    now = shown(session, competition)
+    if now is None:
+        return None
+    places, in_top = read_seen(session, now.seen, lower_is_better=lower_is_better)
     return Board(
         places=places,
-        complete=whole is not None,
-        after_deadline=deadline is not None and used.shown_at >= deadline,
-        shown_at=used.shown_at,
-        whole_at=whole.at if whole is not None else None,
-        top_at=top.at if top is not None else None,
+        complete=now.whole is not None,
+        after_deadline=now.after_deadline,
+        shown_at=now.shown_at,
+        whole_at=now.whole.at if now.whole is not None else None,
+        top_at=now.top.at if now.top is not None else None,
         in_top=in_top,
-        seen=seen,
+        seen=now.seen,
     )
 
 

@@ -34,9 +34,13 @@ class Allowance:
     competitions: Mapping[str, CompetitionSettings] = field(default_factory=dict)
 
     def caps(self, level: Level, competition: str) -> dict[Kind, float | None]:
-        """Return the cap of each kind, None where there is none; of two that hold the lower one."""
+        """Return the cap of each kind, None where there is none; of two that hold the lower one.
+
+        Wall time has none: no measure of a daemon, as its clock's days may be shorter than the machine's.
+        """
         levels = {"day": self.budget.day, "competition": self.budget.competition, "run": self.budget.run}
         caps = {kind: levels[level].of(kind) if level in levels else None for kind in Kind}
+        caps[Kind.WALL_SECONDS] = None
         own = self.competitions.get(competition)
         if own is not None and level == "competition":
             caps[Kind.MONEY] = _lower(caps[Kind.MONEY], own.max_cost)

@@ -8,14 +8,14 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from bot.daemon.settings import CompetitionSettings
-from bot.evaluation.leaderboard import medal_positions
+from bot.evaluation.leaderboard import Medal, medal_at
 from bot.looking.accounts import midnight
-from state.outward import OPEN
+from state.outward import OPEN, may_be_there
 from state.polled import Reading
 from state.series import last, last_of_each
 from state.tables import Run, Submission
 
-__all__ = ["Rank", "Sent", "deadline", "medal_zone", "rank", "sent"]
+__all__ = ["Rank", "Sent", "deadline", "rank", "sent"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Rank:
     rank: int | None = None
     """From 1; None: not on it, or not read."""
     teams: int | None = None
-    medal: str | None = None
+    medal: Medal | None = None
     """What the rank would be worth now; None: nothing."""
     score: float | None = None
     """The public one."""
@@ -77,22 +77,14 @@ def rank(session: Session, competition: str, as_of: datetime | None = None) -> R
 
 def _rank(rank: int | None, teams: int | None, score: float | None, at: datetime) -> Rank:
     # The site says 0 where it has nothing to say.
-    return Rank(rank or None, teams or None, medal_zone(rank, teams), score, at)
-
-
-def medal_zone(rank: int | None, teams: int | None) -> str | None:
-    """Return the medal that a rank among teams is worth by Kaggle's size classes, None for none."""
-    if not rank or not teams:
-        return None
-    places = zip(("gold", "silver", "bronze"), medal_positions(teams), strict=True)
-    return next((medal for medal, place in places if rank <= place), None)
+    return Rank(rank or None, teams or None, medal_at(rank, teams) if rank and teams else None, score, at)
 
 
 def sent(session: Session, competition: str, settings: CompetitionSettings | None, now: datetime) -> Sent:
     """Return what was sent, and what may be sent today."""
     query = select(Submission).join(Run, col(Run.id) == col(Submission.run_id)).where(Run.competition == competition)
     ours = session.exec(query.order_by(col(Submission.at))).all()
-    times = [_sent_at(one) for one in ours if _may_be_there(one)]
+    times = [one.sent_at or one.at for one in ours if may_be_there(one)]
     scored = [one.score for one in ours if one.score is not None]
     return Sent(
         today=sum(at >= midnight(now) for at in times),
@@ -125,16 +117,6 @@ def _left(
     if settings is not None and settings.max_submissions is not None:
         bounds.append(settings.max_submissions - len(times))
     return max(0, min(bounds)) if bounds else None
-
-
-def _may_be_there(row: Submission) -> bool:
-    """Return whether the site may have it, so that it counts as sent: also what it then found invalid."""
-    return row.status in ("sending", "doubtful", "confirmed") or (row.status == "refused" and row.ref is not None)
-
-
-def _sent_at(row: Submission) -> datetime:
-    at: datetime = getattr(row, "sent_at", None) or row.at
-    return at
 
 
 def _last_score(session: Session, competition: str) -> float | None:

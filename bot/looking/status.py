@@ -16,16 +16,15 @@ from bot.looking.polls import PartPolled, Posts, polled, posts
 from bot.looking.queue import Letters, Queued, dead, letters, queued
 from bot.looking.steering import NoteRead, controls, held, notes_read
 from bot.looking.work import Nodes, Pool, doing, live_runs, lower_is_better, nodes_of, pool_of
-from bot.notify.outbox import NO_RUN
 from bot.runs.disk import free_bytes
 from bot.runs.standing import Doing
 from state.latest import latest_of_each
-from state.store import Store
+from state.store import NO_RUN, Store
 from state.tables import Event, Run
 
 __all__ = ["CompetitionStatus", "DaemonStatus", "EntryState", "RunLine", "Status", "entries", "status_of"]
 
-EntryState = Literal["not begun", "waiting", "working", "paused", "over"]
+EntryState = Literal["not begun", "waiting", "working", "paused", "stopped", "over"]
 _ENTRY_EVENTS = tuple(f"entry.{state}" for state in get_args(EntryState) if state != "not begun")
 
 

@@ -61,6 +61,8 @@ def result_record(ended: Ended, handed: HandedIn, graded: Graded) -> dict[str, A
     context = ended.context
     tree, (nodes, executions, run) = load_tree(context), _rows(context)
     return {
+        # Of live runs alone, which have a place on a leaderboard and send more than once.
+        **{"score_kind": None, "rank": None, "submissions": []},
         **graded.report,
         "run_id": run.id,
         "agent": run.agent,

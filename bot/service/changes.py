@@ -50,8 +50,8 @@ class Folder:
         return self.private and bool(stat.S_IMODE(self.path.stat().st_mode) & 0o077)
 
     def make(self) -> None:
-        """Make it; the folders that it lies in must be there, or are made too."""
-        self.path.parent.mkdir(0o755, parents=True, exist_ok=True)
+        """Make it, and what it lies in."""
+        _make_parents(self.path)
         self.path.mkdir(0o700, exist_ok=True)
         self.path.chmod(0o700 if self.private else 0o755)
 
@@ -82,7 +82,7 @@ class Text:
 
     def make(self) -> None:
         """Write it, so that a reader sees either the old text or the new one."""
-        self.path.parent.mkdir(0o755, parents=True, exist_ok=True)
+        _make_parents(self.path)
         partial = self.path.with_name(f".{self.path.name}.partial")
         partial.unlink(missing_ok=True)
         partial.touch(0o600, exist_ok=False)
@@ -159,6 +159,14 @@ def make(changes: Iterable[Change], *, dry_run: bool) -> Iterator[str]:
             if not dry_run:
                 change.make()
         yield said
+
+
+def _make_parents(path: Path) -> None:
+    """Make the folders that a path lies in, open to all whatever root's own umask is."""
+    for parent in reversed(path.parents):
+        if not parent.is_dir():
+            parent.mkdir()
+            parent.chmod(0o755)
 
 
 @contextmanager

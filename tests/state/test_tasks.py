@@ -1,10 +1,14 @@
 """Tasks: done once under a key, one owner at a time, and never lost, whatever the clock does."""
 
+import shutil
+from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from sqlmodel import Session
 
+from state.clock import SystemClock
 from state.store import Store
 from state.tasks import (
     MOST_INTERRUPTIONS,
@@ -26,6 +30,20 @@ from tests.state.conftest import START, StandingClock
 
 DAY = 86_400.0
 POLL = "poll:titanic:2020-01-01T00:00"
+
+
+@pytest.fixture(scope="module")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database without rows, to be copied: to make its tables takes longer than all that a test does."""
+    path = tmp_path_factory.mktemp("empty") / "state.db"
+    Store.open(path, SystemClock()).close()
+    return path
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: StandingClock, empty_database: Path) -> Iterator[Store]:
+    with Store.open(Path(shutil.copy(empty_database, tmp_path / "state.db")), clock) as opened:
+        yield opened
 
 
 def put(store: Store, key: str = POLL, kind: str = "poll", competition: str = "titanic", seconds: float = 0.0) -> bool:

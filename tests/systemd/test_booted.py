@@ -66,21 +66,22 @@ sandbox.release()
 
 @pytest.fixture(scope="module")
 def fresh() -> Iterator[Booted]:
-    """A machine without the service."""
+    """A machine, at first without the service."""
     needs.root()
     with booted() as machine:
         yield machine
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def machine(fresh: Booted) -> Booted:
     """A machine with the service as our command installs it, but for the program and its times."""
-    fresh.write(LAYOUT.credentials / "KAGGLE_API_TOKEN", TOKEN)
-    fresh.write(LAYOUT.credentials / "TEAMS_URL", OTHER)
-    fresh.write(LAYOUT.environment, f"PYTHONPATH={SOURCE}\n")
-    fresh.bot("service", "install")
-    fresh.write(LAYOUT.units / f"{SERVICE}.d" / "test.conf", f"{QUICK}ExecStart=\nExecStart={PROGRAM}\n")
-    fresh.systemctl("daemon-reload")
+    if fresh.run("test", "-f", LAYOUT.units / SERVICE, status=None).status != 0:
+        fresh.write(LAYOUT.credentials / "KAGGLE_API_TOKEN", TOKEN)
+        fresh.write(LAYOUT.credentials / "TEAMS_URL", OTHER)
+        fresh.write(LAYOUT.environment, f"PYTHONPATH={SOURCE}\n")
+        fresh.bot("service", "install")
+        fresh.write(LAYOUT.units / f"{SERVICE}.d" / "test.conf", f"{QUICK}ExecStart=\nExecStart={PROGRAM}\n")
+        fresh.systemctl("daemon-reload")
     return fresh
 
 

@@ -9,12 +9,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from bot.daemon import presence
+from bot.daemon import presence, trouble
 from bot.daemon.presence import LOCK
 from sandbox.locks import take
 from state.clock import FastClock
 from state.errors import UsageError
 from state.progress import create_node
+from state.steering import set_control
 from state.store import Store
 from tests.bot.looking import parts
 from tests.bot.looking.parts import NOMAD, NOW, RUN, SPOOKY
@@ -77,7 +78,7 @@ def test_each_competition_is_told_of_in_a_table_and_in_lines_that_fit_a_screen(f
     assert "bronze" in shown
     (trouble,) = lines(shown, "NEEDS YOU")
     assert trouble.startswith(f"accept the rules of {NOMAD} on its page (for ")
-    assert lines(shown, "given up") == [f"learn:{SPOOKY} (tried 4 times): no answer"]
+    assert lines(shown, "given up") == [f"learn:{SPOOKY} (failed once): no answer"]
     assert lines(shown, "state")[0].endswith("its rules are not accepted")
     assert lines(shown, "knows") == ["1 message in 1 topic, 1 kernel, 2 analysed; 2 ideas, 1 draft, 1 report"]
     assert lines(shown, "nodes") == ["5: 1 running, 2 valid, 1 buggy, 1 failed; best by validation: 0.4 of node 3"]
@@ -162,15 +163,17 @@ def test_it_is_read_while_the_daemon_writes_and_changes_nothing(folder: Path) ->
 
 def test_what_others_wrote_does_not_steer_the_terminal(folder: Path) -> None:
     clock = parts.busy(folder)
-    with parts.opened(folder, clock) as store:
-        parts.insert(store, "note", id=3, competition=SPOOKY, text="\x1b[31mred [/bold]", at=NOW, by="me")
-    assert "\x1b" not in invoke().stdout
+    with parts.opened(folder, clock) as store, store.write() as tx:
+        trouble.begin(tx, "odd", "\x1b[31mred [/bold]")
+    shown = invoke().stdout
+    assert "red [/bold]" in shown
+    assert "\x1b" not in shown
 
 
 def test_the_owners_word_stands_beside_the_state(folder: Path) -> None:
     clock = parts.busy(folder)
-    with parts.opened(folder, clock) as store:
-        parts.insert(store, "control", competition=SPOOKY, state="paused", at=NOW, by="me")
+    with parts.opened(folder, clock) as store, store.write() as tx:
+        set_control(tx, SPOOKY, "paused")
     assert "you have paused it" in invoke().stdout
     assert status()["competitions"][1]["control"] == "paused"
 

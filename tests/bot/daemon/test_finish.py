@@ -37,6 +37,7 @@ def page_of(run: LiveRun) -> Page:
     return Page(run.folder.report.read_text(encoding="utf-8"))
 
 
+@pytest.mark.integration
 async def test_a_run_that_sent_nothing_says_so_and_leaves_its_best_script(run: LiveRun) -> None:
     result = await run.finish()
     best = min(run.scores, key=lambda node: run.scores[node])

@@ -1,13 +1,15 @@
 """The leaderboard watch: what it takes down, and what it tells the owner, once."""
 
+import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from sqlmodel import select
 
-from bot.daemon.standing import Standing, leaderboard_moved, standing_of, watch_board
-from bot.evaluation.leaderboard import medal_at
+from bot.daemon.standing import Standing, standing_of, watch_board
+from bot.leaderboard.look import look_at
 from state.series import history
 from state.store import Store
 from state.tables import Notification
@@ -270,6 +272,16 @@ def test_the_private_board_is_told_as_the_end_and_nobody_has_passed_us(
     assert [kind for kind, _ in watch.told()] == ["rank", "medal", "rank"]
 
 
+def test_a_board_may_be_the_same_and_be_private_now(polls: Polls, watch: Watch, clock: StandingClock) -> None:
+    polls.deadline(START + timedelta(days=1))
+    polls.sent("1", 0.4, 0.4)
+    polls.whole(placed(SCORES, 31, 0.4))
+    assert not watch.look().private
+    clock.pass_by(86400)
+    polls.whole(placed(SCORES, 31, 0.4))
+    assert watch.look().private
+
+
 def test_a_top_of_after_the_deadline_is_not_mixed_with_a_board_of_before(
     polls: Polls, watch: Watch, clock: StandingClock
 ) -> None:
@@ -291,6 +303,38 @@ def test_looking_again_takes_nothing_down(polls: Polls, watch: Watch) -> None:
         assert watch.look() == found
     assert watch.rows() == 1
     assert len(watch.told()) == 2
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.integration) for seed in range(1, 6))])
+def test_a_look_that_is_spared_would_have_seen_the_same(
+    polls: Polls, watch: Watch, store: Store, clock: StandingClock, seed: int
+) -> None:
+    rng = random.Random(seed)
+    polls.deadline(START + timedelta(hours=20))
+    field = SCORES[:30]
+    board = placed(field, 12, 0.2)
+
+    def another() -> None:
+        board[:] = placed(field, rng.randint(1, 30), rng.choice((0.2, 0.3, 0.4)))
+
+    steps = (
+        another,
+        lambda: polls.whole(board),
+        lambda: polls.whole(board),
+        lambda: polls.top(rng.choice((rows(field[:5]), placed(field[:5], rng.randint(1, 5), 0.2)))),
+        lambda: polls.facts(rng.choice((None, 3, 9)), rng.choice((0, 31, 40))),
+        lambda: polls.sent("1", rng.choice((None, 0.2, 0.3)), rng.choice((None, 0.2)), team=rng.choice((OURS, "t7"))),
+    )
+    polls.facts(None, 31)
+    for _ in range(25):
+        rng.choice(steps)()
+        found = watch_board(store, SLUG, True)
+        with store.read() as session:
+            seen = look_at(session, SLUG, clock.now(), lower_is_better=True)
+        assert found is not None
+        assert seen is not None
+        assert replace(found, at=START, passed=0, passed_by=()) == replace(seen.standing, at=START)
+        clock.pass_by(rng.choice((0, 1800, 7200)))
 
 
 def test_what_ends_a_look_leaves_neither_the_series_nor_the_notice(polls: Polls, watch: Watch, store: Store) -> None:
@@ -317,30 +361,3 @@ def test_a_look_of_another_version_is_as_none(polls: Polls, watch: Watch, store:
         )
     assert standing_of(store, SLUG) is None
     assert watch.look().teams == 99
-
-
-def standing(rank: int | None, *, private: bool = False, teams: int = 100, **lines: float) -> Standing:
-    medal = medal_at(rank, teams) if rank else None
-    return Standing("wine", START, True, private, rank, teams, 0.4, medal, lines=lines)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "moved"),
-    [
-        (standing(31), standing(31), False),
-        (standing(31), standing(33), False),
-        (standing(31), standing(35), True),
-        (standing(40), standing(41), True),
-        (standing(41), standing(40), False),
-        (standing(90), standing(50), False),
-        (standing(None), standing(90), False),
-        (standing(90), standing(None), False),
-        (standing(50, first=0.2, gold=0.3, median=0.5), standing(50, first=0.19, gold=0.3, median=0.5), False),
-        (standing(50, first=0.2, gold=0.3, median=0.5), standing(50, first=0.2, gold=0.27, median=0.5), True),
-        (standing(50, first=0.2, gold=0.3, median=0.5), standing(50, first=0.2, gold=0.32, median=0.5), False),
-        (standing(50, first=0.2, gold=0.3, median=0.5), standing(90, first=0.1, private=True), False),
-        (standing(50, first=0.2), standing(50, first=0.1), False),
-    ],
-)
-def test_what_is_reason_to_try_something_else(before: Standing, after: Standing, moved: bool) -> None:
-    assert leaderboard_moved(before, after) is moved

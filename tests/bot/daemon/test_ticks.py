@@ -120,17 +120,15 @@ async def test_a_clock_that_is_put_back_stops_no_tick_and_gives_no_slot_twice() 
     ticks = Ticks(clock, settings=QUICK)
     ticks.every("poll", HOUR, seen.append)
     async with ticking(ticks):
-        await until(lambda: len(seen) == 1)
-        clock.put(-2 * HOUR)
-        await until(lambda: len(seen) == 2)
-        clock.put(HOUR)
-        await until(lambda: len(seen) == 3)
-        clock.put(2 * HOUR)
-        await until(lambda: len(seen) == 4)
-    first, back, on, new = seen
-    assert first - timedelta(hours=2) <= back < on < first + timedelta(hours=1) <= new
-    assert len({first, back, on, new}) == 4
-    assert new == hour_of(clock)
+        for count, seconds in enumerate((HOUR, -HOUR, HOUR, HOUR), start=1):
+            await until(lambda count=count: len(seen) == count)
+            clock.put(seconds)
+        await until(lambda: len(seen) == 5)
+    first, second, again, on, new = seen
+    hour = timedelta(hours=1)
+    assert (second, new) == (first + hour, first + 2 * hour)
+    # As far into the slots as the clock stands.
+    assert first < again < first + hour and second < on < second + hour
 
 
 async def test_a_callback_that_fails_is_told_and_called_again_for_the_same_slot_and_others_go_on() -> None:

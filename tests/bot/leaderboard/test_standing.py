@@ -3,13 +3,14 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.evaluation import leaderboard as formulas
 from bot.leaderboard.board import Board, Place, Seen
 from bot.leaderboard.sent import Sent
-from bot.leaderboard.standing import Standing, far, stands
+from bot.leaderboard.standing import Standing, far, leaderboard_moved, stands
 
 AT = datetime(2020, 1, 1, tzinfo=UTC)
 SCORES = st.integers(-20, 20).map(lambda score: score / 8)
@@ -80,3 +81,30 @@ def test_how_far_a_rank_is_does_not_depend_on_the_way(one: int, other: int) -> N
     assert far(one, other) == far(other, one)
     assert not far(one, one)
     assert far(one, one + one)
+
+
+def standing(rank: int | None, *, private: bool = False, teams: int = 100, **lines: float) -> Standing:
+    medal = formulas.medal_at(rank, teams) if rank else None
+    return Standing("wine", AT, True, private, rank, teams, 0.4, medal, lines=lines)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "moved"),
+    [
+        (standing(31), standing(31), False),
+        (standing(31), standing(33), False),
+        (standing(31), standing(35), True),
+        (standing(40), standing(41), True),
+        (standing(41), standing(40), False),
+        (standing(90), standing(50), False),
+        (standing(None), standing(90), False),
+        (standing(90), standing(None), False),
+        (standing(50, first=0.2, gold=0.3, median=0.5), standing(50, first=0.19, gold=0.3, median=0.5), False),
+        (standing(50, first=0.2, gold=0.3, median=0.5), standing(50, first=0.2, gold=0.27, median=0.5), True),
+        (standing(50, first=0.2, gold=0.3, median=0.5), standing(50, first=0.2, gold=0.32, median=0.5), False),
+        (standing(50, first=0.2, gold=0.3, median=0.5), standing(90, first=0.1, private=True), False),
+        (standing(50, first=0.2), standing(50, first=0.1), False),
+    ],
+)
+def test_what_is_reason_to_try_something_else(before: Standing, after: Standing, moved: bool) -> None:
+    assert leaderboard_moved(before, after) is moved

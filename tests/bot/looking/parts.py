@@ -4,8 +4,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import inspect
-
 from bot.daemon import presence, trouble
 from bot.notify.outbox import NO_RUN
 from state.community import add_community
@@ -15,8 +13,10 @@ from state.outward import add_submission, update_submission
 from state.progress import create_node, create_run, end_execution, end_node, start_execution
 from state.series import take_reading
 from state.spending import charge, log_model_call
-from state.store import Store, as_stored
+from state.steering import add_note
+from state.store import Store
 from state.tables import KernelVersion, Message, Topic
+from state.tasks import claim_task, put_task, retry_task
 from state.watermarks import mark_failed, mark_read
 from tests.state.conftest import StandingClock
 
@@ -102,7 +102,7 @@ def learn(tx: Any) -> None:
 
 def _today(store: Store, clock: StandingClock) -> None:
     with store.write() as tx:
-        take_reading(tx, SPOOKY, "watch", "", {"standing": BOARD})  # type: ignore[arg-type]
+        take_reading(tx, SPOOKY, "watch", "", {"standing": BOARD})
         take_reading(tx, SPOOKY, "limits", "", {"num_today": 1, "num_total": 2, "num_allowed_now": 4})
         tx.record("entry.waiting", run_id=NO_RUN, competition=NOMAD, why="rules", line="its rules are not accepted")
         trouble.begin(tx, f"rules/{NOMAD}", f"accept the rules of {NOMAD} on its page")
@@ -117,19 +117,21 @@ def _today(store: Store, clock: StandingClock) -> None:
         charge(tx, RUN, "tokens", prompt_tokens=1_000)
         call(tx, items=[("message/71", NOW - timedelta(days=3))])
         mark_failed(tx, SPOOKY, "kernels", KaggleError("Kaggle answered 503 to\nkernels/list"), refused=False)
-    insert(store, "note", id=1, competition=SPOOKY, text="look at\npunctuation", at=clock.now(), by="owner")
-    insert(
-        store, "note", id=2, competition=SPOOKY, text="and at stop words", at=NOW - timedelta(minutes=20), by="owner"
-    )
-    for key, due, status, tries in (("submit", 15, "queued", 2), ("poll", -1, "leased", 0), ("learn", -60, "dead", 4)):
-        due_at, error = NOW + timedelta(minutes=due), "no answer" if tries else None
-        insert(
-            store, "task", key=f"{key}:{SPOOKY}", kind=key, competition=SPOOKY, due_at=due_at, status=status,
-            tries=tries, error=error, payload="{}"
-        )  # fmt: skip
+    with store.write() as tx:
+        add_note(tx, SPOOKY, "look at\npunctuation")
+        for kind, minutes in (("learn", -60), ("poll", -1), ("submit", 15)):
+            put_task(tx, f"{kind}:{SPOOKY}", kind, competition=SPOOKY, due_at=NOW + timedelta(minutes=minutes))
     clock.time = NOW - timedelta(hours=1)
     with store.write() as tx:
         call(tx, items=[("note/1", NOW - timedelta(hours=2))])
+        claim_task(tx, "me", kinds=["learn"], lease_seconds=60)
+        retry_task(tx, f"learn:{SPOOKY}", "me", due_at=NOW, error="no answer", most=1)
+    clock.time = NOW - timedelta(minutes=20)
+    with store.write() as tx:
+        add_note(tx, SPOOKY, "and at stop words")
+    clock.time = NOW - timedelta(seconds=30)
+    with store.write() as tx:
+        claim_task(tx, "me", kinds=["poll"], lease_seconds=60)
     clock.time = NOW - timedelta(minutes=5)
     with store.write() as tx:
         mark_read(tx, SPOOKY, "topics", {}, None)
@@ -141,26 +143,3 @@ def call(tx: Any, items: list[tuple[str, datetime]]) -> None:
         tx, RUN, step="s", role="planner", prompt_name="p", model="m", as_of=NOW, items=items, messages=[], answer="",
         prompt_hash="h"
     )  # fmt: skip
-
-
-def insert(store: Store, table: str, **values: Any) -> None:
-    """Add a row to a table that the store may not have yet; what else the table wants is filled in."""
-    stored = {name: as_stored(value) if isinstance(value, datetime) else value for name, value in values.items()}
-    with store.write() as tx:
-        names = ", ".join(stored)
-        tx.connection.exec_driver_sql(f"CREATE TABLE IF NOT EXISTS {table} ({names})")
-        known = inspect(tx.connection).get_columns(table)
-        wanted = {one["name"] for one in known}
-        stored = {name: value for name, value in stored.items() if name in wanted}
-        for one in known:
-            if not one["nullable"] and one["name"] not in stored and one["default"] is None:
-                stored[one["name"]] = _filling(one["type"].python_type)
-        marks = ", ".join("?" * len(stored))
-        tx.connection.exec_driver_sql(
-            f"INSERT INTO {table} ({', '.join(stored)}) VALUES ({marks})",  # noqa: S608 - names of ours
-            tuple(stored.values()),
-        )
-
-
-def _filling(kind: type) -> Any:
-    return as_stored(NOW) if kind is datetime else kind()

@@ -69,6 +69,15 @@ def test_they_are_what_the_ledgers_say_kind_by_kind_whatever_a_run_was_away(tmp_
     assert used(ever)[Kind.DISK_BYTES] == 22
 
 
+def test_wall_time_is_counted_and_bounds_no_daemon(tmp_path: Path) -> None:
+    clock = busy(tmp_path)
+    caps = Caps(wall_seconds=1.0)
+    with opened(tmp_path, clock) as store, store.read() as session:
+        found = accounts(session, Allowance(BudgetSettings(day=caps, run=caps, competition=caps)), clock.now())
+    assert {one.figures[Kind.WALL_SECONDS].cap for one in found} == {None}
+    assert found[0].figures[Kind.WALL_SECONDS].spent > 0
+
+
 def test_without_a_run_nothing_is_spent(tmp_path: Path) -> None:
     clock = StandingClock(NOW)
     with Store.open(tmp_path / "bot.db", clock) as store, store.read() as session:

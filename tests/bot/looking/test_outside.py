@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from bot.daemon.settings import CompetitionSettings
-from bot.looking.outside import deadline, medal_zone, rank, sent
+from bot.looking.outside import deadline, rank, sent
 from state.outward import add_submission, advance_submission, update_submission
 from state.series import take_reading
 from state.store import Store
@@ -51,11 +51,14 @@ def test_the_owners_word_on_the_deadline_holds_then_the_sites(store: Store, cloc
 
 @pytest.mark.parametrize(
     ("place", "teams", "medal"),
-    [(12, 1241, "gold"), (13, 1241, "silver"), (62, 1241, "silver"), (124, 1241, "bronze"), (125, 1241, None),
-     (1, 3, "gold"), (40, 99, None), (39, 99, "bronze"), (None, 99, None), (1, 0, None)],
-)  # fmt: skip
-def test_a_rank_is_worth_what_kaggles_size_classes_say(place: int | None, teams: int, medal: str | None) -> None:
-    assert medal_zone(place, teams) == medal
+    [(12, 1241, "gold"), (13, 1241, "silver"), (125, 1241, None), (1, 0, None), (0, 9, None)],
+)
+def test_a_rank_is_worth_a_medal_by_the_number_of_teams(
+    store: Store, place: int, teams: int, medal: str | None
+) -> None:
+    read(store, "standing", user_rank=place, team_count=teams)
+    with store.read() as session:
+        assert rank(session, "wine").medal == medal
 
 
 def test_the_watch_over_the_board_knows_the_rank_better_than_the_list(store: Store, clock: StandingClock) -> None:

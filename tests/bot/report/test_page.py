@@ -10,8 +10,10 @@ import pytest
 from bot.report.page import write_report
 from bot.report.read_back import RunResult
 from state.errors import UsageError
-from tests.bot.replay.conftest import Bot, results
+from tests.bot.replay.conftest import Bot, bot, results, tiny
 from tests.bot.report.finished_runs import FakeRun, write_run
+
+__all__ = ["bot", "tiny"]
 
 HOSTILE = (
     "<script>alert(1)</script></pre></title></svg><img src=x onerror=alert(2)>\"' onload=alert(3) & \u202egnp \x00"

@@ -1,5 +1,6 @@
 """What an installation changes, once and again, in a folder that stands for a machine."""
 
+import os
 import stat
 from pathlib import Path
 
@@ -86,6 +87,17 @@ def test_credentials_are_closed_to_others_and_closed_again(layout: Layout) -> No
     layout.credentials.chmod(0o755)
     assert changed(layout) == [f"close the folder {layout.credentials}"]
     assert stat.S_IMODE(layout.credentials.stat().st_mode) == 0o700
+
+
+def test_a_narrow_umask_closes_nothing_that_others_need(layout: Layout) -> None:
+    before = os.umask(0o077)
+    try:
+        changed(layout, Wish(PROGRAM, docker=True))
+    finally:
+        os.umask(before)
+    closed = {name for name, (mode, _) in content(layout.root).items() if not mode & 0o004}
+    credentials = "etc/kaggle-bot/credentials"
+    assert closed == {credentials, *(f"{credentials}/{name}" for name in CREDENTIALS)}
 
 
 def test_a_credential_of_another_name_is_loaded_too_and_no_longer_when_it_is_gone(layout: Layout) -> None:
