@@ -74,7 +74,7 @@ async def serve(
     """
     settings, systemd = configuration.settings, Systemd.of(os.environ)
     folder = settings.daemon.folder
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:
         stack.enter_context(alone(folder))
         clock = await find_clock(settings)
