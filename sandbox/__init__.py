@@ -7,6 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
+from state.redaction import Redactor
+
 __all__ = [
     "Breach",
     "CellResult",
@@ -91,6 +93,8 @@ class ExecutionRequest:
     lease: Lease = Lease()
     mounts: Mapping[str, Path] = field(default_factory=dict)
     """Folders that the script finds read-only beside `data`, by name (such as `weights/resnet18`)."""
+    redactor: Redactor = field(default=Redactor(), compare=False, repr=False)
+    """Takes the bot's own secrets, should the script come to know any, out of what is kept of its output."""
 
 
 @dataclass(frozen=True)

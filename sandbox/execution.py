@@ -74,7 +74,7 @@ def execute(
             return _failure(f"There is no folder {folder} to mount.")
     try:
         with _begun(backend, request, spares) as (waiting, workspace), metered(request.lease.gpus) as meter:
-            supervisor = Supervisor(request.limits, stop, watch, meter, request.out / LOG_NAME)
+            supervisor = Supervisor(request.limits, stop, watch, meter, request.out / LOG_NAME, request.redactor)
             return _execute(request, waiting, workspace, supervisor, spares)
     except OSError as error:
         return _failure(f"The sandbox failed: {error}")

@@ -4,6 +4,7 @@ import contextlib
 from pathlib import Path
 
 from sandbox.collect import write_atomically
+from state.redaction import Redactor
 
 __all__ = ["CappedOutput", "LiveLog"]
 
@@ -14,7 +15,9 @@ _LOG_EVERY = 2.0
 class CappedOutput:
     """Bytes kept up to a cap, half of it for the beginning and half for the end."""
 
-    def __init__(self, cap: int) -> None:
+    def __init__(self, cap: int, redactor: Redactor | None = None) -> None:
+        """Take the bytes that are kept, and what takes secrets out of the text of them."""
+        self._redactor = redactor or Redactor()
         self._head_cap = cap // 2
         self._tail_cap = cap - self._head_cap
         self._head = bytearray()
@@ -44,12 +47,12 @@ class CappedOutput:
             del self._tail[: len(self._tail) - self._tail_cap]
 
     def text(self) -> str:
-        """Return what is kept, decoded, with a line that says how much is missing in the middle."""
+        """Return what is kept, decoded, without secrets, with a line that says how much is missing in the middle."""
         tail = bytes(self._tail[max(0, len(self._tail) - self._tail_cap) :])
         cut = self._seen - len(self._head) - len(tail)
         if not cut:
-            return _decoded(bytes(self._head) + tail)
-        return f"{_decoded(bytes(self._head))}\n[... {cut} bytes cut ...]\n{_decoded(tail)}"
+            return self._redactor.own(_decoded(bytes(self._head) + tail))
+        return self._redactor.own(f"{_decoded(bytes(self._head))}\n[... {cut} bytes cut ...]\n{_decoded(tail)}")
 
 
 class LiveLog:

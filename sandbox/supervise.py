@@ -12,6 +12,7 @@ from sandbox import Breach, ExitReason, Limits, Watch
 from sandbox.gpu import GpuMeter
 from sandbox.output import CappedOutput, LiveLog
 from sandbox.running import Reaped, Running
+from state.redaction import Redactor
 
 __all__ = ["Ending", "StopSignal", "Supervisor", "stop_signal"]
 
@@ -76,13 +77,14 @@ class Supervisor:
         watch: Watch | None = None,
         meter: GpuMeter | None = None,
         log: Path | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
-        """Take what may be used, who may stop it, and who looks on; `log` shows its output while it runs."""
+        """Take what may be used, who may stop it, and who looks on; `log` shows its output, redacted, while it runs."""
         self._limits = limits
         self._meter = meter
         self._stop = stop
         self._watch = watch
-        self._output = CappedOutput(limits.output_bytes)
+        self._output = CappedOutput(limits.output_bytes, redactor)
         self._log = LiveLog(log, self._output) if log else None
         self._engine = CappedOutput(_ENGINE_BYTES)
         self._selector = selectors.DefaultSelector()

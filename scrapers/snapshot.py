@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from scrapers.answers import ANSWERS
@@ -58,6 +58,8 @@ class Snapshot:
     """The private leaderboard's scores in file order, best first."""
     community: Community
     summary: Summary
+    shift: timedelta = timedelta(0)
+    """By how much the times of the card and of the community are later than the files say; the manifest is as it is."""
 
     @classmethod
     def load(cls, path: Path, metrics: Mapping[str, Direction]) -> "Snapshot":

@@ -35,18 +35,23 @@ class Backup:
     seconds: float
 
 
-def back_up(path: Path) -> Backup:
-    """Copy a database, which may be written to meanwhile, to `backup_path`; the backup before stays until then.
+def back_up(path: Path, target: Path | None = None, *, thorough: bool = False) -> Backup:
+    """Copy a database, which may be written to meanwhile, to a file; what was there before stays until then.
 
     The copy is one state of the database. It is checked, so that a damaged database never takes the place of a good
     backup, taken to the disk, and renamed. No writer waits for it.
+
+    Args:
+        path: the database.
+        target: the copy, on the same disk; None: `backup_path`.
+        thorough: compare every index of the copy with its table, too.
 
     Raises:
         StateCorrupted: the database is damaged.
         StateUnavailable: the disk is nearly full, or another process is making one.
     """
     began = time.monotonic()
-    target = backup_path(path)
+    target = target or backup_path(path)
     size = path.stat().st_size
     if free_bytes(path) < size + RESERVE:
         raise StateUnavailable(
@@ -55,7 +60,7 @@ def back_up(path: Path) -> Backup:
         )
     with _alone(target.with_name(target.name + ".partial")) as partial:
         try:
-            events = _copy(path, partial)
+            events = _copy(path, partial, thorough=thorough)
         except sqlite3.Error as error:
             ours = translated(error, path)
             if ours is None:
@@ -93,7 +98,7 @@ def _alone(partial: Path) -> Iterator[Path]:
         os.close(file)
 
 
-def _copy(path: Path, partial: Path) -> int:
+def _copy(path: Path, partial: Path, *, thorough: bool) -> int:
     """Copy, check, and take to the disk; return the number of the newest event."""
     with closing(connect(path)) as source, closing(connect(partial)) as copy:
         copy.execute("PRAGMA synchronous=OFF")
@@ -101,7 +106,7 @@ def _copy(path: Path, partial: Path) -> int:
         source.backup(copy)
         # One file, without the log beside it that the copied header asks for.
         copy.execute("PRAGMA journal_mode=DELETE")
-        fault = first_fault(copy)
+        fault = first_fault(copy, thorough=thorough)
         if fault is not None:
             raise damaged(path, fault)
         events = last_event(copy)

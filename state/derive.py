@@ -9,7 +9,7 @@ from sqlmodel import select
 from state.outward import SubmissionStatus
 from state.spending import Spent, add_up, spent
 from state.store import Store
-from state.tables import Execution, Node, Run, Step, Submission
+from state.tables import Approval, Execution, Node, Run, Step, Submission
 
 __all__ = ["ExecutionState", "NodeState", "Standing", "SubmissionState", "from_events", "from_rows"]
 
@@ -68,6 +68,8 @@ class Standing:
     nodes: dict[int, NodeState] = field(default_factory=dict)
     executions: dict[str, ExecutionState] = field(default_factory=dict)
     submissions: dict[str, SubmissionState] = field(default_factory=dict)
+    approvals: dict[str, str | None] = field(default_factory=dict)
+    """By submission what was decided about those that were held; None: nothing yet."""
     ledger: dict[str, Spent] = field(default_factory=dict)
     steps: dict[StepKey, str] = field(default_factory=dict)
 
@@ -89,6 +91,7 @@ def from_rows(store: Store, run_id: str) -> Standing:
         nodes = session.exec(select(Node).where(Node.run_id == run_id)).all()
         executions = session.exec(select(Execution).where(Execution.run_id == run_id)).all()
         submissions = session.exec(select(Submission).where(Submission.run_id == run_id)).all()
+        approvals = session.exec(select(Approval).where(Approval.run_id == run_id)).all()
         steps = session.exec(select(Step.node, Step.name, Step.attempt, Step.status).where(Step.run_id == run_id)).all()
     return Standing(
         status=run.status,
@@ -106,6 +109,7 @@ def from_rows(store: Store, run_id: str) -> Standing:
             s.id: SubmissionState(s.node, s.tag, s.status, s.handed_in, s.score, s.ref, s.file_sha, s.message)
             for s in submissions
         },
+        approvals={approval.submission: approval.decision for approval in approvals},
         ledger=spent(store, run_id),
         steps={(node, name, attempt): status for node, name, attempt, status in steps},
     )
@@ -163,6 +167,14 @@ def _submission_changed(standing: Standing, event: Mapping[str, Any]) -> None:
     standing.submissions[event["submission"]] = replace(known, **changed)
 
 
+def _approval_asked(standing: Standing, event: Mapping[str, Any]) -> None:
+    standing.approvals[event["submission"]] = None
+
+
+def _approval_decided(standing: Standing, event: Mapping[str, Any]) -> None:
+    standing.approvals[event["submission"]] = event["decision"]
+
+
 def _ledger_charged(standing: Standing, event: Mapping[str, Any]) -> None:
     standing.ledger[event["kind"]] = add_up(standing.ledger.get(event["kind"], Spent()), event)
 
@@ -187,6 +199,8 @@ _APPLY: Mapping[str, Callable[[Standing, Mapping[str, Any]], None]] = {
     "submission.added": _submission_added,
     "submission.updated": _submission_changed,
     **{f"submission.{status}": _submission_changed for status in get_args(SubmissionStatus)},
+    "approval.asked": _approval_asked,
+    "approval.decided": _approval_decided,
     "ledger.charged": _ledger_charged,
     "step.started": _step_started,
     "step.ended": _step_ended,

@@ -1,6 +1,7 @@
 """Engines: how connections to a database file are made, how their transactions begin, and what their faults become."""
 
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, QueuePool, event
 from sqlalchemy.engine import ExceptionContext
@@ -9,6 +10,7 @@ from sqlmodel import create_engine
 
 from state.errors import StateUnavailable
 from state.faults import translated
+from state.redaction import Redactor
 
 __all__ = ["BUSY_SECONDS", "reading", "writing"]
 
@@ -19,11 +21,12 @@ _READERS = 8
 """Most reading connections at once; each is a transaction of some thread, and holds three file descriptors."""
 
 
-def writing(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
+def writing(path: Path, *, busy_seconds: float = BUSY_SECONDS, redactor: Redactor | None = None) -> Engine:
     """Return the engine of the one connection that writes; its transactions take the write lock at once.
 
     A transaction with the execution option `durable` False survives the end of the process, but not surely a power cut:
-    the next durable one, or the next checkpoint, takes it to the disk.
+    the next durable one, or the next checkpoint, takes it to the disk. No text that is a parameter of a statement, be it
+    of a row, an event or a condition, reaches the file with one of the redactor's own secrets.
     """
     engine = _engine(path, busy_seconds, connections=1)
 
@@ -35,7 +38,29 @@ def writing(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     event.listen(engine, "begin", begin)
+    if redactor:
+        _hide_secrets(engine, redactor)
     return engine
+
+
+def _hide_secrets(engine: Engine, redactor: Redactor) -> None:
+    def hidden(values: Any) -> Any:
+        if isinstance(values, list):
+            return [hidden(one) for one in values]
+        # One look at all texts of a row, as nearly no row holds any.
+        given = values.values() if isinstance(values, dict) else values
+        if not redactor.may_hold_own("\n".join(one for one in given if isinstance(one, str))):
+            return values
+        if isinstance(values, dict):
+            return {name: redactor.own(one) if isinstance(one, str) else one for name, one in values.items()}
+        return tuple(redactor.own(one) if isinstance(one, str) else one for one in values)
+
+    def before_execute(
+        _: Connection, __: object, statement: str, parameters: Any, ___: object, ____: bool
+    ) -> tuple[str, Any]:
+        return statement, hidden(parameters)
+
+    event.listen(engine, "before_cursor_execute", before_execute, retval=True)
 
 
 def reading(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Engine:

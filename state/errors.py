@@ -120,7 +120,14 @@ class Interrupted(BotError):
 
 
 class BudgetExceeded(BotError):
-    """A cap (time, money, steps) is reached: end the work in order."""
+    """A cap (time, money, steps) is reached: end the work in order.
+
+    `renews`: it is that of a day, and another day has room again.
+    """
+
+    def __init__(self, sentence: str, *, renews: bool = False) -> None:
+        self.renews = renews
+        super().__init__(sentence)
 
 
 class StateUnavailable(InfrastructureFailure):
@@ -175,3 +182,23 @@ class RateLimited(SiteUnavailable):
 
     wait: float = 0.0
     """Seconds after which it may be asked again, as far as anybody knows."""
+
+
+class Retry(BotError):
+    """A task that is to be tried again later, for a reason that is no failure of the bot's."""
+
+    def __init__(self, seconds: float, why: str = "", *, counted: bool = True) -> None:
+        """Say when.
+
+        Args:
+            seconds: after how many, by the bot's clock.
+            why: one sentence.
+            counted: whether it is one of the tries after which a task is given up.
+        """
+        self.seconds = seconds
+        self.counted = counted
+        super().__init__(why or f"it is to be tried again after {seconds:g} s")
+
+
+class KeepsFailing(BotError):
+    """A part of the daemon fails whenever it is started: the process ends, and whoever supervises it starts it anew."""

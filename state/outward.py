@@ -11,11 +11,13 @@ from state.store import Transaction
 from state.tables import Submission
 
 __all__ = [
+    "CONSIDERED",
     "OPEN",
     "SubmissionStatus",
     "add_submission",
     "advance_submission",
     "intend_submission",
+    "may_be_there",
     "submissions_of",
     "update_submission",
 ]
@@ -23,6 +25,9 @@ __all__ = [
 SubmissionStatus = Literal["intended", "sending", "doubtful", "confirmed", "refused", "withdrawn"]
 """intended: nothing was sent; sending: somebody sends it, or was killed while doing so; doubtful: it may have been sent;
 confirmed: the site has it; refused: the site will not take it; withdrawn: the site does not have it, and shall not."""
+
+CONSIDERED = "submission.considered"
+"""Event: what was decided about a node's file, and why; it names the submission, if that made one."""
 
 OPEN = ("intended", "sending", "doubtful")
 """Statuses after which something is left to be done."""
@@ -106,6 +111,8 @@ def advance_submission(
     if status not in _NEXT.get(row.status, ()):
         raise ValueError(f"the submission {row.tag} is {row.status}, and cannot become {status}")
     row.status, row.ref, row.message = status, ref or row.ref, message
+    if status == "sending" or (status == "confirmed" and row.sent_at is None):
+        row.sent_at = tx.now()
     tx.add(row)
     told = {"submission": id, "status": status, "ref": row.ref, "message": message}
     tx.record(f"submission.{status}", run_id=run_id, node=row.node, **told)
@@ -124,6 +131,11 @@ def update_submission(
     told: dict[str, Any] = {"submission": id, "status": row.status, "score": row.score}
     tx.record("submission.updated", run_id=run_id, node=row.node, **told)
     return row
+
+
+def may_be_there(row: Submission) -> bool:
+    """Return whether the site may have it, so that it counts as sent: also what it then found invalid."""
+    return row.status in ("sending", "doubtful", "confirmed") or (row.status == "refused" and row.ref is not None)
 
 
 def submissions_of(session: Session, run_id: str) -> list[Submission]:

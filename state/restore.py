@@ -35,8 +35,8 @@ class Restored:
     """When the newest of them was."""
 
 
-def restore(path: Path, now: datetime, *, force: bool = False) -> Restored:
-    """Put the backup of a database in its place; the backup itself stays.
+def restore(path: Path, now: datetime, *, force: bool = False, backup: Path | None = None) -> Restored:
+    """Put a backup of a database in its place; the backup itself stays.
 
     To be called in a process that has the database not open. Killed in the middle, it can be called again: until it is
     done the database is refused as gone.
@@ -45,12 +45,13 @@ def restore(path: Path, now: datetime, *, force: bool = False) -> Restored:
         path: the database.
         now: names what is kept aside.
         force: also where the database is sound.
+        backup: such as a daily one; None: the automatic one beside it.
 
     Raises:
         UsageError: there is no backup, the database is in use, or is sound (without `force`).
         StateCorrupted: the backup is damaged too.
     """
-    backup = backup_path(path)
+    other, backup = backup is not None, backup or backup_path(path)
     if not backup.is_file():
         raise UsageError(f"there is no backup of {path}: {backup} is not there")
     events, newest = _look(backup)
@@ -64,7 +65,8 @@ def restore(path: Path, now: datetime, *, force: bool = False) -> Restored:
     shutil.copyfile(backup, partial)
     with partial.open("rb") as file:
         os.fsync(file.fileno())
-    aside = _keep_aside(path, now)
+    # An automatic backup that is newer than what is restored would have it refused as too old.
+    aside = _keep_aside(path, now, ("", "-wal", "-shm", *((".backup",) if other else ())))
     partial.replace(path)
     return Restored(path, aside, made_at, events, newest)
 
@@ -101,7 +103,7 @@ def _sound(path: Path) -> bool:
     return True
 
 
-def _keep_aside(path: Path, now: datetime) -> tuple[Path, ...]:
+def _keep_aside(path: Path, now: datetime, suffixes: tuple[str, ...]) -> tuple[Path, ...]:
     """Rename the database and what lies beside it; never over something that was kept before."""
     stamp, number = f"{now:%Y%m%dT%H%M%SZ}", 1
     while path.with_name(f"{path.name}.damaged-{stamp}-{number}").exists():
@@ -109,7 +111,7 @@ def _keep_aside(path: Path, now: datetime) -> tuple[Path, ...]:
     kept = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
     moved = []
     # The log and its index go by the database's name, so that they still belong together.
-    for suffix in ("", "-wal", "-shm"):
+    for suffix in suffixes:
         there = path.with_name(path.name + suffix)
         if there.exists():
             moved.append(there.rename(kept.with_name(kept.name + suffix)))

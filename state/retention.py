@@ -1,8 +1,9 @@
 """Retention: what was collected for a competition goes when its time is over, and all that was made of it.
 
 Kept are the runs themselves: what they did, scored, spent and handed in, their code and its output, and of every model
-call all but its bodies. Gone are posts, readings, pages, boards and likenesses; analyses, ideas, drafts and reports;
-plans of nodes; prompts and answers; and the bodies that nothing refers to any more.
+call all but its bodies; what the owner said; and which tasks there were. Gone are posts, readings, pages, boards and
+likenesses; analyses,
+ideas, drafts and reports; plans of nodes; prompts and answers; and the bodies that nothing refers to any more.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
+from state.daily import drop_daily_backups
 from state.errors import UsageError
 from state.store import Store, Transaction
 
@@ -51,6 +53,10 @@ _WIPED = (
     " AND name NOT LIKE 'execute:%' AND run_id IN ({runs})",
     "UPDATE event SET data = json_set(data, '$.title', '') WHERE type = 'draft.added' AND run_id IN ({runs})",
     "UPDATE event SET data = json_set(data, '$.traceback', '') WHERE type = 'worker.crashed' AND run_id IN ({runs})",
+    # Of events of no run: what a task of the competition, or the work on it, raised.
+    "UPDATE event SET data = json_set(data, '$.error', '', '$.traceback', '') WHERE run_id = 'bot'"
+    " AND json_extract(data, '$.competition') = :competition AND json_extract(data, '$.traceback') IS NOT NULL",
+    "UPDATE task SET error = NULL WHERE competition = :competition AND status IN ('done', 'dead')",
 )
 
 
@@ -79,9 +85,9 @@ def prunable(store: Store, competition: str) -> Pruned:
 def prune_community(store: Store, competition: str) -> Pruned:
     """Remove what was collected for a competition and what was made of it, and write the file anew without it.
 
-    Afterwards neither the file nor its log nor the backup beside it holds any of it; copies elsewhere, such as a run
-    folder's exports, are not looked for. It takes as long as reading and writing the whole file, in which nobody else
-    can write: call it in a thread. Broken off, it may be called again.
+    Afterwards neither the file nor its log nor the backup beside it holds any of it, and its daily backups, which would,
+    are gone; copies elsewhere, such as a run folder's exports, are not looked for. It takes as long as reading and writing
+    the whole file, in which nobody else can write: call it in a thread. Broken off, it may be called again.
 
     Raises:
         UsageError: a run on the competition has not ended.
@@ -98,6 +104,7 @@ def prune_community(store: Store, competition: str) -> Pruned:
                 told = {"posts": pruned.posts, "derived": pruned.derived, "bodies": pruned.bodies}
                 tx.record("community.pruned", run_id=run, competition=competition, **told)
     store.compact()
+    drop_daily_backups(store.path)
     return pruned
 
 

@@ -8,7 +8,7 @@ from state.errors import UsageError
 
 __all__ = ["HEAD", "upgrade"]
 
-HEAD = "0008"
+HEAD = "0011"
 """The newest revision under `migrations/versions`; a file that is there already needs no alembic to see so."""
 
 

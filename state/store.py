@@ -21,9 +21,13 @@ from state.clock import Clock
 from state.compact import compact
 from state.engine import BUSY_SECONDS, reading, writing
 from state.faults import damaged
+from state.redaction import Redactor
 from state.tables import Blob, Event
 
-__all__ = ["Store", "Transaction", "as_stored", "iso"]
+__all__ = ["NO_RUN", "Store", "Transaction", "as_stored", "iso", "put_blob", "read_blob"]
+
+NO_RUN = "bot"
+"""Under which events of no run are kept; no run's id is a single word."""
 
 _PAGE = 500
 _RESERVED = frozenset({"id", "at"})
@@ -57,10 +61,11 @@ def as_stored(time: datetime) -> str:
 class Transaction:
     """One write transaction: rows and their events appear together or not at all."""
 
-    def __init__(self, connection: Connection, clock: Clock) -> None:
+    def __init__(self, connection: Connection, clock: Clock, redactor: Redactor) -> None:
         self.connection = connection
         """For statements without objects, which cost a third."""
         self.clock = clock
+        self.redactor = redactor
         self._session: Session | None = None
         self._last_seq: dict[str, int] = {}
 
@@ -94,10 +99,10 @@ class Transaction:
         for name, value in data.items():
             if isinstance(value, float) and not -float("inf") < value < float("inf"):
                 raise ValueError(f"the event's field {name} is {value}, which JSON cannot hold")
-        seq = self._next_seq(run_id)
-        self.connection.exec_driver_sql(
-            _INSERT_EVENT, (run_id, seq, as_stored(self.now()), type, node, json.dumps(data))
-        )
+        seq, text = self._next_seq(run_id), json.dumps(data)
+        if self.redactor.may_hold_any(text):
+            text = json.dumps(self.redactor.value(data))
+        self.connection.exec_driver_sql(_INSERT_EVENT, (run_id, seq, as_stored(self.now()), type, node, text))
         return seq
 
     def _next_seq(self, run_id: str) -> int:
@@ -129,9 +134,13 @@ class Store:
     - StateCorrupted: the file is damaged.
     """
 
-    def __init__(self, path: Path, writer: Engine, reader: Engine, clock: Clock, backups: Backups) -> None:
+    def __init__(
+        self, path: Path, writer: Engine, reader: Engine, clock: Clock, backups: Backups, redactor: Redactor
+    ) -> None:
         self.path = path
         self.clock = clock
+        self.redactor = redactor
+        """Takes secrets out of all that is written here; whoever writes files beside it asks it too."""
         self.backups = backups
         """What is known of the automatic backups."""
         self._writer = writer
@@ -140,8 +149,16 @@ class Store:
         self._owner: int | None = None
 
     @classmethod
-    def open(cls, path: Path, clock: Clock, *, busy_seconds: float = BUSY_SECONDS) -> Self:
-        """Open or create a database, its tables brought up to date; `busy_seconds` is how long a lock is waited for.
+    def open(
+        cls, path: Path, clock: Clock, *, busy_seconds: float = BUSY_SECONDS, redactor: Redactor | None = None
+    ) -> Self:
+        """Open or create a database, its tables brought up to date.
+
+        Args:
+            path: its file.
+            clock: the time of what is written.
+            busy_seconds: how long a lock is waited for.
+            redactor: takes the process's secrets out of every text that is written; None: all is kept as it is.
 
         Raises:
             UsageError: the file is no database of ours, or a newer version of the program made it.
@@ -151,7 +168,8 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         new = not path.exists()
         ensure_sound(path, busy_seconds=busy_seconds)
-        writer = writing(path, busy_seconds=busy_seconds)
+        redactor = redactor or Redactor()
+        writer = writing(path, busy_seconds=busy_seconds, redactor=redactor)
         try:
             schema.upgrade(writer)
         except BaseException:
@@ -160,7 +178,7 @@ class Store:
         reader = reading(path, busy_seconds=busy_seconds)
         # A connection that is there needs no descriptor later.
         reader.connect().close()
-        return cls(path, writer, reader, clock, Backups(path, new=new))
+        return cls(path, writer, reader, clock, Backups(path, new=new), redactor)
 
     def __enter__(self) -> Self:
         return self
@@ -214,7 +232,7 @@ class Store:
             self._owner = threading.get_ident()
             try:
                 with self._writer.connect().execution_options(durable=durable) as connection, connection.begin():
-                    tx = Transaction(connection, self.clock)
+                    tx = Transaction(connection, self.clock, self.redactor)
                     try:
                         yield tx
                         tx.finish()
@@ -230,8 +248,19 @@ class Store:
         with Session(self._reader, expire_on_commit=False) as session:
             yield session
 
+    def foreign_version(self) -> int:
+        """Return a number that is another one after another process has written; what this one writes leaves it."""
+        with self._lock, self._writer.connect() as connection:
+            # On the driver's own connection: a transaction would take the write lock.
+            driver = connection.connection.driver_connection
+            version: int = driver.execute("PRAGMA data_version").fetchone()[0] if driver is not None else 0
+        return version
+
     def put_blob(self, tx: Transaction, data: bytes | str) -> str:
-        """Keep a body (text as UTF-8) and return its sha256 in hex; a body that is there already is kept once."""
+        """Keep a body (text as UTF-8) and return its sha256 in hex; a body that is there already is kept once.
+
+        It is kept without the process's secrets, and the hash is that of what is kept.
+        """
         return put_blob(tx, data)
 
     def blob(self, sha256: str) -> bytes:
@@ -242,16 +271,7 @@ class Store:
             StateCorrupted: it is no longer what was kept.
         """
         with self.read() as session:
-            row = session.get(Blob, sha256)
-        if row is None:
-            raise KeyError(sha256)
-        try:
-            plain = zlib.decompress(row.data)
-        except zlib.error as error:
-            raise damaged(self.path, f"the body {sha256} cannot be read") from error
-        if hashlib.sha256(plain).hexdigest() != sha256:
-            raise damaged(self.path, f"the body {sha256} has changed")
-        return plain
+            return read_blob(session, sha256)
 
     def export_events(self, run_id: str) -> Iterator[dict[str, Any]]:
         """Yield a run's events in order as {id, at, type, node, ...fields}; ids count from 1 without gaps."""
@@ -268,9 +288,29 @@ class Store:
             last = page[-1].seq
 
 
+def read_blob(session: Session, sha256: str) -> bytes:
+    """Return a kept body.
+
+    Raises:
+        KeyError: there is none by this hash.
+        StateCorrupted: it is no longer what was kept.
+    """
+    row = session.get(Blob, sha256)
+    if row is None:
+        raise KeyError(sha256)
+    path = Path(str(session.get_bind().engine.url.database))
+    try:
+        plain = zlib.decompress(row.data)
+    except zlib.error as error:
+        raise damaged(path, f"the body {sha256} cannot be read") from error
+    if hashlib.sha256(plain).hexdigest() != sha256:
+        raise damaged(path, f"the body {sha256} has changed")
+    return plain
+
+
 def put_blob(tx: Transaction, data: bytes | str) -> str:
     """Keep a body (text as UTF-8) and return its sha256 in hex."""
-    plain = data.encode(errors="surrogatepass") if isinstance(data, str) else data
+    plain = tx.redactor.own_bytes(data.encode(errors="surrogatepass") if isinstance(data, str) else data)
     sha256 = hashlib.sha256(plain).hexdigest()
     statement = insert(Blob).values(sha256=sha256, data=zlib.compress(plain)).on_conflict_do_nothing()
     tx.session.execute(statement)

@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 from sqlalchemy import JSON, Index, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
+from state.held import Approval, Wish
 from state.letters import Letter, LetterPart
 from state.likeness import KeptSketch, Likeness, SketchBand
 
 __all__ = [
     "Analysis",
+    "Approval",
     "Blob",
     "CommunityRow",
     "Draft",
@@ -40,6 +42,7 @@ __all__ = [
     "Step",
     "Submission",
     "Topic",
+    "Wish",
 ]
 
 
@@ -314,6 +317,8 @@ class Submission(SQLModel, table=True):
     """sha256 (hex) of the file that is to be sent."""
     message: str | None = None
     """Why it is in doubt, or the site's words where it was refused."""
+    sent_at: datetime | None = None
+    """When it was last begun to be sent, or seen at the site without that; None: it was not."""
 
 
 class Notification(SQLModel, table=True):

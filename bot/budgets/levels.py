@@ -48,6 +48,11 @@ class Level:
         return (self, *(self.around.levels if self.around else ()))
 
     @property
+    def renews(self) -> bool:
+        """Whether what is spent is forgotten with each new period."""
+        return self._period is not None
+
+    @property
     def usage(self) -> dict[Kind, float]:
         """What is spent, by kind."""
         return {kind: self.spent(kind) for kind in Kind}
@@ -133,12 +138,13 @@ class Level:
         *,
         spent: Mapping[Kind, float] | None = None,
         measured: Measured | None = None,
+        period: Callable[[], date] | None = None,
     ) -> "Iterator[Level]":
         """Give a level within this one while this lasts; see `budget`.
 
         What it starts with is not counted here: each level is told by itself what was spent before.
         """
-        yield from _lasting(Level(name, caps, spent=spent, measured=measured, around=self))
+        yield from _lasting(Level(name, caps, spent=spent, measured=measured, period=period, around=self))
 
     def close(self) -> None:
         """End the level: nothing can be reserved any more; what was spent can still be read."""

@@ -48,6 +48,13 @@ class _Refusal:
 
     sentence: str
     final: bool
+    renews: bool
+    """Whether the level begins anew some day."""
+
+    @property
+    def error(self) -> BudgetExceeded:
+        """What is raised."""
+        return BudgetExceeded(self.sentence, renews=self.renews)
 
 
 class Reservation:
@@ -70,7 +77,7 @@ class Reservation:
     def __enter__(self) -> Held:
         refusal = self._take()
         if refusal is not None:
-            raise BudgetExceeded(refusal.sentence)
+            raise refusal.error
         return self._taken()
 
     def __exit__(
@@ -83,7 +90,7 @@ class Reservation:
         if refusal is None:
             return self._taken()
         if refusal.final:
-            raise BudgetExceeded(refusal.sentence)
+            raise refusal.error
         self._let_in = asyncio.get_running_loop().create_future()
         self._level.wait(self)
         try:
@@ -112,14 +119,15 @@ class Reservation:
         if refusal is None:
             self._let_in.set_result(None)
         elif refusal.final:
-            self._let_in.set_exception(BudgetExceeded(refusal.sentence))
+            self._let_in.set_exception(refusal.error)
 
     def _take(self) -> _Refusal | None:
         """Hold the amounts at every level, or at none and say why."""
         self._level.ensure_open()
         refusals = [found for level in self._level.levels if (found := self._refusal(level)) is not None]
         if refusals:
-            return next((refusal for refusal in refusals if refusal.final), refusals[0])
+            # Where one level will not have room on any day, what another has tomorrow is no comfort.
+            return min(refusals, key=lambda refusal: (not refusal.final, refusal.renews))
         self._held = Held(self._level, self._wanted)
         self._level.hold(self._held)
         return None
@@ -133,15 +141,17 @@ class Reservation:
                 continue
             spent, held = level.spent(kind), level.held(kind)
             if kind in KNOWN_AFTERWARDS and spent >= cap:
-                return _Refusal(f"{_reached(level, kind, cap, spent)}, so nothing more is begun", True)
+                return _Refusal(f"{_reached(level, kind, cap, spent)}, so nothing more is begun", True, level.renews)
             if spent + wanted > cap:
                 return _Refusal(
-                    f"{_reached(level, kind, cap, spent)}, and the next step may take {words(kind, wanted)}", True
+                    f"{_reached(level, kind, cap, spent)}, and the next step may take {words(kind, wanted)}",
+                    True,
+                    level.renews,
                 )
             if spent + held + wanted > cap:
                 under_way = f"{words(kind, held)} are held back for what is under way"
                 said = f"{_reached(level, kind, cap, spent)}, {under_way}, and the next step may take {words(kind, wanted)}"
-                blocked = blocked or _Refusal(said, False)
+                blocked = blocked or _Refusal(said, False, level.renews)
         return blocked
 
     def _taken(self) -> Held:

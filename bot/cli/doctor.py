@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,7 +36,9 @@ def doctor(
     config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
-    """Check every part: Python, sandboxes, GPU, model, Kaggle, disk, database. Exits with 1 if something needed fails.
+    """Check every part: Python, sandboxes, GPU, model, Kaggle and the competitions, the daemon, disk, database.
+
+    Exits with 1 if something needed fails.
 
     Example: bot doctor --out runs
     """
@@ -68,8 +71,9 @@ def _checks(out: Path, file: Path | None) -> Iterator[Check]:
             yield check_toolkit(_engine())
     yield check_model(models)
     yield from check_fallbacks(models)
-    yield _kaggle(settings)
+    yield from _kaggle(settings)
     yield _notify(settings)
+    yield from _daemon(settings)
     yield check_disk(out, settings.disk)
     yield check_database(out)
     yield check_leases()
@@ -85,11 +89,22 @@ def _configuration(file: Path | None) -> tuple[list[Check], "Settings"]:
     return [Check("configuration", "ok", str(file) if file else "there is no bot.toml: all is as by default")], settings
 
 
-def _kaggle(settings: "Settings") -> Check:
-    # Here, as no other command should pay for what it imports.
+def _kaggle(settings: "Settings") -> Iterator[Check]:
+    # Here, as no other command should pay for what they import.
+    from bot.doctor.competitions import check_competitions
     from bot.doctor.kaggle import check_kaggle
 
-    return check_kaggle(settings.kaggle)
+    yield check_kaggle(settings.kaggle)
+    yield from check_competitions(settings.kaggle, settings.competitions)
+
+
+def _daemon(settings: "Settings") -> Iterator[Check]:
+    from bot.doctor import daemon
+
+    yield daemon.check_daemon(settings.daemon, settings.disk)
+    yield daemon.check_daemon_database(settings.daemon.folder)
+    yield daemon.check_backups(settings.daemon.folder, datetime.now(UTC))
+    yield from filter(None, (daemon.check_log_file(settings.daemon), daemon.check_service(daemon.shown_service)))
 
 
 def _engine() -> dict[str, object] | None:

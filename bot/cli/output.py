@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -15,14 +16,17 @@ def print_json(value: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
-    """Print a table on stdout, as wide as it needs to be where stdout is no terminal."""
-    console = Console(width=None if sys.stdout.isatty() else 200)
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None, *, width: int = 200
+) -> None:
+    """Print a table on stdout, as wide as it needs to be, but no wider than `width`, where stdout is no terminal."""
+    console = Console(width=None if sys.stdout.isatty() else width)
     table = Table(title=title, title_justify="left")
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        # Brackets in what others wrote are no markup.
+        table.add_row(*map(Text, row))
     console.print(table)
 
 

@@ -14,11 +14,11 @@ from bot.coder.explorer import SessionSettings
 from bot.coder.machine import usable_cpus
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.prepare import prepare
-from bot.replay.run import AGENTS
 from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
 from bot.runs.context import EngineSettings
 from bot.runs.disk import check_free
 from bot.runs.opening import open_leases
+from bot.strategies.agents import AGENTS
 from bot.strategies.rounds import RoundsSettings
 from sandbox.choose import choose
 from sandbox.instance import instance_of

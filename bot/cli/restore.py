@@ -14,16 +14,21 @@ from state.restore import restore as restore_database
 def restore(
     run: Annotated[Path, typer.Argument(help="a run's folder, or a database file")],
     force: Annotated[bool, typer.Option("--force", help="restore though the database is sound")] = False,
+    backup: Annotated[
+        Path | None, typer.Option("--from", help="a daily backup; default: the automatic one beside the database")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
-    """Put the automatic backup in the place of a damaged database; the damaged file is kept aside, never deleted.
+    """Put the automatic backup, or another one, in the place of a damaged database, which is kept aside, never deleted.
 
     What happened after the backup was made is lost to the database: a resumed run does it again, looks up at the site
     what it may have handed in, and counts as spent only what the backup knows of.
 
     Example: bot restore runs/spooky_author_identification-comind-builtin-0-20261120T101500000000Z
     """
-    done = restore_database(RunFolder(run).database if run.is_dir() else run, datetime.now(UTC), force=force)
+    done = restore_database(
+        RunFolder(run).database if run.is_dir() else run, datetime.now(UTC), force=force, backup=backup
+    )
     newest = None if done.last_event_at is None else done.last_event_at.isoformat(timespec="seconds")
     if json:
         print_json(

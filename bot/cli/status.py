@@ -1,4 +1,4 @@
-"""`bot status`: how runs stand, what they have spent, and what they may still spend."""
+"""`bot status`: how the daemon and its competitions stand, or runs in folders."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -14,6 +14,7 @@ from bot.runs.folder import run_folders
 from bot.runs.standing import Doing, RunStanding, standing
 from state.errors import UsageError
 
+_RUNS = Path("runs")
 _COLUMNS = (
     "run",
     "status",
@@ -29,16 +30,45 @@ _COLUMNS = (
 
 
 def status(
-    paths: Annotated[list[Path] | None, typer.Argument(help="runs, or folders that hold runs; default: runs")] = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object a run")] = False,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="runs, or folders that hold runs; default: the daemon, else runs", show_default=False),
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object, or one a run")] = False,
 ) -> None:
-    """Show how runs stand: what they do now, what is spent, what is left, and what it comes to at this pace.
+    """Show how the daemon and each of its competitions stand: what it does, waits for, has spent, and does next.
 
-    Nothing is written or held up: it may be asked while runs go on. The exit status is 1 if a run cannot be read.
+    With paths it shows how the runs in these folders stand. Nothing is written or held up: it may be asked while they go
+    on. The exit status is 1 if a run cannot be read.
+
+    Example: bot status
 
     Example: bot status runs
     """
-    asked = paths or [Path("runs")]
+    if paths:
+        _runs(paths, json=json)
+        return
+    # Here, as only who asks for the daemon should pay for reading its configuration.
+    from bot.cli.daemon_store import daemon_database
+
+    database = daemon_database(config)
+    if database.is_file():
+        from bot.cli.status_daemon import show_daemon
+
+        show_daemon(config, json=json)
+        if not json and _RUNS.is_dir():
+            typer.echo(f"there are folders of runs as well: `bot status {_RUNS}` shows them")
+        return
+    if not _RUNS.is_dir():
+        raise UsageError(
+            f"there is neither a daemon's database {database} nor a folder {_RUNS}: name the bot.toml that `bot run` uses, "
+            "a run, or the folder that holds the runs"
+        )
+    _runs([_RUNS], json=json)
+
+
+def _runs(asked: list[Path], *, json: bool) -> None:
     if missing := [path for path in asked if not path.is_dir()]:
         raise UsageError(f"there is no folder {missing[0]}: name a run, or the folder that holds the runs")
     now = datetime.now(UTC)

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from bot.models import Item
 from scrapers.card import TaskCard
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "CoderBudget",
     "Exploration",
     "Machine",
+    "OwnerNote",
     "Script",
     "ScriptAction",
     "TaskText",
@@ -22,6 +24,15 @@ __all__ = [
 ScriptAction = Literal["draft", "debug", "improve"]
 
 DESCRIPTION_CHARACTERS = 6_000
+
+
+@dataclass(frozen=True)
+class OwnerNote:
+    """What the owner has told the bot about a competition: trusted, as nothing else in a prompt is."""
+
+    item: Item
+    """`note/<id>`, with the time at which it was left."""
+    text: str
 
 
 @dataclass(frozen=True)
@@ -35,10 +46,16 @@ class TaskText:
     id_column: str
     prediction_columns: tuple[str, ...]
     submission_file: str
+    notes: tuple[OwnerNote, ...] = ()
+    """The owner's, oldest first."""
+
+    def items(self) -> tuple[Item, ...]:
+        """Return the dated things in it, for a prompt's own list."""
+        return tuple(note.item for note in self.notes)
 
     @classmethod
-    def from_card(cls, card: TaskCard) -> "TaskText":
-        """Take the task card's words, the description cut to a bound."""
+    def from_card(cls, card: TaskCard, notes: Sequence[OwnerNote] = ()) -> "TaskText":
+        """Take the task card's words, the description cut to a bound, and the owner's."""
         text = card.description
         if len(text) > DESCRIPTION_CHARACTERS:
             text = text[:DESCRIPTION_CHARACTERS] + "\n[... cut]"
@@ -50,6 +67,7 @@ class TaskText:
             id_column=card.id_column,
             prediction_columns=card.prediction_columns,
             submission_file=card.submission_file,
+            notes=tuple(notes),
         )
 
 

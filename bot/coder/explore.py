@@ -59,5 +59,5 @@ class Explore(TemplatePrompt[ExploreAnswer]):
         return ExploreAnswer(cell)
 
     def items(self) -> Sequence[Item]:
-        """Return the draft's sources."""
-        return self.known
+        """Return the draft's sources, and the owner's notes."""
+        return (*self.known, *self.task.items())

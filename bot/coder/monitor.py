@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import traceback
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -103,7 +103,9 @@ class Onlooker:
 class Monitor:
     """Asks the model, at an interval, about each execution of a run; whatever fails in it, the execution goes on."""
 
-    def __init__(self, asker: Asker, store: Store, run_id: str, clock: Clock, task: TaskText, interval: float) -> None:
+    def __init__(
+        self, asker: Asker, store: Store, run_id: str, clock: Clock, task: Callable[[], TaskText], interval: float
+    ) -> None:
         self._asker = asker
         self._store = store
         self._run_id = run_id
@@ -141,8 +143,10 @@ class Monitor:
                     onlooker.stop(answer.reason)
                     return
         except Exception:  # a worker's supervision boundary: a traceback is kept as an event
+            # Redacted before it is cut, or half a secret would be left.
+            trace = self._store.redactor.text(traceback.format_exc())[-8_000:]
             with self._store.write() as tx:
-                tx.record("worker.crashed", run_id=self._run_id, node=node, traceback=traceback.format_exc()[-8_000:])
+                tx.record("worker.crashed", run_id=self._run_id, node=node, traceback=trace)
 
     async def _ask(self, prompt: MonitorRun, request: ExecutionRequest, node: int, look: int) -> MonitorAnswer:
         """Return the answer, `continue` where there is none; the call is paid to its end, also when nobody waits for it."""
@@ -165,7 +169,7 @@ class Monitor:
         with self._store.read() as session:
             plan = session.get_one(Node, (self._run_id, node)).plan
         return MonitorRun(
-            task=self._task,
+            task=self._task(),
             plan=plan,
             view=view,
             seconds=usage.seconds,

@@ -60,8 +60,8 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
         return ScriptAnswer(plan=plan or self.title, code=code)
 
     def items(self) -> Sequence[Item]:
-        """Return the draft's sources."""
-        return self.known
+        """Return the draft's sources, and the owner's notes."""
+        return (*self.known, *self.task.items())
 
 
 class RunReview(BaseModel):
@@ -86,5 +86,5 @@ class ReviewRun(TemplatePrompt[RunReview]):
         return json_answer(text, RunReview)
 
     def items(self) -> Sequence[Item]:
-        """Return nothing: a run holds nothing of the community."""
-        return ()
+        """Return the owner's notes: a run holds nothing of the community."""
+        return self.task.items()

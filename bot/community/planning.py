@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from bot.coder import Attempt, TaskText
+from bot.coder import Attempt
 from bot.community.pool import idea_texts, propose_ideas, report_texts, reports_of
 from bot.community.prompts import DraftPlan, DraftsAnswer, PlanDrafts, ReportAnswer, WriteReport, item_time
 from bot.models import Item
@@ -21,7 +21,7 @@ async def plan_round(context: RunContext, round_number: int, count: int) -> None
     first = (round_number - 1) * count + 1
     if draft_row(context, first) is not None:
         return
-    task = TaskText.from_card(context.card)
+    task = context.task
     await propose_ideas(context, f"propose:{round_number}", task)
     prompt = PlanDrafts(task, tuple(idea_texts(context)), tuple(report_texts(context)), count)
     try:
@@ -112,9 +112,7 @@ async def report_on(context: RunContext, draft: Draft, attempts: Sequence[Attemp
     """Ask for the report on a draft that is closed and keep it; the score in it is the evaluator's, not the model's."""
     if any(r.draft_id == draft.id for r in reports_of(context)) or not attempts:
         return
-    prompt = WriteReport(
-        TaskText.from_card(context.card), draft.title, draft.description, tuple(attempts), provenance(context, draft)
-    )
+    prompt = WriteReport(context.task, draft.title, draft.description, tuple(attempts), provenance(context, draft))
     try:
         answer = await context.asker.ask(prompt, role="reporter", name=f"report:{draft.id}")
     except ModelRefused as error:

@@ -1,19 +1,16 @@
 """The two pools: ideas with their evidence, and reports; both only grow, and obey the clock."""
 
-from collections.abc import Mapping
 from datetime import datetime
 
 from bot.coder import TaskText
+from bot.community.evidence import Evidence, evidence
 from bot.community.prompts import IdeasAnswer, IdeaText, ProposeIdeas, ReportText
 from bot.community.reading import analysis_texts
 from bot.models import Item
 from bot.runs.context import RunContext
 from state.errors import ModelRefused
 from state.knowledge import add_idea, analyses, drafts, ideas, reports
-from state.tables import Idea, Report
-
-NEUTRAL_SUPPORT = 5.0
-"""Support of an idea that comes from reports alone: nobody has judged it."""
+from state.tables import Report
 
 
 def reports_of(context: RunContext) -> list[Report]:
@@ -47,33 +44,20 @@ def _report_text(row: Report) -> ReportText:
 
 def idea_texts(context: RunContext) -> list[IdeaText]:
     """Return ideas for a prompt with their evidence, best supported first."""
-    as_of = context.clock.as_of()
-    pool = ideas(context.store, context.run_id, as_of)
-    support = {a.id: a.effectiveness for a in analyses(context.store, context.run_id, as_of)}
-    uses = {d.id: d.idea_ids for d in drafts(context.store, context.run_id, as_of)}
-    scores = {r.draft_id: r.score for r in reports_of(context) if r.score is not None}
-    texts = [_idea_text(context, idea, support, uses, scores) for idea in pool]
-    texts.sort(key=lambda i: (-i.support, i.number))
-    return texts[: context.settings.reading.shown_ideas]
+    store, run, as_of = context.store, context.run_id, context.clock.as_of()
+    known = analyses(store, run, as_of), drafts(store, run, as_of), reports_of(context)
+    found = evidence(ideas(store, run, as_of), *known, context.card.oriented)
+    return [_idea_text(one) for one in found[: context.settings.reading.shown_ideas]]
 
 
-def _idea_text(
-    context: RunContext,
-    idea: Idea,
-    support: dict[str, float],
-    uses: dict[str, list[int]],
-    scores: Mapping[str | None, float | None],
-) -> IdeaText:
-    judged = [support[s] for s in idea.sources if s in support]
-    users = [draft for draft, numbers in uses.items() if idea.id in numbers]
-    found = [score for score in (scores.get(draft) for draft in users) if score is not None]
+def _idea_text(one: Evidence) -> IdeaText:
     return IdeaText(
-        item=Item(f"idea/{idea.id}", idea.known_at),
-        number=idea.id,
-        text=idea.text,
-        support=sum(judged) / len(judged) if judged else NEUTRAL_SUPPORT,
-        times_used=len(users),
-        best_score=max(found, key=context.card.oriented, default=None),
+        item=Item(f"idea/{one.idea.id}", one.idea.known_at),
+        number=one.idea.id,
+        text=one.idea.text,
+        support=one.support,
+        times_used=one.times_used,
+        best_score=one.best_score,
     )
 
 

@@ -61,8 +61,8 @@ class AnalyzePost(TemplatePrompt[AnalysisAnswer]):
         return json_answer(text, AnalysisAnswer)
 
     def items(self) -> Sequence[Item]:
-        """Return the post."""
-        return (self.post.item,)
+        """Return the post, and the owner's notes."""
+        return (self.post.item, *self.task.items())
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,9 @@ class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
         return answer
 
     def items(self) -> Sequence[Item]:
-        """Return analysed posts, ideas and reports."""
-        return [*(a.item for a in self.analyses), *(i.item for i in self.ideas), *(r.item for r in self.reports)]
+        """Return analysed posts, ideas and reports, and the owner's notes."""
+        pools = (*(a.item for a in self.analyses), *(i.item for i in self.ideas), *(r.item for r in self.reports))
+        return [*pools, *self.task.items()]
 
 
 class DraftPlan(_Reply):
@@ -203,8 +204,8 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
             raise Unparsable("one draft must be new: `codebase` null, and an approach absent from the reports")
 
     def items(self) -> Sequence[Item]:
-        """Return ideas and reports."""
-        return [*(i.item for i in self.ideas), *(r.item for r in self.reports)]
+        """Return ideas and reports, and the owner's notes."""
+        return [*(i.item for i in self.ideas), *(r.item for r in self.reports), *self.task.items()]
 
 
 class ComponentNote(_Reply):
@@ -241,8 +242,8 @@ class WriteReport(TemplatePrompt[ReportAnswer]):
         return json_answer(text, ReportAnswer)
 
     def items(self) -> Sequence[Item]:
-        """Return the draft's sources."""
-        return self.known
+        """Return the draft's sources, and the owner's notes."""
+        return (*self.known, *self.task.items())
 
 
 def item_time(items: Sequence[Item], fallback: datetime) -> datetime:

@@ -54,7 +54,7 @@ def _by_votes(posts: Sequence[Post]) -> list[Post]:
 async def analyze_posts(context: RunContext, posts: Sequence[Post]) -> None:
     """Analyse posts that this run has not analysed yet, side by side; a post that a model refuses is passed over."""
     done = {f"{a.post_kind}/{a.post_id}" for a in _analyses(context)}
-    task = TaskText.from_card(context.card)
+    task = context.task
 
     try:
         async with asyncio.TaskGroup() as group:

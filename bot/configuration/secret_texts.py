@@ -4,26 +4,30 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["SECRET_NAME", "Secret", "find_secrets", "masked"]
+from state.redaction import Look
+
+__all__ = ["SECRET_LOOKS", "SECRET_NAME", "Secret", "find_secrets", "masked"]
 
 MASK = "[a secret]"
 _ANY = "a variable of the environment, a systemd credential, or the file that its program keeps it in"
 _MODEL = "the variable that names it (OPENAI_API_KEY, or that of the fallback), or the systemd credential of that name"
 _KAGGLE = "the variable KAGGLE_API_TOKEN, the systemd credential of that name, or ~/.kaggle/access_token"
+# Bounded, and begun only where a word begins: a text of megabytes must not take a time that grows with its square.
+_SCHEME = r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,40}:(?://)?"
 
-_KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
-    ("Kaggle's token", _KAGGLE, re.compile(r"KGAT_[A-Za-z0-9_-]{4,}")),
-    (
-        "Kaggle's legacy key",
-        "the variables KAGGLE_USERNAME and KAGGLE_KEY, or ~/.kaggle/kaggle.json",
-        re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{32}(?![A-Za-z0-9])"),
-    ),
+_LEGACY_KEY = re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{32}(?![A-Za-z0-9])")
+_PARAMETER = re.compile(_SCHEME + r"[^\s\"']{0,512}?[?&](?:pass(?:word)?|token|secret)=[^\s\"']+", re.IGNORECASE)
+_KEY_HEAD = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+_KINDS: tuple[tuple[str, str, re.Pattern[str], tuple[str, ...]], ...] = (
+    ("Kaggle's token", _KAGGLE, re.compile(r"KGAT_[A-Za-z0-9_-]{4,}"), ("KGAT_",)),
+    ("Kaggle's legacy key", "the variables KAGGLE_USERNAME and KAGGLE_KEY, or ~/.kaggle/kaggle.json", _LEGACY_KEY, ()),
     (
         "a model's key",
         _MODEL,
         re.compile(
             r"(?<![A-Za-z0-9])(?:sk-[A-Za-z0-9_-]{6,}|gsk_[A-Za-z0-9]{16,}|AIza[A-Za-z0-9_-]{30,}|hf_[A-Za-z0-9]{16,})"
         ),
+        ("sk-", "gsk_", "AIza", "hf_"),
     ),
     (
         "the address of a webhook, which is a secret",
@@ -33,28 +37,38 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
             r"[a-z0-9.-]+\.webhook\.office\.com)/[^\s\"'<>]+",
             re.IGNORECASE,
         ),
+        ("://",),
     ),
     (
         "an address with a password",
         _ANY,
-        re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://)?[^\s/:@\"']*:[^\s@\"'/]+@[^\s\"']*"),
+        re.compile(_SCHEME + r"[^\s/:@\"']{0,256}:[^\s@\"'/]{1,256}@[^\s\"']*"),
+        ("@",),
     ),
-    (
-        "an address with a password",
-        _ANY,
-        re.compile(
-            r"[A-Za-z][A-Za-z0-9+.-]*:(?://)?[^\s\"']*[?&](?:pass(?:word)?|token|secret)=[^\s\"']+", re.IGNORECASE
-        ),
-    ),
+    ("an address with a password", _ANY, _PARAMETER, ("=",)),
     (
         "a token",
         _ANY,
         re.compile(r"(?<![A-Za-z0-9])(?:xox[a-z]-|xapp-|gh[opsur]_|github_pat_|glpat-)[A-Za-z0-9_-]{8,}"),
+        ("xox", "xapp-", "gh", "glpat-"),
     ),
-    ("a token", _ANY, re.compile(r"(?:slack|tgram|discord|pover)://[^\s\"']{8,}")),
-    ("a token", _ANY, re.compile(r"(?<![A-Za-z0-9])(?:AKIA[A-Z0-9]{12,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]{10,})")),
-    ("a private key", _ANY, re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")),
+    ("a token", _ANY, re.compile(r"(?:slack|tgram|discord|pover)://[^\s\"']{8,}"), ("://",)),
+    (
+        "a token",
+        _ANY,
+        re.compile(r"(?<![A-Za-z0-9])(?:AKIA[A-Z0-9]{12,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]{10,})"),
+        ("AKIA", "eyJ"),
+    ),
+    ("a private key", _ANY, _KEY_HEAD, ("-----BEGIN",)),
 )
+
+SECRET_LOOKS = (
+    *(Look(one, hints) for _, _, one, hints in _KINDS if one not in (_LEGACY_KEY, _PARAMETER, _KEY_HEAD)),
+    # The parameter alone, as looking for the address around it takes long in a long text without one.
+    Look(re.compile(r"(?<=[?&])(?:pass(?:word)?|token|secret)=[^\s\"'&]+", re.IGNORECASE), ("?", "&")),
+    Look(re.compile(_KEY_HEAD.pattern + r"[\s\S]{0,10000}?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"), ("-----BEGIN",)),
+)
+"""How secrets look, wherever they stand; 32 hexadecimal digits are one in a configuration alone: they are many things."""
 
 SECRET_NAME = re.compile(r"(?:^|[_-])(?:api_?key|key|token|secret|password|passwd|pass|webhook)s?$", re.IGNORECASE)
 """Names of keys under which people would put a secret."""
@@ -73,7 +87,7 @@ class Secret:
 def find_secrets(text: str) -> Iterator[Secret]:
     """Yield the first secret of each kind in a text."""
     told = set()
-    for what, place, pattern in _KINDS:
+    for what, place, pattern, _ in _KINDS:
         if (found := pattern.search(text)) and what not in told:
             told.add(what)
             yield Secret(what, place, found[0])
@@ -81,6 +95,6 @@ def find_secrets(text: str) -> Iterator[Secret]:
 
 def masked(text: str) -> str:
     """Return the text with every secret in it replaced."""
-    for _, _, pattern in _KINDS:
+    for _, _, pattern, _ in _KINDS:
         text = pattern.sub(MASK, text)
     return text

@@ -13,10 +13,10 @@ __all__ = ["contradictions"]
 
 def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     """Yield the key that each contradiction is told at, and the rest of a sentence that begins with that key."""
-    if settings.daemon.speed != 1.0 and settings.kaggle.url == KAGGLE:
+    if settings.daemon.rehearsal and settings.kaggle.url == KAGGLE:
         yield (
-            ("daemon", "speed"),
-            "must be 1 while [kaggle] url is that of Kaggle: a faster clock is for `bot rehearse`",
+            ("daemon", "rehearsal"),
+            "must be false while [kaggle] url is that of Kaggle: it is for `bot rehearse`",
         )
     yield from _prices(settings)
 

@@ -12,6 +12,7 @@ from bot.runs.disk import DiskSettings
 from bot.weights.folder import WeightsSettings
 from sandbox.docker import DockerSettings
 from sandbox.leases import LeaseSettings
+from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import KaggleSection
 
 __all__ = ["Settings"]
@@ -46,6 +47,11 @@ class Settings(BaseModel):
         default=KaggleSection(),
         description="Where Kaggle is, and how carefully it is asked. Its key never stands in this file: it is read from "
         "KAGGLE_API_TOKEN, in the environment or among systemd's credentials, or from ~/.kaggle.",
+    )
+    polling: PollingSettings = Field(
+        default=PollingSettings(),
+        description="How often each part of a competition is read, in seconds; with these a competition without news costs "
+        "three requests in a quarter of an hour.",
     )
     notify: NotifySection = Field(
         default=NotifySection(),

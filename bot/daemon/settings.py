@@ -26,11 +26,22 @@ class DaemonSettings(BaseModel):
         "kaggle-bot in the user's folder for state",
         examples=["/var/lib/kaggle-bot"],
     )
-    speed: float = Field(
-        default=1.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="how many times faster than the machine's the clock runs; other than 1 in a rehearsal alone",
+    rehearsal: bool = Field(
+        default=False,
+        description="whether the site is that of `bot rehearse`, by whose clock the daemon then goes",
+    )
+    slots: int = Field(default=1, ge=1, description="scripts that are worked on at a time, over all competitions")
+    cpus: int | None = Field(
+        default=None, ge=1, description="cores that a script may use; none: all, shared among the slots", examples=[4]
+    )
+    gpus: int | None = Field(
+        default=None, ge=0, description="GPUs that a script holds; none: one where there is one", examples=[1]
+    )
+    sandbox: Literal["auto", "docker", "bubblewrap", "process"] = Field(
+        default="auto", description="where generated code runs; auto: the first of these that works"
+    )
+    longest_script: float = Field(
+        default=3600.0, gt=0, allow_inf_nan=False, description="seconds that no run of a script may take more of"
     )
     metrics_port: int | None = Field(
         default=None,
@@ -41,6 +52,23 @@ class DaemonSettings(BaseModel):
     )
     log_format: Literal["auto", "text", "json"] = Field(
         default="auto", description="lines for people, one JSON object a line, or auto: the first on a terminal alone"
+    )
+
+    log_file: Path | None = Field(
+        default=None,
+        description="a file for the log, in place of stderr or systemd's journal; an earlier one is kept as FILE.1",
+        examples=["/var/log/kaggle-bot/bot.log"],
+    )
+    log_file_mb: float = Field(
+        default=10.0, gt=0, le=1_000, description="megabytes of log_file after which it is begun anew"
+    )
+    log_files: int = Field(default=5, ge=1, le=100, description="how many earlier log files are kept")
+    backups: int = Field(default=7, ge=1, le=366, description="how many daily backups of bot.db are kept")
+    backups_gb: float = Field(
+        default=5.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="gigabytes that daily backups take at most; the newest one is kept whatever it takes",
     )
 
     @property
@@ -67,6 +95,10 @@ class CompetitionSettings(CardOverrides):
         allow_inf_nan=False,
         description="how much of the machine it gets, relative to the weights of the other competitions",
     )
+    nodes_per_day: int = Field(
+        default=48, ge=1, description="scripts that are begun on one day (UTC) at most, whatever else is left"
+    )
+    seed: int = Field(default=0, description="of what is drawn, such as the split of the data")
     submit: bool = Field(default=False, description="whether files are sent to Kaggle; none is unless this says true")
     approve: Literal["auto", "ask"] = Field(
         default="auto",

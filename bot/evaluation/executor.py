@@ -131,10 +131,14 @@ class Executor:
                         name=name,
                         seed=self._settings.seed,
                         out_dir=str(out),
-                        labels_dir=str(self._folder.evaluator / name),
+                        labels_dir=str(self.labels(name)),
                     )
                 self._views[name] = out
         return self._views[name]
+
+    def labels(self, view: str) -> Path:
+        """Return the folder with a view's withheld labels, which is for the worker alone."""
+        return self._folder.evaluator / view
 
     def submission_of(self, node: int, view: str, attempt: int = 0) -> Path:
         """Return where a node's file for the test rows lies, if its execution on that view wrote one."""
@@ -186,7 +190,9 @@ class Executor:
         for tried in range(1, _TRIES + 1):
             execution_id = _execution_id(node, view, attempt, tried)
             out = self._folder.executions / execution_id
-            request = ExecutionRequest(execution_id, script, data, out, limits, mounts=self._settings.mounts)
+            request = ExecutionRequest(
+                execution_id, script, data, out, limits, mounts=self._settings.mounts, redactor=self._store.redactor
+            )
             async with self.leasing.hold() as lease:
                 request = self.leasing.leased(request, lease)
                 async with metered(self._spending, self._run_id, request, node) as meter:
@@ -263,7 +269,7 @@ class Executor:
             return None, False, None
         found = await self._worker.call(
             "score_execution",
-            labels_dir=str(self._folder.evaluator / view),
+            labels_dir=str(self.labels(view)),
             view_dir=str(data),
             predictions_path=str(out / PREDICTIONS),
             submission_path=str(out / "submission.csv"),

@@ -49,7 +49,7 @@ def grade_nodes(
     both = [node for node in scores if node in validation]
     return {
         "nodes": nodes,
-        "rank_correlation": _correlation([validation[n] for n in both], [scores[n] for n in both]),
+        "rank_correlation": rank_correlation([validation[n] for n in both], [scores[n] for n in both]),
         "compared": len(both),
         "best_node": best,
         "best_score": None if best is None else scores[best],
@@ -57,7 +57,11 @@ def grade_nodes(
     }
 
 
-def _correlation(validation: list[float], hidden: list[float]) -> float | None:
+def rank_correlation(validation: list[float], hidden: list[float]) -> float | None:
+    """Return Spearman's correlation of two scores of the same things; None where one side holds but one value.
+
+    Both are as the metric gives them, so that +1 means that they order alike.
+    """
     if len(set(validation)) < 2 or len(set(hidden)) < 2:
         return None
     return spearman(validation, hidden)

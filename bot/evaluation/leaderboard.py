@@ -9,8 +9,13 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from state.errors import Problem, SnapshotError
+
+Medal = Literal["gold", "silver", "bronze"]
+MEDALS: tuple[Medal, ...] = ("gold", "silver", "bronze")
+"""The best first."""
 
 SCORE_DIGITS = 5
 """Scores are rounded to this many digits before they are compared; thresholds are not."""
@@ -88,6 +93,12 @@ def medal_positions(teams: int) -> tuple[int, int, int]:
     if teams < 1000:
         return gold, 50, 100
     return gold, max(1, int(teams * 0.05)), tenth
+
+
+def medal_at(rank: int, teams: int) -> Medal | None:
+    """Return the medal that a rank (from 1) among that many teams is worth, the best of those that it is."""
+    places = zip(MEDALS, medal_positions(teams), strict=True)
+    return next((medal for medal, last in places if rank <= last), None)
 
 
 def thresholds(scores: Sequence[float]) -> Thresholds:

@@ -7,9 +7,13 @@ OPERATIONS: Mapping[str, str] = {
     "score_execution": "bot.evaluation.score:score_execution",
     "grade": "bot.evaluation.grading:grade",
     "grade_nodes": "bot.evaluation.hidden:grade_nodes",
+    "rank_correlation": "bot.evaluation.hidden:rank_correlation",
     "agree": "bot.evaluation.agreement:agree",
+    "score_noise": "bot.evaluation.noise:score_noise",
+    "check_file": "bot.evaluation.copies:check_file",
+    "sketch_scripts": "bot.evaluation.script_sketches:sketch_scripts",
     "preview": "bot.evaluation.preview:preview",
-    "report": "bot.replay.report:write_report",
+    "report": "bot.report.page:write_report",
 }
 """Name to `module:function`; anything else is refused. Imported only when first asked for, in the worker."""
 

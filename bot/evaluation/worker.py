@@ -32,15 +32,24 @@ class Worker:
     call starts a fresh one.
     """
 
-    def __init__(self, *, memory_bytes: int = DEFAULT_MEMORY, seconds: float = DEFAULT_SECONDS) -> None:
+    def __init__(
+        self,
+        *,
+        memory_bytes: int = DEFAULT_MEMORY,
+        seconds: float = DEFAULT_SECONDS,
+        idle_seconds: float | None = None,
+    ) -> None:
         """Prepare; nothing is started yet.
 
         Args:
             memory_bytes: limit of the child's address space.
             seconds: longest duration of a call, unless the call names its own.
+            idle_seconds: after which without a call the child is ended, for its memory; None: never.
         """
         self._memory_bytes = memory_bytes
         self._seconds = seconds
+        self._idle_seconds = idle_seconds
+        self._resting: asyncio.Task[None] | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self._drain: asyncio.Task[None] | None = None
@@ -66,6 +75,7 @@ class Worker:
             InfrastructureFailure: the function failed in another way, took too long, or the process died.
         """
         async with self._turn:
+            await self._rest_no_more()
             if self.pid is None:
                 await self._stop()
                 await self._start()
@@ -82,12 +92,28 @@ class Worker:
                 # Cancelled, or the pipe is broken: the next answer would not be the next call's.
                 await self._stop()
                 raise
+            if self._idle_seconds is not None:
+                self._resting = asyncio.create_task(self._rest(self._idle_seconds))
         return _result(op, reply)
 
     async def aclose(self) -> None:
         """End the child, if there is one; a later call starts another."""
         async with self._turn:
+            await self._rest_no_more()
             await self._stop()
+
+    async def _rest(self, seconds: float) -> None:
+        """End the child after a while, unless there is a call before."""
+        await asyncio.sleep(seconds)
+        if not self._turn.locked():
+            async with self._turn:
+                await self._stop()
+
+    async def _rest_no_more(self) -> None:
+        if self._resting is not None:
+            self._resting.cancel()
+            await asyncio.wait({self._resting})
+            self._resting = None
 
     async def _start(self) -> None:
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -17,9 +17,11 @@ from bot.models.bounds import Estimate, bounds, free
 from bot.models.fingerprint import prompt_hash
 from bot.models.recorded import Bindable, Recorded, RecordedMessage, RecordingWriter, step_key
 from bot.models.repair import Repair
+from bot.models.without_secrets import without_secrets
 from state.clock import Clock
 from state.errors import BotError, BudgetExceeded, ModelError, ModelRefused, Unparsable
 from state.patience import patiently
+from state.redaction import Redactor
 from state.spending import Spent, add_up, charge, log_model_call, spent
 from state.steps import Steps
 from state.store import Store, Transaction
@@ -66,6 +68,12 @@ class _Outcome:
     refused: str | None = None
     error: ModelError | None = None
     """A failure of the call itself, after which the step is not done."""
+
+    def without_secrets(self, redactor: Redactor) -> "_Outcome":
+        """Return it with no secret in what is kept, read and acted on."""
+        reply = replace(self.reply, text=redactor.own(self.reply.text))
+        fault, refused = (text and redactor.own(text) for text in (self.fault, self.refused))
+        return replace(self, reply=reply, fault=fault, refused=refused)
 
 
 class Asker:
@@ -140,7 +148,8 @@ class Asker:
             ModelUnavailable: no answer now.
             ModelMisconfigured: no answer to any prompt.
         """
-        question, fault = prompt, ""
+        prompt, fault = without_secrets(prompt, self._store.redactor), ""
+        question = prompt
         for attempt in range(MOST_REPAIRS + 1):
             result = await self._step(question, role, name, node, attempt)
             if result["refused"] is not None:
@@ -195,6 +204,7 @@ class Asker:
                 start = time.monotonic()
                 outcome = await _outcome(model, asked, limits)
                 seconds = time.monotonic() - start
+            outcome = outcome.without_secrets(self._store.redactor)
             await self._write_down(asked, outcome, seconds, held)
         if self._recorder is not None and outcome.error is None:
             self._recorder.write(_recorded(asked, outcome))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
-from sqlalchemy import exists
+from sqlalchemy import exists, false
 from sqlmodel import Session, col, or_, select
 
 from bot.notify.merging import together
@@ -32,9 +32,7 @@ def ready(store: Store, service: str, now: datetime, settings: NotifySection) ->
 
 
 def settle(store: Store, services: Sequence[str]) -> None:
-    """Mark as sent the notices that every one of the services has."""
-    if not services:
-        return
+    """Mark as sent the notices that every one of the services has; without any service that is all of them."""
     missing = [
         ~exists().where(
             col(LetterPart.notification_id) == col(Notification.id),
@@ -44,7 +42,7 @@ def settle(store: Store, services: Sequence[str]) -> None:
         )
         for service in services
     ]
-    done = select(Notification).where(col(Notification.sent_at).is_(None), ~or_(*missing))
+    done = select(Notification).where(col(Notification.sent_at).is_(None), ~or_(false(), *missing))
     with store.read() as session:
         if session.exec(done).first() is None:
             return

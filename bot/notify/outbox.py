@@ -14,13 +14,10 @@ from bot.notify.schedule import is_due, is_quiet, pause
 from bot.notify.settings import NotifySection
 from state.clock import Clock
 from state.errors import NotificationFailed
-from state.store import Store, Transaction
+from state.store import NO_RUN, Store, Transaction
 from state.tables import Letter, Notification
 
 __all__ = ["NO_RUN", "Delivered", "deliver", "notify"]
-
-NO_RUN = "bot"
-"""Under which events of notices of no run are kept; no run's id is a single word."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +37,9 @@ def notify(tx: Transaction, notice: Notice) -> Notification:
         run_id=notice.run_id,
         key=notice.key,
         kind=notice.kind,
-        title=notice.title,
-        body=notice.body,
-        markdown=notice.markdown,
+        title=tx.redactor.text(notice.title),
+        body=tx.redactor.text(notice.body),
+        markdown=tx.redactor.text(notice.markdown),
         urgent=notice.urgent,
         plots=[plot.to_json() for plot in notice.plots],
         created_at=tx.now(),

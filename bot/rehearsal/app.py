@@ -21,6 +21,7 @@ from bot.rehearsal.site import Site
 from bot.rehearsal.trouble import Act, troubled
 from bot.rehearsal.uploads import add, begin
 from bot.rehearsal.wire import Binary, Call, Redirect, Refused, error_body, finished
+from state.clock import FastClock
 
 _RPC = re.compile(r"/(?:api/)?v1/([A-Za-z.]+/[A-Za-z]+)")
 _ABSOLUTE = re.compile(r"https?://[^/]*")
@@ -50,8 +51,8 @@ class App:
         await response(request.scope, receive, _stamped(send, now, self._site.settings.api_version))
 
     async def _respond(self, request: Request, now: datetime) -> Response:
-        if request.scope["path"] == "/" and request.method == "GET":
-            return HTMLResponse(page(self._site, now))
+        if request.method == "GET" and request.scope["path"] in ("/", "/clock"):
+            return self._looked_at(request.scope["path"], now)
         routed = self._routed(request, now)
         if routed is None:
             return HTMLResponse("<!doctype html><title>Kaggle</title><h1>404</h1>", 404)
@@ -59,6 +60,15 @@ class App:
         self._site.requests[method] += 1
         fault = self._site.faults.draw(method, now)
         return await act() if fault is None else await troubled(fault, act, request, self._site.faults, now)
+
+    def _looked_at(self, path: str, now: datetime) -> Response:
+        """Answer what Kaggle does not have, so that it is neither counted nor befallen by faults, nor asks who you are."""
+        clock = self._site.clock
+        if path == "/":
+            return HTMLResponse(page(self._site, now))
+        if not isinstance(clock, FastClock):
+            return PlainTextResponse("This site's clock does not run by a speed", 404)
+        return JSONResponse({"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began})
 
     def _routed(self, request: Request, now: datetime) -> tuple[str, Act] | None:
         """Return what a request asks for, by the name that counts and faults know, and what acts on it."""

@@ -98,7 +98,7 @@ def zipped(teams: list[Team], slug: str, now: datetime, *, private: bool) -> byt
 
 def _make_teams(snapshot: Snapshot, settings: SiteSettings) -> list[Team]:
     card = snapshot.card
-    rng = random.Random(f"{settings.seed}/board")  # noqa: S311 - nothing secret
+    rng = random.Random(f"{settings.seed}/board/{card.slug}")  # noqa: S311 - nothing secret
     times = _submitted(snapshot)
     numbers = list(range(len(snapshot.leaderboard)))
     rng.shuffle(numbers)
@@ -132,4 +132,4 @@ def _submitted(snapshot: Snapshot) -> list[datetime | None]:
         cells = [row.get("submitted_at") or None for row in csv.DictReader(file)]
     if len(cells) != len(snapshot.leaderboard):
         return [None] * len(snapshot.leaderboard)
-    return [None if cell is None else parse_time(cell) for cell in cells]
+    return [None if cell is None else parse_time(cell) + snapshot.shift for cell in cells]

@@ -1,13 +1,14 @@
-"""The methods of the competition itself: lists, pages, files, the leaderboard."""
+"""The methods of competitions themselves: lists, pages, files, the leaderboard."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bot.rehearsal.board import Team, score_text, zipped
-from bot.rehearsal.competition import Standing, competition, other
+from bot.rehearsal.listing import Standing, listed_competition, other
 from bot.rehearsal.wire import Answer, Binary, Call, Json, Redirect, Refused, denied, listed, wire_time
 
 if TYPE_CHECKING:
+    from bot.rehearsal.competition import Competition
     from bot.rehearsal.site import Site
 
 _TABS = ("GENERAL", "ENTERED", "COMMUNITY", "HOSTED", "UNLAUNCHED", "UNLAUNCHED_COMMUNITY", "EVERYTHING")
@@ -23,7 +24,7 @@ _COMPETITIONS_A_PAGE = 20
 
 
 class Competing:
-    """Answers about the competition that is played back."""
+    """Answers about the competitions that are played back."""
 
     def __init__(self, site: "Site") -> None:
         self._site = site
@@ -54,98 +55,101 @@ class Competing:
         made_up = next((one for one in self._site.others if one.slug == name), None)
         if made_up is not None:
             return other(made_up)
-        if name != self._site.card.slug:
+        played = next((one for one in self._site.competitions if one.slug == name), None)
+        if played is None:
             raise denied("competitions.get")
-        return self._own(call.now)
+        return self._played(played, call.now)
 
     def list_pages(self, call: Call) -> Answer:
         """ListCompetitionPages: all pages, or one by name."""
-        self._site.check(call.text("competitionName"))
-        changed = self._site.rules_changed(call.now)
-        return {"pages": self._site.pages.answer(call.text("pageName"), rules_changed=changed)}
+        competition = self._named(call)
+        changed = competition.rules_changed(call.now)
+        return {"pages": competition.pages.answer(call.text("pageName"), rules_changed=changed)}
 
     def list_files(self, call: Call) -> Answer:
         """ListDataFiles: names, sizes and times, at most 200 a page."""
-        self._site.check(call.text("competitionName"))
-        page, token = call.page(list(self._site.storage.files), largest=200)
-        return listed("files", [self._file(name) for name in page], token)
+        competition = self._named(call)
+        page, token = call.page(list(competition.files.sizes), largest=200)
+        return listed("files", [_file(competition, name) for name in page], token)
 
     def list_tree_files(self, call: Call) -> Answer:
         """ListDataTreeFiles: the files that lie in one folder."""
-        self._site.check(call.text("competitionName"))
+        competition = self._named(call)
         folder = call.text("path").strip("/")
-        inside = [name for name in self._site.storage.files if name.rpartition("/")[0] == folder]
+        inside = [name for name in competition.files.sizes if name.rpartition("/")[0] == folder]
         page, token = call.page(inside, largest=200)
-        return listed("files", [self._file(name) for name in page], token)
+        return listed("files", [_file(competition, name) for name in page], token)
 
     def download_files(self, call: Call) -> Answer:
         """DownloadDataFiles: the address of one zip of all files."""
-        self._joined(call)
-        place = f"archive/{self._site.card.slug}.zip"
+        place = f"archive/{self._joined(call).slug}.zip"
         return Redirect(self._site.storage.link(place, call.base_url, call.now))
 
     def download_file(self, call: Call) -> Answer:
         """DownloadDataFile: the address of one file; 404 for whatever is not listed."""
-        self._joined(call)
+        competition = self._joined(call)
         name = call.text("fileName")
-        if name not in self._site.storage.files:
+        if name not in competition.files.sizes:
             raise Refused(404, "Not found")
-        return Redirect(self._site.storage.link(f"data/{name}", call.base_url, call.now))
+        return Redirect(self._site.storage.link(f"data/{competition.slug}/{name}", call.base_url, call.now))
 
     def get_leaderboard(self, call: Call) -> Answer:
         """GetLeaderboard: the public board while it runs, then the private one unless `overridePublic`."""
-        self._site.check(call.text("competitionName"))
-        private = self._site.over(call.now) and not call.flag("overridePublic")
-        page, token = call.page(self._site.standings(call.now, private=private), largest=200)
+        competition = self._named(call)
+        private = competition.over(call.now) and not call.flag("overridePublic")
+        page, token = call.page(competition.standings(call.now, private=private), largest=200)
         return listed("submissions", [_entry(team, private=private) for team in page], token)
 
     def download_leaderboard(self, call: Call) -> Answer:
         """DownloadLeaderboard: a zip, without Last-Modified."""
-        self._site.check(call.text("competitionName"))
-        private = self._site.over(call.now)
-        teams = self._site.standings(call.now, private=private)
-        slug = self._site.card.slug
+        competition = self._named(call)
+        private, slug = competition.over(call.now), competition.slug
+        teams = competition.standings(call.now, private=private)
         disposition = {"content-disposition": f"attachment; filename={slug}.zip"}
         return Binary(zipped(teams, slug, call.now, private=private), "application/zip", disposition)
 
     def _listed(self, tab: str, now: datetime) -> list[Json]:
-        own = [self._own(now)] if self._site.card.enabled_at <= now else []
+        played = [self._played(one, now) for one in self._site.competitions if one.begun(now)]
         others = [one for one in self._site.others if one.enabled_at <= now]
         if tab == "ENTERED":
-            return own if self._site.entered else []
+            return [one for one in played if one["userHasEntered"]]
         if tab == "COMMUNITY":
             return [other(one) for one in others if one.category == "Community"]
         if tab in ("GENERAL", "EVERYTHING"):
-            return own + [other(one) for one in others if tab == "EVERYTHING" or one.category != "Community"]
+            return played + [other(one) for one in others if tab == "EVERYTHING" or one.category != "Community"]
         return []
 
-    def _own(self, now: datetime) -> Json:
-        site = self._site
-        teams = site.standings(now, private=site.over(now))
-        rank = next((place for place, team in enumerate(teams, 1) if team.id == site.team_id), None)
+    def _played(self, one: "Competition", now: datetime) -> Json:
+        teams = one.standings(now, private=one.over(now))
+        rank = next((place for place, team in enumerate(teams, 1) if team.id == one.team_id), None)
         standing = Standing(
-            deadline=site.deadline(now),
-            closed=site.closed_early(now),
-            entered=site.entered,
+            deadline=one.deadline(now),
+            closed=one.closed_early(now),
+            entered=one.entered,
             teams=len(teams),
-            kernels=len(site.kernels.current(now)),
+            kernels=len(self._site.kernels.of(one.slug, now)),
             rank=rank,
         )
-        return competition(site.card, site.settings, site.daily, standing)
+        return listed_competition(one.card, one.settings, one.daily, standing)
 
-    def _file(self, name: str) -> Json:
-        return {
-            "ref": name,
-            "name": name,
-            "totalBytes": self._site.storage.files[name],
-            "url": f"https://www.kaggle.com/competitions/{self._site.card.slug}/data?select={name}",
-            "creationDate": wire_time(self._site.card.enabled_at),
-        }
+    def _named(self, call: Call) -> "Competition":
+        return self._site.competition(call.text("competitionName"))
 
-    def _joined(self, call: Call) -> None:
-        self._site.check(call.text("competitionName"))
-        if not self._site.entered:
+    def _joined(self, call: Call) -> "Competition":
+        competition = self._named(call)
+        if not competition.entered:
             raise Refused(403, "You must accept this competition's rules before you'll be able to download files.")
+        return competition
+
+
+def _file(competition: "Competition", name: str) -> Json:
+    return {
+        "ref": name,
+        "name": name,
+        "totalBytes": competition.files.sizes[name],
+        "url": f"https://www.kaggle.com/competitions/{competition.slug}/data?select={name}",
+        "creationDate": wire_time(competition.files.made_at),
+    }
 
 
 def _entry(team: Team, *, private: bool) -> Json:

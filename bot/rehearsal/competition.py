@@ -1,108 +1,110 @@
-"""The competition as the lists and its own page show it, among others that are made up."""
+"""One competition of the site: its snapshot, and all that is known of it at a time."""
 
-import random
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from datetime import datetime
+from functools import cached_property
+from typing import Literal
 
-from bot.rehearsal.identity import wire_id
-from bot.rehearsal.pages import metric_words
-from bot.rehearsal.rendering import slugified
+from bot.rehearsal.board import Board, Team
+from bot.rehearsal.faults import Faults
+from bot.rehearsal.forum import Forum
+from bot.rehearsal.identity import Numbers, wire_id
+from bot.rehearsal.pages import make_pages
+from bot.rehearsal.readings import Readings
 from bot.rehearsal.settings import SiteSettings
-from bot.rehearsal.wire import Json, wire_time
-from scrapers.card import TaskCard
+from bot.rehearsal.storage import DataFiles
+from bot.rehearsal.submissions import SubmissionDesk
+from scrapers.manifest import DESCRIPTION
+from scrapers.snapshot import Snapshot
 
-SITE = "https://www.kaggle.com/competitions/"
-_FIRST = ("Forecast", "Classify", "Rank", "Segment", "Detect", "Predict", "Match", "Score")
-_SECOND = ("Harbour Tides", "Parcel Weights", "Bird Calls", "Loan Terms", "Street Signs", "Soil Samples", "Menu Prices")
-_SEGMENTS = ("Featured", "Playground", "Getting Started", "Research", "Community")
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A competition of the site."""
-
-    slug: str
-    title: str
-    category: str
-    enabled_at: datetime
-    deadline: datetime
-    teams: int
-    reward: str
-    daily: int
+State = Literal["closed-early", "rules-changed"]
 
 
-def make_others(card: TaskCard, settings: SiteSettings) -> list[Listed]:
-    """Make up competitions around the one that is played back, by seed."""
-    rng = random.Random(f"{settings.seed}/others")  # noqa: S311 - nothing secret
-    others = []
-    for number in range(settings.other_competitions):
-        title = f"{rng.choice(_FIRST)} {rng.choice(_SECOND)} {number + 1}"
-        begins = card.enabled_at + timedelta(days=rng.uniform(-90, 30))
-        ends = begins + timedelta(days=rng.uniform(30, 400))
-        category, reward = rng.choice(_SEGMENTS), rng.choice(("Knowledge", "$10,000", "Swag", "$50,000"))
-        others.append(Listed(slugified(title), title, category, begins, ends, rng.randrange(2000), reward, 5))
-    return others
+class Competition:
+    """What the site knows of one competition; kernels, uploads and files to download are the whole site's."""
 
+    def __init__(
+        self, snapshot: Snapshot, settings: SiteSettings, faults: Faults, numbers: Numbers, refs: Iterator[int]
+    ) -> None:
+        """Take a competition into service.
 
-def other(one: Listed) -> Json:
-    """Return a made-up competition as a Competition."""
-    return _common(one.slug, one.title, one.category, one.reward) | {
-        "enabledDate": wire_time(one.enabled_at),
-        "dateCreated": wire_time(one.enabled_at),
-        "deadline": wire_time(one.deadline),
-        "mergerDeadline": wire_time(one.deadline - timedelta(days=7)),
-        "teamCount": one.teams,
-        "maxDailySubmissions": one.daily,
-        "maxTeamSize": 5,
-        "evaluationMetric": "Root Mean Squared Error",
-    }
+        Args:
+            snapshot: what is played back.
+            settings: the site's.
+            faults: the site's; those that are a state of a competition are asked for.
+            numbers: the site's, which topics and messages get theirs from.
+            refs: the site's numbers for submissions.
+        """
+        card = snapshot.card
+        self.snapshot = snapshot
+        self.card = card
+        self.slug = card.slug
+        self.settings = settings
+        self._faults = faults
+        self.daily = settings.daily_submissions if card.max_daily_submissions is None else card.max_daily_submissions
+        self.team_id = wire_id("team", f"{card.slug}/own")
+        description = (snapshot.path / DESCRIPTION).read_text(encoding="utf-8", errors="replace")
+        self.pages = make_pages(card, description, settings, self.daily)
+        self.readings = Readings(snapshot.community.observations)
+        self.forum = Forum(
+            card.slug,
+            snapshot.community,
+            self.readings,
+            numbers,
+            sticky=settings.sticky_topics,
+            depth=settings.reply_depth,
+        )
+        self.desk = SubmissionDesk(snapshot, settings, self.daily, refs)
+        self.files = DataFiles(card.slug, snapshot.data, card.enabled_at)
 
+    @cached_property
+    def board(self) -> Board:
+        """The other teams."""
+        return Board(self.snapshot, self.settings)
 
-@dataclass(frozen=True)
-class Standing:
-    """What of the competition changes while it runs."""
+    @property
+    def entered(self) -> bool:
+        """Whether the user has joined."""
+        return self.settings.entered
 
-    deadline: datetime
-    closed: bool
-    """Whether the hosts have closed it before its time."""
-    entered: bool
-    teams: int
-    kernels: int
-    rank: int | None
+    def begun(self, now: datetime) -> bool:
+        """Return whether the competition has begun."""
+        return self.card.enabled_at <= now
 
+    def deadline(self, now: datetime) -> datetime:
+        """Return the deadline as it is told at a time: hosts who close the competition early move it."""
+        return min(self.card.deadline, self._since("closed-early", now) or self.card.deadline)
 
-def competition(card: TaskCard, settings: SiteSettings, daily: int, standing: Standing) -> Json:
-    """Return the competition that is played back as a Competition; `newEntrantDeadline` is absent, as it often is."""
-    span = card.deadline - card.enabled_at
-    return _common(card.slug, card.title, settings.host_segment, "Knowledge") | {
-        "description": next((line for line in card.description.splitlines() if line and line[0] not in "#!|`"), ""),
-        "tags": [
-            {"ref": card.category, "name": card.category.replace("-", " "), "fullPath": f"task > {card.category}"}
-        ],
-        "deadline": wire_time(standing.deadline),
-        "mergerDeadline": wire_time(min(standing.deadline, card.deadline - span / 10)),
-        "enabledDate": wire_time(card.enabled_at),
-        "dateCreated": wire_time(card.enabled_at - timedelta(days=3)),
-        "kernelCount": standing.kernels,
-        "teamCount": standing.teams,
-        "userHasEntered": standing.entered,
-        "userRank": standing.rank,
-        "maxDailySubmissions": daily,
-        "maxTeamSize": settings.max_team_size,
-        "evaluationMetric": metric_words(card) if settings.metric_shown else None,
-        "isKernelsSubmissionsOnly": card.kind == "code",
-        "submissionsDisabled": standing.closed,
-    }
+    def closed_early(self, now: datetime) -> bool:
+        """Return whether the hosts have closed the competition."""
+        return self._since("closed-early", now) is not None
 
+    def rules_changed(self, now: datetime) -> bool:
+        """Return whether the hosts have changed the rules."""
+        return self._since("rules-changed", now) is not None
 
-def _common(slug: str, title: str, category: str, reward: str) -> Json:
-    return {
-        "id": wire_id("competition", slug),
-        "ref": f"{SITE}{slug}",
-        "url": f"{SITE}{slug}",
-        "title": title,
-        "organizationName": "The stand-in",
-        "category": category,
-        "reward": reward,
-        "hostName": "The stand-in",
-    }
+    def over(self, now: datetime) -> bool:
+        """Return whether the competition has ended."""
+        return now > self.deadline(now)
+
+    def own_team(self, now: datetime) -> Team | None:
+        """Return the user's own entry: its best public score, and in the end the private one that counts."""
+        best, final, taken = self.desk.best_public(now), self.desk.final(now), self.desk.all(now)
+        if not best or best[0].public_score is None or final is None or final.private_score is None:
+            return None
+        return Team(
+            id=self.team_id,
+            name=self.settings.display_name,
+            user=self.settings.user_name,
+            at=max(one.at for one in taken),
+            public=best[0].public_score,
+            private=final.private_score,
+            submissions=len(taken),
+        )
+
+    def standings(self, now: datetime, *, private: bool) -> list[Team]:
+        """Return the leaderboard with the user's own team, best first."""
+        return self.board.standings(now, self.own_team(now), private=private)
+
+    def _since(self, kind: State, now: datetime) -> datetime | None:
+        return self._faults.since(kind, now, self.slug)

@@ -1,15 +1,19 @@
-"""The methods of the forum: topics and messages of the competition, and the general service for discussions."""
+"""The methods of the forums: topics and messages of a competition, and the general service for discussions."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from bot.rehearsal.forum import Forum, Post, Thread
+from bot.rehearsal.forum import Post, Thread
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.rendering import rendered, share_of, slugified
-from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.wire import Answer, Call, Json, Refused, denied, listed, wire_time
 from scrapers.rows import MessageRow
+
+if TYPE_CHECKING:
+    from bot.rehearsal.competition import Competition
+    from bot.rehearsal.site import Site
 
 TOPICS_A_PAGE = 20
 _TOPIC_ORDERS = ("UNSPECIFIED", "HOT", "TOP", "NEW", "RECENT", "ACTIVE", "RELEVANCE")
@@ -18,103 +22,74 @@ _MESSAGES_A_PAGE = 30
 
 
 class Discussions:
-    """Answers about the forum of one competition."""
+    """Answers about the forums of all competitions; topics' numbers are the site's, and so say whose a topic is."""
 
-    def __init__(self, slug: str, forum: Forum, settings: SiteSettings, check: Callable[[str], None]) -> None:
-        """Make the answers.
-
-        Args:
-            slug: the competition's.
-            forum: its forum.
-            settings: the site's.
-            check: raises the 403 for a competition that is not this one.
-        """
-        self._slug = slug
-        self._forum = forum
-        self._settings = settings
-        self._check = check
-
-    @property
-    def forum_url(self) -> str:
-        """Where the forum is said to be."""
-        return f"https://www.kaggle.com/competitions/{self._slug}/discussion"
-
-    def topic_url(self, thread: Thread) -> str:
-        """Where a topic is said to be."""
-        return f"{self.forum_url}/{wire_id('topic', thread.row.id)}"
+    def __init__(self, site: "Site") -> None:
+        self._site = site
+        self._settings = site.settings
 
     def list_competition_topics(self, call: Call) -> Answer:
         """ListCompetitionTopics: 20 a page whatever is asked, sticky topics first on page 1."""
-        self._check(call.text("competitionName"))
+        competition = self._site.competition(call.text("competitionName"))
         order = call.enum("sortBy", "TOPIC_LIST_SORT_BY_", _TOPIC_ORDERS)
-        threads = _sorted(self._forum.threads(call.now), order, call.now)
+        threads = _sorted(competition.forum.threads(call.now), order, call.now)
         threads.sort(key=lambda thread: not thread.sticky)
         start = (max(call.number("page") or 1, 1) - 1) * TOPICS_A_PAGE
         page = threads[start : start + TOPICS_A_PAGE]
-        return {"topics": [self._topic(thread) for thread in page], "totalCount": len(threads) if page else 0}
+        return {"topics": [_topic(thread, competition) for thread in page], "totalCount": len(threads) if page else 0}
 
     def list_topic_messages(self, call: Call) -> Answer:
         """ListTopicMessages: the tree; `pageSize` counts the messages of the top level, -1 is all of them."""
-        self._check(call.text("competitionName"))
-        thread = self._found(call.number("topicId"), call.now)
+        forum = self._site.competition(call.text("competitionName")).forum
+        thread = forum.thread(call.number("topicId"), call.now)
+        if thread is None:
+            raise Refused(404, "Not found")
         order = call.enum("sortBy", "COMMENT_LIST_SORT_BY_", _MESSAGE_ORDERS)
         included = self._settings.opening_post == "included"
-        posts = _ordered(self._forum.posts(thread, call.now, opening=included), order, call.now)
+        posts = _ordered(forum.posts(thread, call.now, opening=included), order, call.now)
         size = call.number("pageSize") or _MESSAGES_A_PAGE
         return {"messages": [self._message(post) for post in (posts if size < 0 else posts[:size])]}
 
     def get_topic(self, call: Call) -> Answer:
-        """GetTopic: a topic of the competition with the text of its opening message."""
-        thread = self._found(call.number("id"), call.now)
+        """GetTopic: a topic of any competition with the text of its opening message."""
+        competition, thread = self._found(call.number("id"), call.now)
         opening = thread.opening
         author = thread.row.author or ""
         return {
             "topic": {
-                "id": wire_id("topic", thread.row.id),
+                "id": thread.number,
                 "title": thread.row.title,
-                "url": self.topic_url(thread),
+                "url": topic_url(competition.slug, thread),
                 "postDate": wire_time(thread.at),
                 "lastCommentDate": wire_time(thread.last),
                 "authorName": author,
                 "authorUrl": f"/{slugified(author)}" if author else "",
                 "votes": thread.votes,
                 "commentCount": thread.comments,
-                "forumName": self._slug,
-                "forumId": wire_id("forum", self._slug),
+                "forumName": competition.slug,
+                "forumId": wire_id("forum", competition.slug),
                 "content": rendered(opening.markdown or "") if opening and not opening.deleted else None,
             }
         }
 
     def list_topics(self, call: Call) -> Answer:
         """ListTopics: 403 for a competition's forum; the site's own forums are empty."""
-        if call.text("forumSlug") in (self._slug, f"competitions/{self._slug}"):
+        if call.text("forumSlug").removeprefix("competitions/") in {one.slug for one in self._site.competitions}:
             raise denied("forums.get")
         return listed("topics", [])
 
     def list_comments(self, call: Call) -> Answer:
         """ListComments: what was said below a topic's opening message, paged by token."""
-        thread = self._found(call.number("topicId"), call.now)
-        page, token = call.page(self._forum.posts(thread, call.now, opening=False))
+        competition, thread = self._found(call.number("topicId"), call.now)
+        page, token = call.page(competition.forum.posts(thread, call.now, opening=False))
         return listed("comments", [self._comment(post) for post in page], token)
 
-    def _found(self, number: int | None, now: datetime) -> Thread:
-        thread = self._forum.thread(number, now)
-        if thread is None:
-            raise Refused(404, "Not found")
-        return thread
-
-    def _topic(self, thread: Thread) -> Json:
-        return {
-            "id": wire_id("topic", thread.row.id),
-            "title": thread.row.title,
-            "topicUrl": self.topic_url(thread),
-            "authorName": thread.row.author,
-            "commentCount": thread.comments,
-            "votes": thread.votes,
-            "postDate": wire_time(thread.at),
-            "lastCommentPostDate": wire_time(thread.last),
-            "isSticky": thread.sticky,
-        }
+    def _found(self, number: int | None, now: datetime) -> tuple["Competition", Thread]:
+        for competition in self._site.competitions:
+            thread = competition.forum.thread(number, now)
+            if thread is not None:
+                return competition, thread
+        raise Refused(404, "Not found")
 
     def _message(self, post: Post) -> Json:
         row = post.row
@@ -127,7 +102,7 @@ class Discussions:
                 "authorName": row.author,
             }
         return {
-            "id": wire_id("message", row.id),
+            "id": post.number,
             "postDate": wire_time(post.at),
             **said,
             "votes": post.votes,
@@ -138,7 +113,7 @@ class Discussions:
     def _comment(self, post: Post) -> Json:
         row: MessageRow = post.row
         return {
-            "id": wire_id("message", row.id),
+            "id": post.number,
             "authorName": None if row.deleted else row.author,
             "authorUrl": None if row.deleted else slugified(row.author or ""),
             "postDate": wire_time(post.at),
@@ -146,6 +121,30 @@ class Discussions:
             "votes": post.votes,
             "replies": [self._comment(reply) for reply in post.replies],
         }
+
+
+def forum_url(slug: str) -> str:
+    """Return where a competition's forum is said to be."""
+    return f"https://www.kaggle.com/competitions/{slug}/discussion"
+
+
+def topic_url(slug: str, thread: Thread) -> str:
+    """Return where a topic is said to be."""
+    return f"{forum_url(slug)}/{thread.number}"
+
+
+def _topic(thread: Thread, competition: "Competition") -> Json:
+    return {
+        "id": thread.number,
+        "title": thread.row.title,
+        "topicUrl": topic_url(competition.slug, thread),
+        "authorName": thread.row.author,
+        "commentCount": thread.comments,
+        "votes": thread.votes,
+        "postDate": wire_time(thread.at),
+        "lastCommentPostDate": wire_time(thread.last),
+        "isSticky": thread.sticky,
+    }
 
 
 def _sorted(threads: list[Thread], order: str, now: datetime) -> list[Thread]:

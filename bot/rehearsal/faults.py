@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bot.rehearsal.rendering import share_of
 from scrapers.fields import UtcTime, sentences
@@ -30,6 +30,8 @@ Kind = Literal[
 ]
 LASTING = frozenset(("submission-hidden", "token-expired", "rules-changed", "closed-early"))
 """Kinds that are a state of the site from a moment on, rather than something that befalls a request."""
+OF_A_COMPETITION = frozenset(("rules-changed", "closed-early"))
+"""Kinds that are a state of competitions, of all of them or of one."""
 WRITES = frozenset(("CreateSubmission", "CreateCodeSubmission", "SaveKernel", "StartSubmissionUpload", "PUT upload"))
 Chance = Annotated[float, Field(ge=0, le=1)]
 
@@ -47,6 +49,8 @@ class Fault(BaseModel):
     kind: Kind
     method: str = "*"
     """A pattern for the last part of a method's name, such as `List*`; `PUT upload` and `GET storage` are methods too."""
+    competition: str | None = None
+    """The one whose rules change, or that is closed, by its slug; None is all of them. No other kind has one."""
     at: UtcTime | None = None
     """Not before this time."""
     after: Annotated[float, Field(ge=0)] | None = None
@@ -65,6 +69,12 @@ class Fault(BaseModel):
     """Whether a rate limit says how long it lasts, or far too little."""
     plain_text: bool = False
     """Whether a rate limit answers with plain text instead of JSON."""
+
+    @model_validator(mode="after")
+    def _names_a_competition_where_it_may(self) -> Self:
+        if self.competition is not None and self.kind not in OF_A_COMPETITION:
+            raise ValueError(f"a fault of the kind {self.kind} is of the whole site, and names no competition")
+        return self
 
 
 class FaultMix(BaseModel):
@@ -160,9 +170,19 @@ class Faults:
             self._limits.append((fault, now + timedelta(seconds=fault.for_seconds)))
         return fault
 
-    def since(self, kind: Kind, now: datetime) -> datetime | None:
-        """Return since when a lasting state of that kind has been there; None if it is not now."""
-        begun = [at for fault, at in self._lasting(kind, now)]
+    def competitions(self) -> set[str]:
+        """Return the slugs of all competitions that the script names."""
+        return {fault.competition for fault in self._script if fault.competition is not None}
+
+    def since(self, kind: Kind, now: datetime, competition: str | None = None) -> datetime | None:
+        """Return since when a lasting state of that kind has been there; None if it is not now.
+
+        Args:
+            kind: which.
+            now: the site's time.
+            competition: whose state, by its slug, of a kind that is of a competition.
+        """
+        begun = [at for fault, at in self._lasting(kind, now) if fault.competition in (None, competition)]
         return min(begun, default=None)
 
     def hidden_seconds(self, now: datetime) -> float:

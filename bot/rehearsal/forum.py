@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from bot.rehearsal.identity import numbered
+from bot.rehearsal.identity import Numbers
 from bot.rehearsal.readings import Readings
 from scrapers.community import Community
 from scrapers.rows import MessageRow, TopicRow
@@ -20,6 +20,8 @@ class Post:
     """A message that is visible, and the replies to it that are."""
 
     row: MessageRow
+    number: int
+    """Its number on the wire."""
     at: datetime
     """When it was posted."""
     votes: int
@@ -31,6 +33,8 @@ class Thread:
     """A topic that is visible."""
 
     row: TopicRow
+    number: int
+    """Its number on the wire."""
     at: datetime
     votes: int
     posts: list[MessageRow]
@@ -57,7 +61,19 @@ class Forum:
     older text of an edited message is not known. A deleted one is there, and says nothing.
     """
 
-    def __init__(self, community: Community, readings: Readings, *, sticky: int, depth: int) -> None:
+    def __init__(
+        self, slug: str, community: Community, readings: Readings, numbers: Numbers, *, sticky: int, depth: int
+    ) -> None:
+        """Take a forum into service.
+
+        Args:
+            slug: the competition's.
+            community: its rows.
+            readings: their votes.
+            numbers: those of the site, which this forum's topics and messages get theirs from.
+            sticky: how many of the earliest topics are.
+            depth: how deep replies nest.
+        """
         self._readings = readings
         self._depth = depth
         self._topics = [row for row in community.topics if row.posted_at is not None]
@@ -66,8 +82,13 @@ class Forum:
         for row in community.messages:
             if row.posted_at is not None:
                 insort(self._messages[row.topic_id], row, key=_posted)
-        self.topic_ids = numbered("topic", (row.id for row in self._topics))
-        self._rows = {row.id: row for row in self._topics}
+        self._topic_numbers = numbers.give("topic", slug, (row.id for row in self._topics))
+        self._message_numbers = numbers.give("message", slug, (row.id for row in community.messages))
+        self._by_number = {self._topic_numbers[row.id]: row for row in self._topics}
+
+    def number(self, row: MessageRow) -> int:
+        """Return a message's number on the wire."""
+        return self._message_numbers[row.id]
 
     def threads(self, now: datetime) -> list[Thread]:
         """Return the visible topics, oldest first."""
@@ -75,7 +96,7 @@ class Forum:
 
     def thread(self, number: int | None, now: datetime) -> Thread | None:
         """Return the topic that a number on the wire stands for, None if it is not visible."""
-        row = self._rows.get(self.topic_ids.get(number or 0, ""))
+        row = self._by_number.get(number or 0)
         return self._thread(row, now) if row is not None and _posted(row) <= now else None
 
     def posts(self, thread: Thread, now: datetime, *, opening: bool) -> list[Post]:
@@ -85,7 +106,10 @@ class Forum:
         level that there is.
         """
         shown = [row for row in thread.posts if opening or row is not thread.opening]
-        made = {row.id: Post(row, _posted(row), self._readings.votes("message", row.id, now)) for row in shown}
+        made = {
+            row.id: Post(row, self.number(row), _posted(row), self._readings.votes("message", row.id, now))
+            for row in shown
+        }
         depths: dict[str, int] = {}
         above: dict[str, Post | None] = {}
         top: list[Post] = []
@@ -113,7 +137,15 @@ class Forum:
             and _posted(first) - _posted(row) <= _OPENING
         )
         votes = self._readings.votes("topic", row.id, now)
-        return Thread(row, _posted(row), votes, posts, first if opens else None, row.id in self._sticky)
+        return Thread(
+            row=row,
+            number=self._topic_numbers[row.id],
+            at=_posted(row),
+            votes=votes,
+            posts=posts,
+            opening=first if opens else None,
+            sticky=row.id in self._sticky,
+        )
 
 
 def _posted(row: TopicRow | MessageRow) -> datetime:

@@ -2,15 +2,16 @@
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from bot.rehearsal.readings import Readings
 from bot.rehearsal.rendering import slugified
-from scrapers.community import COMMUNITY, Community
+from scrapers.community import COMMUNITY
 from scrapers.inside import resolve_inside
 from scrapers.rows import KernelRow
+from scrapers.snapshot import Snapshot
 
 _LANGUAGES = {".py": "python", ".ipynb": "python", ".r": "r", ".rmd": "rmarkdown", ".jl": "julia", ".sql": "sqlite"}
 
@@ -37,8 +38,10 @@ class Version:
     kernel_sources: tuple[str, ...] = ()
     model_sources: tuple[str, ...] = ()
     parent_ref: str | None = None
+    home: str = ""
+    """The competition whose snapshot has it, by slug; empty of a kernel that was pushed here."""
     row_id: str | None = None
-    """The snapshot's id; None of a kernel that was pushed here."""
+    """That snapshot's id; None of a kernel that was pushed here."""
     private: bool = False
     gpu: bool = False
     internet: bool = False
@@ -50,16 +53,24 @@ class Version:
 
 
 class Kernels:
-    """A snapshot's kernels and those that were pushed; versions without a time are never visible."""
+    """All kernels of the site: those of snapshots and those that were pushed; versions without a time are never visible."""
 
-    def __init__(self, root: Path, community: Community, readings: Readings, slug: str) -> None:
-        self._readings = readings
+    def __init__(self) -> None:
+        self._readings: dict[str, Readings] = {}
         self._versions: dict[str, list[Version]] = defaultdict(list)
-        rows = sorted(community.kernels, key=lambda row: (row.ref, row.version or 0))
-        for row in rows:
-            if row.created_at is not None:
-                version = _read(root / COMMUNITY, row, row.created_at, slug, len(self._versions[wire_ref(row)]) + 1)
-                self._versions[version.ref].append(version)
+
+    def add(self, snapshot: Snapshot, readings: Readings) -> None:
+        """Add a snapshot's kernels; where another's has the same reference, the competition's slug becomes part of it."""
+        slug = snapshot.card.slug
+        self._readings[slug] = readings
+        rows = sorted(snapshot.community.kernels, key=lambda row: (row.ref, row.version or 0))
+        dated = [(row, row.created_at) for row in rows if row.created_at is not None]
+        refs = self._named({wire_ref(row) for row, _ in dated}, slug)
+        for row, at in dated:
+            ref = refs[wire_ref(row)]
+            version = _read(snapshot.path / COMMUNITY, row, at, ref, len(self._versions[ref]) + 1)
+            parent = refs.get(row.parent_ref or "", row.parent_ref)
+            self._versions[ref].append(replace(version, home=slug, competition_sources=(slug,), parent_ref=parent))
 
     def push(self, version: Version) -> None:
         """Add a version that was pushed."""
@@ -75,21 +86,36 @@ class Kernels:
         latest = [found[-1] for ref in list(self._versions) if (found := self.versions(ref, now))]
         return sorted(latest, key=lambda version: (version.at, version.ref))
 
+    def of(self, competition: str, now: datetime) -> list[Version]:
+        """Return the current version of each visible kernel of a competition, by its slug."""
+        return [version for version in self.current(now) if competition in version.competition_sources]
+
     def created(self, ref: str, now: datetime) -> datetime:
         """Return when a visible kernel's first version was run."""
         return self.versions(ref, now)[0].at
 
     def votes(self, version: Version, now: datetime) -> int:
         """Return a version's votes as last read."""
-        return self._readings.votes("kernel", version.row_id, now) if version.row_id else 0
+        return self._readings[version.home].votes("kernel", version.row_id, now) if version.row_id else 0
 
     def score(self, version: Version, now: datetime) -> float | None:
         """Return a version's public score as last read."""
-        return self._readings.score(version.row_id, now) if version.row_id else None
+        return self._readings[version.home].score(version.row_id, now) if version.row_id else None
 
     def tier(self, version: Version, now: datetime) -> str | None:
         """Return the tier of a version's author as last read."""
-        return self._readings.tier("kernel", version.row_id, now) if version.row_id else None
+        return self._readings[version.home].tier("kernel", version.row_id, now) if version.row_id else None
+
+    def _named(self, refs: set[str], slug: str) -> dict[str, str]:
+        """Return under which reference each of a snapshot's is found."""
+        taken, named = set(self._versions) | refs, {}
+        for ref in sorted(refs):
+            name = ref
+            while name in self._versions or (name != ref and name in taken):
+                name = f"{name}-{slug}"
+            taken.add(name)
+            named[ref] = name
+        return named
 
 
 def wire_ref(row: KernelRow) -> str:
@@ -99,13 +125,13 @@ def wire_ref(row: KernelRow) -> str:
     return f"{slugified(row.author or '') or 'unknown'}/{slugified(row.ref)}"
 
 
-def _read(folder: Path, row: KernelRow, at: datetime, slug: str, position: int) -> Version:
+def _read(folder: Path, row: KernelRow, at: datetime, ref: str, position: int) -> Version:
     path = resolve_inside(folder, row.path) if row.path else None
     suffix = path.suffix.lower() if path else ""
     source = path.read_text(encoding="utf-8", errors="replace") if path else ""
     prose = suffix in (".md", ".txt", ".html") or row.kind == "writeup"
     notebook = suffix == ".ipynb" or prose or (not path and row.kind == "notebook")
-    owner, _, name = wire_ref(row).partition("/")
+    owner, _, name = ref.partition("/")
     return Version(
         owner=owner,
         slug=name,
@@ -116,9 +142,7 @@ def _read(folder: Path, row: KernelRow, at: datetime, slug: str, position: int) 
         kernel_type="notebook" if notebook else "script",
         at=at,
         source=_as_notebook(source) if prose else source,
-        competition_sources=(slug,),
         dataset_sources=tuple(map(str, row.datasets or ())),
-        parent_ref=row.parent_ref,
         row_id=row.id,
     )
 

@@ -22,7 +22,14 @@ _GROUPS = (
 class Notebooks:
     """Answers about kernels; of each only the current version is listed, older ones are found by `vN`."""
 
-    def __init__(self, kernels: Kernels, settings: SiteSettings, check: Callable[[str], None]) -> None:
+    def __init__(self, kernels: Kernels, settings: SiteSettings, check: Callable[[str], object]) -> None:
+        """Make the answers.
+
+        Args:
+            kernels: all of the site.
+            settings: the site's.
+            check: raises the 403 for a competition that is not the site's.
+        """
         self._kernels = kernels
         self._settings = settings
         self._check = check

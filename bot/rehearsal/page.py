@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bot.rehearsal.board import score_text
+from bot.rehearsal.shifting import moved
+from bot.rehearsal.submissions import Limits, Submission
+from scrapers.card import TaskCard
 
 if TYPE_CHECKING:
+    from bot.rehearsal.competition import Competition
     from bot.rehearsal.site import Site
 
 _TOP = 10
@@ -27,46 +31,80 @@ class Place:
     own: bool
 
 
+@dataclass(frozen=True)
+class Block:
+    """What the page shows of one competition."""
+
+    slug: str
+    card: TaskCard
+    moved: str
+    """By how much it was moved in time, in words; empty if it was not."""
+    daily: int
+    over: bool
+    deadline: datetime
+    left: str
+    done: float
+    """Share of its time that has passed, from 0 to 1."""
+    top: list[Place]
+    own: Place | None
+    teams: int
+    submissions: list[Submission]
+    """The latest, newest first."""
+    submission_count: int
+    limits: Limits
+    topics: int
+    messages: int
+    kernels: int
+    versions: int
+
+
 def page(site: "Site", now: datetime) -> str:
     """Return the page as HTML; it asks for itself again every two seconds."""
-    card, span = site.card, site.card.deadline - site.card.enabled_at
-    over = site.over(now)
-    teams = site.standings(now, private=over)
-    places = [
-        Place(rank, team.name, score_text(team.private if over else team.public), team.id == site.team_id)
-        for rank, team in enumerate(teams, 1)
-    ]
-    threads = site.forum.threads(now)
-    kernels = site.kernels.current(now)
     asked = site.requests.most_common()
     return (
         _environment()
         .get_template("page.html.j2")
         .render(
-            card=card,
-            daily=site.daily,
             now=now,
-            over=over,
-            deadline=site.deadline(now),
-            left=_span(site.deadline(now) - now),
-            done=min(1.0, max(0.0, (now - card.enabled_at) / span)) if span else 1.0,
-            top=places[:_TOP],
-            own=next((place for place in places if place.own), None),
-            teams=len(places),
+            competitions=[_block(site, competition, now) for competition in site.competitions],
             requests=asked,
             total=sum(site.requests.values()),
             most=asked[0][1] if asked else 1,
             faults=site.faults.injected[: -_LATEST - 1 : -1],
             fault_count=len(site.faults.injected),
-            submissions=list(reversed(site.desk.all(now)))[:_LATEST],
-            submission_count=len(site.desk.all(now)),
-            limits=site.desk.limits(now, closed=over),
-            topics=len(threads),
-            messages=sum(len(thread.posts) for thread in threads),
-            kernels=len(kernels),
-            versions=sum(len(site.kernels.versions(kernel.ref, now)) for kernel in kernels),
             score=score_text,
         )
+    )
+
+
+def _block(site: "Site", competition: "Competition", now: datetime) -> Block:
+    card, over = competition.card, competition.over(now)
+    span = card.deadline - card.enabled_at
+    places = [
+        Place(rank, team.name, score_text(team.private if over else team.public), team.id == competition.team_id)
+        for rank, team in enumerate(competition.standings(now, private=over), 1)
+    ]
+    threads, taken = competition.forum.threads(now), competition.desk.all(now)
+    kernels = site.kernels.of(competition.slug, now)
+    return Block(
+        slug=competition.slug,
+        card=card,
+        moved=moved(competition.snapshot.shift),
+        daily=competition.daily,
+        over=over,
+        deadline=competition.deadline(now),
+        left=_span(competition.deadline(now) - now),
+        done=min(1.0, max(0.0, (now - card.enabled_at) / span)) if span else 1.0,
+        top=places[:_TOP],
+        own=next((place for place in places if place.own), None),
+        teams=len(places),
+        submissions=taken[: -_LATEST - 1 : -1],
+        submission_count=len(taken),
+        limits=competition.desk.limits(now, closed=over),
+        topics=len(threads),
+        messages=sum(len(thread.posts) for thread in threads),
+        kernels=len(kernels),
+        versions=sum(len(site.kernels.versions(kernel.ref, now)) for kernel in kernels),
     )
 
 

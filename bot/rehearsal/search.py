@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bot.rehearsal.discussions import Discussions
-from bot.rehearsal.forum import Forum, Thread
+from bot.rehearsal.discussions import forum_url, topic_url
+from bot.rehearsal.forum import Thread
 from bot.rehearsal.identity import wire_id
-from bot.rehearsal.kernels import Kernels, Version
-from bot.rehearsal.readings import Readings
+from bot.rehearsal.kernels import Version
+from bot.rehearsal.readings import Target
 from bot.rehearsal.rendering import slugified, stripped
-from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.wire import Answer, Call, Json, listed, wire_time
-from scrapers.card import TaskCard
 from scrapers.rows import MessageRow
+
+if TYPE_CHECKING:
+    from bot.rehearsal.competition import Competition
+    from bot.rehearsal.site import Site
 
 _ORDERS = ("UNSPECIFIED", "DATE_CREATED", "DATE_UPDATED", "HOTNESS", "LAST_VIEWED", "TOTAL_COMMENTS", "VOTES")
 _TYPES = {2: "COMPETITION", 3: "DATASET", 5: "KERNEL", 6: "COMMENT", 8: "TOPIC", 9: "USER", 12: "MODEL"}
@@ -28,24 +30,11 @@ _FROM_THE_FUTURE = {
 
 
 class Search:
-    """A free-text index over titles; of a competition it knows the title, not the slug, and has no such filter."""
+    """A free-text index over titles; of competitions it knows the titles, not the slugs, and has no such filter."""
 
-    def __init__(
-        self,
-        card: TaskCard,
-        kernels: Kernels,
-        forum: Forum,
-        said: Discussions,
-        readings: Readings,
-        settings: SiteSettings,
-    ) -> None:
-        self._title = card.title
-        self._best = min if card.lower_is_better else max
-        self._kernels = kernels
-        self._forum = forum
-        self._said = said
-        self._readings = readings
-        self._settings = settings
+    def __init__(self, site: "Site") -> None:
+        self._site = site
+        self._kernels = site.kernels
 
     def list_entities(self, call: Call) -> Answer:
         """ListEntities: documents of the types asked for whose title, author or competition matches the query."""
@@ -62,19 +51,14 @@ class Search:
         if filters.inner("discussionFilters").body.get("sourceType") not in _OURS:
             types = (types or set(makers)) - {"TOPIC", "COMMENT"} or {"none"}
         made = (makers[kind](call.now) for kind in makers if not types or kind in types)
-        found = [document for documents in made for document in documents if self._matches(document, words)]
+        found = [document for documents in made for document in documents if _matches(document, words)]
         if users:
             found = [one for one in found if str((one.get("ownerUser") or one).get("id")) in users]
         found = _sorted(found, call.enum("canonicalOrderBy", "LIST_SEARCH_CONTENT_ORDER_BY_", _ORDERS))
-        if self._settings.unknown_enums and found:
+        if self._site.settings.unknown_enums and found:
             found.append(_FROM_THE_FUTURE | {"id": wire_id("kernel", "from the future")})
         page, token = call.page(found, default=20)
         return listed("documents", [_shown(one) for one in page], token, totalDocuments=len(found) if page else 0)
-
-    def _matches(self, document: Json, words: list[str]) -> bool:
-        owner = document.get("ownerUser") or {}
-        text = f"{document['title']} {owner.get('displayName', '')} {self._title}".lower()
-        return all(word in text for word in words)
 
     def _kernel_documents(self, now: datetime) -> Iterator[Json]:
         for version in self._kernels.current(now):
@@ -84,7 +68,8 @@ class Search:
     def _kernel(self, version: Version, now: datetime) -> Json:
         scores = [self._kernels.score(one, now) for one in self._kernels.versions(version.ref, now)]
         known = [score for score in scores if score is not None]
-        best = self._best(known) if known else None
+        competitions = [one for one in self._site.competitions if one.slug in version.competition_sources]
+        best = max(known, key=competitions[0].card.oriented) if known else None
         return {
             "id": wire_id("kernel", version.ref),
             "documentType": "KERNEL",
@@ -93,101 +78,132 @@ class Search:
             "createTime": wire_time(self._kernels.created(version.ref, now)),
             "updateTime": wire_time(version.at),
             "votes": self._kernels.votes(version, now),
-            "ownerUser": self._user(version.owner, version.author, self._kernels.tier(version, now)),
+            "ownerUser": _user(version.owner, version.author, self._kernels.tier(version, now)),
             "kernelDocument": {
                 "bestPublicScore": 0.0 if best is None else best,
                 "hasLinkedSubmission": best is not None,
                 "isDraft": False,
             },
             "_at": version.at,
+            "_competition": " ".join(one.card.title for one in competitions),
         }
 
     def _topic_documents(self, now: datetime) -> Iterator[Json]:
-        for thread in self._forum.threads(now):
-            tier = self._readings.tier("topic", thread.row.id, now)
-            opening = thread.opening
-            text = opening.markdown or "" if opening and not opening.deleted else ""
-            yield {
-                "id": wire_id("topic", thread.row.id),
-                "documentType": "TOPIC",
-                "title": thread.row.title or "",
-                "createTime": wire_time(thread.at),
-                "updateTime": wire_time(thread.last),
-                "votes": thread.votes,
-                "ownerUser": self._author(thread.row.author, tier),
-                "discussionDocument": self._discussion(thread, text, ""),
-                "_at": thread.last,
-                "_comments": thread.comments,
-            }
+        for competition in self._site.competitions:
+            for thread in competition.forum.threads(now):
+                yield _topic(competition, thread, now)
 
     def _comment_documents(self, now: datetime) -> Iterator[Json]:
-        for thread, row in self._forum.visible(now):
-            if row is not thread.opening:
-                yield self._comment(thread, row, now)
-
-    def _comment(self, thread: Thread, row: MessageRow, now: datetime) -> Json:
-        number = wire_id("message", row.id)
-        return {
-            "id": number,
-            "documentType": "COMMENT",
-            "title": thread.row.title or "",
-            "createTime": wire_time(row.posted_at),
-            "updateTime": wire_time(row.edited_at or row.posted_at),
-            "votes": self._readings.votes("message", row.id, now),
-            "ownerUser": self._author(row.author, self._readings.tier("message", row.id, now)),
-            "discussionDocument": self._discussion(thread, row.markdown or "", f"#{number}"),
-            "_at": row.edited_at or row.posted_at,
-        }
-
-    def _discussion(self, thread: Thread, markdown: str, anchor: str) -> Json:
-        return {
-            "messageMarkdown": markdown[:_CUT],
-            "messageStripped": stripped(markdown)[:_CUT],
-            "forumName": self._title,
-            "forumUrl": self._said.forum_url,
-            "newCommentUrl": f"{self._said.topic_url(thread)}{anchor}",
-            "sourceType": "SEARCH_DISCUSSIONS_SOURCE_TYPE_COMPETITION",
-            "topicType": "SEARCH_DISCUSSIONS_TOPIC_TYPE_TOPICS",
-            "type": f"SEARCH_DISCUSSIONS_DOCUMENT_TYPE_{'COMMENT' if anchor else 'TOPIC'}",
-        }
+        for competition in self._site.competitions:
+            for thread, row in competition.forum.visible(now):
+                if row is not thread.opening:
+                    yield _comment(competition, thread, row, now)
 
     def _user_documents(self, now: datetime) -> Iterator[Json]:
-        latest: dict[str, tuple[datetime, str]] = {}
-        authors: set[str] = set()
-        for thread in self._forum.threads(now):
-            self._note(thread.row.author, "topic", thread.row.id, now, authors, latest)
-            for row in thread.posts:
-                if not row.deleted:
-                    self._note(row.author, "message", row.id, now, authors, latest)
-        for version in self._kernels.current(now):
-            self._note(version.author, "kernel", version.row_id or "", now, authors, latest)
-        for author in sorted(authors):
-            user = self._author(author, latest[author][1] if author in latest else None)
+        authors = _Authors()
+        for competition in self._site.competitions:
+            for thread in competition.forum.threads(now):
+                authors.note(thread.row.author, "topic", thread.row.id, competition, now)
+                for row in thread.posts:
+                    if not row.deleted:
+                        authors.note(row.author, "message", row.id, competition, now)
+            for version in self._kernels.of(competition.slug, now):
+                authors.note(version.author, "kernel", version.row_id or "", competition, now)
+        return authors.documents(now)
+
+
+class _Authors:
+    """Who has written, in which competitions, and the tier that was read last."""
+
+    def __init__(self) -> None:
+        self._titles: dict[str, dict[str, None]] = {}
+        self._latest: dict[str, tuple[datetime, str]] = {}
+
+    def note(self, author: str | None, target: Target, row: str, competition: "Competition", now: datetime) -> None:
+        """Note one thing that somebody has written."""
+        if author:
+            self._titles.setdefault(author, {})[competition.card.title] = None
+            read = competition.readings.tier_at(target, row, now)
+            if read is not None:
+                self._latest[author] = max(self._latest.get(author, read), read)
+
+    def documents(self, now: datetime) -> Iterator[Json]:
+        """Yield a document for each author, by name."""
+        for author, titles in sorted(self._titles.items()):
+            user = _author(author, self._latest[author][1] if author in self._latest else None)
             yield {
                 **{"id": user["id"], "documentType": "USER", "title": author, "slug": user["userName"]},
                 **{"ownerUser": user, "userDocument": {"competitionRanking": None}, "_at": now},
+                "_competition": " ".join(titles),
             }
 
-    def _note(
-        self, author: str | None, target: Any, row: str, now: datetime, authors: set[str], latest: dict[str, Any]
-    ) -> None:
-        if author:
-            authors.add(author)
-            read = self._readings.tier_at(target, row, now)
-            if read is not None:
-                latest[author] = max(latest.get(author, read), read)
 
-    def _author(self, author: str | None, tier: str | None) -> Json:
-        return self._user(slugified(author or ""), author, tier)
+def _matches(document: Json, words: list[str]) -> bool:
+    owner = document.get("ownerUser") or {}
+    text = f"{document['title']} {owner.get('displayName', '')} {document['_competition']}".lower()
+    return all(word in text for word in words)
 
-    def _user(self, name: str, author: str | None, tier: str | None) -> Json:
-        return {
-            "id": wire_id("user", author) if author else None,
-            "userName": name,
-            "displayName": author,
-            "url": f"/{name}",
-            "tier": tier,
-        }
+
+def _topic(competition: "Competition", thread: Thread, now: datetime) -> Json:
+    tier = competition.readings.tier("topic", thread.row.id, now)
+    opening = thread.opening
+    text = opening.markdown or "" if opening and not opening.deleted else ""
+    return {
+        "id": thread.number,
+        "documentType": "TOPIC",
+        "title": thread.row.title or "",
+        "createTime": wire_time(thread.at),
+        "updateTime": wire_time(thread.last),
+        "votes": thread.votes,
+        "ownerUser": _author(thread.row.author, tier),
+        "discussionDocument": _discussion(competition, thread, text, ""),
+        "_at": thread.last,
+        "_comments": thread.comments,
+        "_competition": competition.card.title,
+    }
+
+
+def _comment(competition: "Competition", thread: Thread, row: MessageRow, now: datetime) -> Json:
+    number, readings = competition.forum.number(row), competition.readings
+    return {
+        "id": number,
+        "documentType": "COMMENT",
+        "title": thread.row.title or "",
+        "createTime": wire_time(row.posted_at),
+        "updateTime": wire_time(row.edited_at or row.posted_at),
+        "votes": readings.votes("message", row.id, now),
+        "ownerUser": _author(row.author, readings.tier("message", row.id, now)),
+        "discussionDocument": _discussion(competition, thread, row.markdown or "", f"#{number}"),
+        "_at": row.edited_at or row.posted_at,
+        "_competition": competition.card.title,
+    }
+
+
+def _discussion(competition: "Competition", thread: Thread, markdown: str, anchor: str) -> Json:
+    return {
+        "messageMarkdown": markdown[:_CUT],
+        "messageStripped": stripped(markdown)[:_CUT],
+        "forumName": competition.card.title,
+        "forumUrl": forum_url(competition.slug),
+        "newCommentUrl": f"{topic_url(competition.slug, thread)}{anchor}",
+        "sourceType": "SEARCH_DISCUSSIONS_SOURCE_TYPE_COMPETITION",
+        "topicType": "SEARCH_DISCUSSIONS_TOPIC_TYPE_TOPICS",
+        "type": f"SEARCH_DISCUSSIONS_DOCUMENT_TYPE_{'COMMENT' if anchor else 'TOPIC'}",
+    }
+
+
+def _author(author: str | None, tier: str | None) -> Json:
+    return _user(slugified(author or ""), author, tier)
+
+
+def _user(name: str, author: str | None, tier: str | None) -> Json:
+    return {
+        "id": wire_id("user", author) if author else None,
+        "userName": name,
+        "displayName": author,
+        "url": f"/{name}",
+        "tier": tier,
+    }
 
 
 def _type(value: object) -> str:

@@ -57,7 +57,8 @@ class Sessions:
         owner, _, slug = call.text("slug").rpartition("/")
         user = self._site.settings.user_name
         error = self._mistake(call, owner or user, slug)
-        unknown = [name for name in _names(call, "competitionDataSources") if name != self._site.card.slug]
+        played = {one.slug for one in self._site.competitions}
+        unknown = [name for name in _names(call, "competitionDataSources") if name not in played]
         if error:
             return {"error": error, "invalidCompetitionSources": unknown}
         version = self._version(call, owner or user, slug or slugified(call.text("newTitle")))
@@ -90,7 +91,7 @@ class Sessions:
         files = {}
         for name, content in outcome.files.items() if done else ():
             place = f"output/{version.ref}/v{version.number}/{name}"
-            self._site.storage.add(place, content)
+            self._site.storage.add(place, content, version.at)
             files[name] = self._site.storage.link(place, call.base_url, call.now)
         page, token = call.page([{"url": url, "fileName": name} for name, url in files.items()])
         log = (
@@ -109,8 +110,7 @@ class Sessions:
 
     def create_code_submission(self, call: Call) -> Answer:
         """CreateCodeSubmission: what a run wrote, as a submission."""
-        site = self._site
-        site.submitting.allow(call)
+        competition = self._site.submitting.allow(call)
         version = self._submitted(call)
         status, session = self._status(version, call.now)
         if status != "COMPLETE":
@@ -119,12 +119,12 @@ class Sessions:
             raise precondition("Submission not allowed: Your Notebook cannot use internet access in this competition.")
         name = call.text("fileName")
         content = session.outcome.files.get(name) if session else None
-        if name != site.card.submission_file:
-            raise Refused(400, f'Submission files must be named "{site.card.submission_file}"')
+        if name != competition.card.submission_file:
+            raise Refused(400, f'Submission files must be named "{competition.card.submission_file}"')
         if content is None:
             raise precondition(f"Submission not allowed: The Notebook has no output file {name}.")
-        ref = site.desk.take(content, name, call.text("submissionDescription"), call.now)
-        return {"message": f"Successfully submitted to {site.card.title}", "ref": ref}
+        ref = competition.desk.take(content, name, call.text("submissionDescription"), call.now)
+        return {"message": f"Successfully submitted to {competition.card.title}", "ref": ref}
 
     def _submitted(self, call: Call) -> Version:
         number = call.number("kernelVersion")
@@ -179,11 +179,13 @@ class Sessions:
         )
 
     def _sample(self, version: Version) -> Outcome:
-        path = self._site.snapshot.data / SAMPLE
-        if self._site.card.slug not in version.competition_sources or not path.is_file():
-            return Outcome(log="The stand-in runs no code, and has no sample submission to write.\n")
-        files = {self._site.card.submission_file: path.read_bytes()}
-        return Outcome(files, "The stand-in runs no code: it wrote the sample submission.\n")
+        """Return the sample submission of the first of the kernel's competitions that is played and has one."""
+        for competition in self._site.competitions:
+            path = competition.snapshot.data / SAMPLE
+            if competition.slug in version.competition_sources and path.is_file():
+                files = {competition.card.submission_file: path.read_bytes()}
+                return Outcome(files, "The stand-in runs no code: it wrote the sample submission.\n")
+        return Outcome(log="The stand-in runs no code, and has no sample submission to write.\n")
 
 
 def _published(version: Version) -> Outcome:

@@ -1,43 +1,40 @@
-"""The site: a snapshot, a clock and settings, and all that is known of the competition at the clock's time."""
+"""The site: one account on one clock, the competitions that are played back, and what answers about them."""
 
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cached_property
 
-from bot.rehearsal.board import Board, Team
 from bot.rehearsal.competing import Competing
-from bot.rehearsal.competition import make_others
+from bot.rehearsal.competition import Competition
 from bot.rehearsal.discussions import Discussions
 from bot.rehearsal.faults import Faults
-from bot.rehearsal.forum import Forum
-from bot.rehearsal.identity import wire_id
+from bot.rehearsal.identity import Numbers
 from bot.rehearsal.kernels import Kernels
+from bot.rehearsal.listing import make_others
 from bot.rehearsal.notebooks import Notebooks
-from bot.rehearsal.pages import make_pages
-from bot.rehearsal.readings import Readings
 from bot.rehearsal.search import Search
 from bot.rehearsal.sessions import Runner, Sessions
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.storage import Storage
-from bot.rehearsal.submissions import Submission, SubmissionDesk
-from bot.rehearsal.submitting import Submitting, own_team
+from bot.rehearsal.submissions import Submission, references
+from bot.rehearsal.submitting import Submitting
 from bot.rehearsal.uploads import Uploads
 from bot.rehearsal.wire import denied
-from scrapers.manifest import DESCRIPTION
 from scrapers.snapshot import Snapshot
 from state.clock import Clock
+from state.errors import UsageError
 
 
 class Site:
     """What the stand-in knows; it is asked by one event loop, and may be looked at from another thread.
 
-    Nothing that the snapshot keeps from agents leaves it: answers are read by the grader alone.
+    What is the account's is here: token, uploads, files, kernels, faults, requests; what is a competition's is in
+    `competitions`. Nothing that a snapshot keeps from agents leaves it: answers are read by the grader alone.
     """
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        played: Snapshot | Sequence[Snapshot],
         clock: Clock,
         settings: SiteSettings | None = None,
         faults: Faults | None = None,
@@ -46,81 +43,86 @@ class Site:
         """Take a site into service; nothing is served yet.
 
         Args:
-            snapshot: what is played back.
+            played: what is played back, one or several, at the times that their cards say.
             clock: the site's time.
             settings: how it behaves; None is the default.
             faults: what goes wrong; None is nothing.
             runner: runs the kernels that are pushed; None runs none, and lets each write the sample submission.
+
+        Raises:
+            UsageError: no snapshot, the same competition twice, or a fault of a competition that is not played.
         """
-        settings = settings or SiteSettings()
-        card = snapshot.card
-        self.snapshot = snapshot
-        self.card = card
+        snapshots = [played] if isinstance(played, Snapshot) else list(played)
+        settings, faults = settings or SiteSettings(), faults or Faults()
+        _check(snapshots, faults)
         self.clock = clock
         self.settings = settings
-        self.faults = faults or Faults()
+        self.faults = faults
         self.faults.begin(clock.now())
-        self.daily = settings.daily_submissions if card.max_daily_submissions is None else card.max_daily_submissions
         self.requests: Counter[str] = Counter()
         """Requests that came, by method."""
-        self.entered = settings.entered
-        self.team_id = wire_id("team", f"{card.slug}/own")
-        self.others = make_others(card, settings)
-        description = (snapshot.path / DESCRIPTION).read_text(encoding="utf-8", errors="replace")
-        self.pages = make_pages(card, description, settings, self.daily)
-        readings = Readings(snapshot.community.observations)
-        self.forum = Forum(snapshot.community, readings, sticky=settings.sticky_topics, depth=settings.reply_depth)
-        self.kernels = Kernels(snapshot.path, snapshot.community, readings, card.slug)
-        self.discussions = Discussions(card.slug, self.forum, settings, self.check)
-        self.notebooks = Notebooks(self.kernels, settings, self.check)
-        self.search = Search(card, self.kernels, self.forum, self.discussions, readings, settings)
+        numbers, refs = Numbers(), references(settings.seed)
+        self.competitions = tuple(Competition(one, settings, faults, numbers, refs) for one in snapshots)
+        """In the order in which they were given."""
+        self._by_slug = {one.slug: one for one in self.competitions}
+        self.others = make_others(min(one.card.enabled_at for one in self.competitions), settings)
+        self.kernels = Kernels()
+        for one in self.competitions:
+            self.kernels.add(one.snapshot, one.readings)
         self.uploads = Uploads(settings.link_seconds, settings.largest_upload)
-        self.desk = SubmissionDesk(snapshot, settings, self.daily)
-        self.storage = Storage(snapshot.data, card.slug, card.enabled_at, settings.link_seconds)
+        self.storage = Storage([one.files for one in self.competitions], settings.link_seconds)
+        self.discussions = Discussions(self)
+        self.notebooks = Notebooks(self.kernels, settings, self.competition)
+        self.search = Search(self)
         self.competing = Competing(self)
         self.submitting = Submitting(self)
         self.sessions = Sessions(self, runner)
 
-    @cached_property
-    def board(self) -> Board:
-        """The other teams."""
-        return Board(self.snapshot, self.settings)
-
     @property
     def submissions(self) -> Sequence[Submission]:
-        """The user's submissions as they stand now, in the order in which they came."""
-        return self.desk.all(self.clock.now())
+        """The user's submissions to all competitions as they stand now, in the order in which they came."""
+        now = self.clock.now()
+        return sorted((sent for one in self.competitions for sent in one.desk.all(now)), key=lambda sent: sent.ref)
+
+    @property
+    def last_deadline(self) -> datetime:
+        """When the last competition ends, if the hosts of none close it early."""
+        return max(one.card.deadline for one in self.competitions)
+
+    def warm(self) -> None:
+        """Have all answers read now, so that the first submissions do not wait for it."""
+        for one in self.competitions:
+            one.desk.warm()
+
+    def settle(self) -> None:
+        """Return when all submissions have been graded, which takes real time whatever the site's clock says."""
+        for one in self.competitions:
+            one.desk.settle()
 
     def close(self) -> None:
         """Stop grading, and remove what was written."""
-        self.desk.close()
+        for one in self.competitions:
+            one.desk.close()
         self.storage.close()
 
-    def check(self, slug: str) -> None:
-        """Check that a request is about the competition that is played back.
+    def competition(self, slug: str) -> Competition:
+        """Return the competition that a request is about.
 
         Raises:
             Refused: 403, which Kaggle also answers for a competition that does not exist.
         """
-        if slug != self.card.slug:
+        if slug not in self._by_slug:
             raise denied("competitions.participate")
+        return self._by_slug[slug]
 
-    def deadline(self, now: datetime) -> datetime:
-        """Return the deadline as it is told at a time: hosts who close the competition early move it."""
-        return min(self.card.deadline, self.faults.since("closed-early", now) or self.card.deadline)
 
-    def closed_early(self, now: datetime) -> bool:
-        """Return whether the hosts have closed the competition."""
-        return self.faults.since("closed-early", now) is not None
-
-    def rules_changed(self, now: datetime) -> bool:
-        """Return whether the hosts have changed the rules."""
-        return self.faults.since("rules-changed", now) is not None
-
-    def over(self, now: datetime) -> bool:
-        """Return whether the competition has ended."""
-        return now > self.deadline(now)
-
-    def standings(self, now: datetime, *, private: bool) -> list[Team]:
-        """Return the leaderboard with the user's own team, best first."""
-        return self.board.standings(now, own_team(self, now), private=private)
+def _check(snapshots: Sequence[Snapshot], faults: Faults) -> None:
+    if not snapshots:
+        raise UsageError("there is no snapshot to play back")
+    slugs = Counter(one.card.slug for one in snapshots)
+    twice = [slug for slug, count in slugs.items() if count > 1]
+    if twice:
+        raise UsageError(f"the competition {twice[0]} is given twice; a site has each competition once")
+    unknown = sorted(faults.competitions() - slugs.keys())
+    if unknown:
+        raise UsageError(f"a fault names the competition {unknown[0]}, which is not played; played: {', '.join(slugs)}")

@@ -3,36 +3,37 @@
 from datetime import datetime
 from typing import Any
 
+from bot.rehearsal.competition import Competition
 from bot.rehearsal.site import Site
 
 
-def standing_of(site: Site, now: datetime) -> dict[str, Any]:
-    """Return what came of the rehearsal so far, for a table or as JSON.
+def standing_of(site: Site, competition: Competition, now: datetime) -> dict[str, Any]:
+    """Return what came of a competition so far, for a table or as JSON.
 
     Returns:
         `over`; `submissions` and how many of them were `scored` and `failed`; `public_score`, the best, and
         `public_rank` among the `teams` that have arrived; when it is over `private_score`, `rank` among all real teams,
-        `medal` and `win_rate`, else None; `requests` and `faults`, how many.
+        `medal` and `win_rate`, else None; `requests` and `faults`, how many, of the whole site.
     """
-    taken = site.desk.all(now)
-    best = site.desk.best_public(now)
-    board = site.standings(now, private=False)
-    final = site.desk.final(now) if site.over(now) else None
+    taken = competition.desk.all(now)
+    best = competition.desk.best_public(now)
+    board = competition.standings(now, private=False)
+    final = competition.desk.final(now) if competition.over(now) else None
     score = final.private_score if final else None
-    end = None if score is None else site.board.final(score)
+    end = None if score is None else competition.board.final(score)
     return {
-        "competition": site.card.slug,
+        "competition": competition.slug,
         "time": now.isoformat(),
-        "over": site.over(now),
+        "over": competition.over(now),
         "submissions": len(taken),
         "scored": sum(one.status == "COMPLETE" for one in taken),
         "failed": sum(one.status == "ERROR" for one in taken),
         "public_score": best[0].public_score if best else None,
-        "public_rank": next((rank for rank, team in enumerate(board, 1) if team.id == site.team_id), None),
+        "public_rank": next((rank for rank, team in enumerate(board, 1) if team.id == competition.team_id), None),
         "teams": len(board),
         "private_score": score,
         "rank": end.rank if end else None,
-        "final_teams": len(site.snapshot.leaderboard),
+        "final_teams": len(competition.snapshot.leaderboard),
         "medal": end.medal if end else None,
         "win_rate": end.win_rate if end else None,
         "requests": sum(site.requests.values()),

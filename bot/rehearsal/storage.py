@@ -1,4 +1,4 @@
-"""Files that are downloaded: the competition's data, one by one or as one zip, and outputs of kernels, by signed address."""
+"""Files that are downloaded: competitions' data, one by one or as one zip, and outputs of kernels, by signed address."""
 
 import hashlib
 import hmac
@@ -6,6 +6,7 @@ import secrets
 import tempfile
 import threading
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
@@ -25,25 +26,38 @@ class Stored:
     headers: dict[str, str]
 
 
-class Storage:
-    """What lies under signed addresses; nothing but the competition's `data/` and what was added is ever there."""
+@dataclass(frozen=True)
+class DataFiles:
+    """The files of one competition."""
 
-    def __init__(self, data: Path, slug: str, made_at: datetime, link_seconds: float) -> None:
+    slug: str
+    folder: Path
+    """The snapshot's `data/`."""
+    made_at: datetime
+    """`Last-Modified` of all files."""
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Size in bytes by the path below the folder, in order."""
+        found = {path.relative_to(self.folder).as_posix(): path for path in walk(self.folder) if path.is_file()}
+        return {name: found[name].stat().st_size for name in sorted(found)}
+
+
+class Storage:
+    """What lies under signed addresses; nothing but competitions' `data/` and what was added is ever there."""
+
+    def __init__(self, data: Sequence[DataFiles], link_seconds: float) -> None:
         """Prepare the storage; nothing is written before it is asked for.
 
         Args:
-            data: the folder with the competition's files.
-            slug: the competition's.
-            made_at: `Last-Modified` of all files.
+            data: the files of each competition.
             link_seconds: of the site's clock, for which a signed address is good.
         """
-        self._data = data
-        self._slug = slug
-        self._made_at = made_at
+        self._data = {one.slug: one for one in data}
         self._life = link_seconds
         self._key = secrets.token_bytes(32)
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
-        self._added: dict[str, Path] = {}
+        self._added: dict[str, tuple[Path, datetime]] = {}
         self._zipping = threading.Lock()
         self._making = threading.Lock()
 
@@ -59,23 +73,17 @@ class Storage:
                 self._scratch = tempfile.TemporaryDirectory(prefix="rehearsal-")
         return Path(self._scratch.name)
 
-    @cached_property
-    def files(self) -> dict[str, int]:
-        """The competition's files: size in bytes by the path below `data/`, in order."""
-        found = {path.relative_to(self._data).as_posix(): path for path in walk(self._data) if path.is_file()}
-        return {name: found[name].stat().st_size for name in sorted(found)}
-
     def link(self, place: str, base_url: str, now: datetime) -> str:
-        """Return the signed address of a place: `archive/<slug>.zip`, `data/<file>`, or one that was added."""
+        """Return the signed address of a place: `archive/<slug>.zip`, `data/<slug>/<file>`, or one that was added."""
         expires = int(now.timestamp() + self._life)
         path = f"/storage/{quote(place)}"
         return f"{base_url}{path}?X-Goog-Expires={expires}&X-Goog-Signature={self._sign(place, expires)}"
 
-    def add(self, place: str, content: bytes) -> None:
+    def add(self, place: str, content: bytes, made_at: datetime) -> None:
         """Store a file at a place outside of `data/` and `archive/`."""
-        path = self._folder / hashlib.sha256(place.encode()).hexdigest()
+        path = self._scratched(place)
         path.write_bytes(content)
-        self._added[place] = path
+        self._added[place] = path, made_at
 
     def open(self, place: str, expires: str, signature: str, now: datetime) -> Stored:
         """Return the file at a signed address; the zip of all data is made when it is first asked for.
@@ -86,31 +94,39 @@ class Storage:
         good = expires.isdecimal() and hmac.compare_digest(signature, self._sign(place, int(expires)))
         if not good or now.timestamp() > int(expires):
             raise Refused(403, "The signature does not match, or the address has expired")
-        path = self._path(place)
-        if path is None:
+        found = self._find(place)
+        if found is None:
             raise Refused(404, "Not found")
+        path, made_at = found
         size = path.stat().st_size
         etag = hashlib.sha256(f"{place}/{size}".encode()).hexdigest()[:32]
-        return Stored(path, {"etag": f'"{etag}"', "last-modified": format_datetime(self._made_at, usegmt=True)})
+        return Stored(path, {"etag": f'"{etag}"', "last-modified": format_datetime(made_at, usegmt=True)})
 
-    def _path(self, place: str) -> Path | None:
-        if place == f"archive/{self._slug}.zip":
-            return self._zip()
-        name = place.removeprefix("data/")
-        if name != place and name in self.files:
-            return self._data / name
+    def _find(self, place: str) -> tuple[Path, datetime] | None:
+        """Return the file at a place, and when it was made."""
+        area, _, rest = place.partition("/")
+        if area == "archive":
+            zipped = self._data.get(rest.removesuffix(".zip"))
+            return (self._zip(zipped), zipped.made_at) if zipped and rest.endswith(".zip") else None
+        if area == "data":
+            slug, _, name = rest.partition("/")
+            data = self._data.get(slug)
+            return (data.folder / name, data.made_at) if data and name in data.sizes else None
         return self._added.get(place)
 
-    def _zip(self) -> Path:
+    def _scratched(self, place: str) -> Path:
+        return self._folder / hashlib.sha256(place.encode()).hexdigest()
+
+    def _zip(self, data: DataFiles) -> Path:
         with self._zipping:
-            path = self._folder / "data.zip"
+            path = self._scratched(f"archive/{data.slug}.zip")
             if not path.exists():
                 scratch = path.with_suffix(".part")
                 with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-                    for name in self.files:
-                        entry = zipfile.ZipInfo(name, self._made_at.timetuple()[:6])
+                    for name in data.sizes:
+                        entry = zipfile.ZipInfo(name, data.made_at.timetuple()[:6])
                         entry.compress_type = zipfile.ZIP_DEFLATED
-                        with (self._data / name).open("rb") as source, archive.open(entry, "w") as target:
+                        with (data.folder / name).open("rb") as source, archive.open(entry, "w") as target:
                             while chunk := source.read(1 << 20):
                                 target.write(chunk)
                 scratch.replace(path)

@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -59,13 +60,21 @@ class Limits:
 class SubmissionDesk:
     """Takes submissions and has them graded in a thread of its own; what it answers depends on the time it is asked."""
 
-    def __init__(self, snapshot: Snapshot, settings: SiteSettings, daily: int) -> None:
+    def __init__(self, snapshot: Snapshot, settings: SiteSettings, daily: int, refs: Iterator[int]) -> None:
+        """Open the desk of a competition.
+
+        Args:
+            snapshot: what it is graded with.
+            settings: the site's.
+            daily: submissions that are allowed on a UTC day.
+            refs: yields the number of each submission, greater each time.
+        """
         self._snapshot = snapshot
         self._settings = settings
         self._daily = daily
+        self._refs = refs
         self._kept: list[_Kept] = []
-        self._rng = random.Random(f"{settings.seed}/submissions")  # noqa: S311 - nothing secret
-        self._next = 40_000_000 + self._rng.randrange(1_000_000)
+        self._rng = random.Random(f"{settings.seed}/grading/{snapshot.card.slug}")  # noqa: S311 - nothing secret
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="grading")
         self._grader: Grader | None = None
 
@@ -83,12 +92,12 @@ class SubmissionDesk:
 
     def take(self, content: bytes, file_name: str, tag: str, now: datetime) -> int:
         """Take a submission and return its number; whether it is allowed has been asked before."""
-        self._next += self._rng.randrange(1, 500)
+        ref = next(self._refs)
         ready = now + timedelta(seconds=self._rng.uniform(*self._settings.grading_seconds))
         digest = hashlib.sha256(content).hexdigest()
         graded = self._thread.submit(lambda: self._open().grade(content, file_name))
-        self._kept.append(_Kept(self._next, tag, digest, now, file_name, len(content), graded, ready))
-        return self._next
+        self._kept.append(_Kept(ref, tag, digest, now, file_name, len(content), graded, ready))
+        return ref
 
     def all(self, now: datetime) -> list[Submission]:
         """Return all submissions as they stand, in the order in which they came."""
@@ -128,6 +137,15 @@ class SubmissionDesk:
             share = self._settings.public_share
             self._grader = open_grader(self._snapshot, seed=self._settings.seed, public_share=share)
         return self._grader
+
+
+def references(seed: int) -> Iterator[int]:
+    """Yield numbers of submissions as they grow on a site that others submit to as well."""
+    rng = random.Random(f"{seed}/submissions")  # noqa: S311 - nothing secret
+    ref = 40_000_000 + rng.randrange(1_000_000)
+    while True:
+        ref += rng.randrange(1, 500)
+        yield ref
 
 
 def _stands(kept: _Kept, now: datetime) -> Submission:

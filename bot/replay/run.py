@@ -4,52 +4,41 @@ import asyncio
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from sqlmodel import col, select
 
 from bot.budgets.opening import RunAccount, open_budget, wall_limit
-from bot.coder import TaskText
-from bot.coder.machine import this_machine
-from bot.coder.monitor import Monitor
-from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.worker import Worker
-from bot.models import CallLimits
-from bot.models.ask import Asker
-from bot.models.open import open_model, written_down
-from bot.models.recorded import RecordingWriter
 from bot.models.settings import ModelSettings
-from bot.replay.finish import Finished, finish
+from bot.replay.finish import finish
 from bot.replay.prepare import PreparedRun
+from bot.report.result import Ended
 from bot.runs.beat import beating, last_beat
 from bot.runs.budget import RunBudget
 from bot.runs.context import RunContext
-from bot.runs.leasing import Leasing
 from bot.runs.running import running
+from bot.runs.services import Machinery, RunPlan, open_context
 from bot.runs.stopwatch import Stopwatch
-from bot.strategies import Strategy
-from bot.strategies.aide import aide
-from bot.strategies.comind import comind
+from bot.strategies.agents import AGENTS
 from bot.strategies.search import Search
 from bot.submission.handing_in import HandedIn, hand_in
-from bot.weights.folder import WeightsFolder, weights_line
-from sandbox import Limits, Sandbox
+from sandbox import Sandbox
 from sandbox.leases import Leases
 from scrapers.snapshot import SnapshotSource
 from state.clock import Clock, ReplayClock
 from state.community import CommunityView, add_community
 from state.errors import Interrupted
 from state.progress import create_run, end_run, resume_run
-from state.steps import Steps
 from state.store import Store
 from state.tables import Event, Run
 
 GRACE = 15.0
 """Seconds that handing in, grading and the report may still take when somebody has asked to stop."""
-AGENTS: dict[str, Callable[[RunContext], Strategy]] = {"comind": comind, "aide": aide}
 
 
 @dataclass(frozen=True)
@@ -83,11 +72,10 @@ async def replay(
         async with (
             aclosing(Worker()) as worker,
             beating(store, run.id, stopwatch),
-            _context(run, store, clock, worker, sandbox, leases, models, stopwatch, show) as opened,
+            _context(run, store, clock, Machinery(sandbox, leases, models, worker), stopwatch, show.say) as context,
         ):
-            context, steps = opened
             show.attach(context, stopwatch)
-            search = Search(context, AGENTS[run.settings.agent](context), steps, run.settings.parallel)
+            search = Search(context, AGENTS[run.settings.agent](context), run.settings.parallel)
             with _interruptible(search):
                 if ended is None:
                     await search.run()
@@ -103,17 +91,9 @@ async def _end(
     handed = await _hand_in(run, context, search, worker)
     with context.store.write() as tx:
         end_run(tx, run.id, search.status, error=search.stopped_by)
-    done = Finished(
-        run,
-        context,
-        sandbox.describe(),
-        handed,
-        search.status,
-        search.stopped_by,
-        search.misconfigured,
-        stopwatch,
-    )
-    return await finish(done, worker)
+    described = sandbox.describe()
+    ended = Ended(run.folder, context, described, stopwatch, search.status, search.stopped_by, search.misconfigured)
+    return await finish(ended, handed, run.snapshot.path, worker)
 
 
 async def _bounded(ending: Coroutine[Any, Any, dict[str, Any]], search: Search, folder: Path) -> dict[str, Any]:
@@ -178,89 +158,20 @@ async def _begin(run: PreparedRun, store: Store) -> Event | None:
 
 @asynccontextmanager
 async def _context(
-    run: PreparedRun,
-    store: Store,
-    clock: Clock,
-    worker: Worker,
-    sandbox: Sandbox,
-    leases: Leases,
-    models: ModelSettings,
-    stopwatch: Stopwatch,
-    show: Show,
-) -> AsyncIterator[tuple[RunContext, Steps]]:
-    """Build a run's services around its folder."""
+    run: PreparedRun, store: Store, clock: Clock, machinery: Machinery, stopwatch: Stopwatch, say: Callable[[str], None]
+) -> AsyncIterator[RunContext]:
+    """Open a run's budget, and its services around its folder."""
     settings, card = run.settings, run.snapshot.card
-    steps = Steps(store, run.id)
-    limits = Limits(seconds=settings.seconds)
-    weights = WeightsFolder(settings.weights) if settings.weights else None
-    offered = weights.offered(clock.as_of()) if weights else []
-    mounts = weights.mounts(offered) if weights else {}
-    shared = ExecutorSettings(run.snapshot.data, settings.seed, settings.cpus, limits, settings.watch, mounts)
-    choice = replace(models.resolve(settings.model), roles=settings.roles)
-    async with (
-        open_model(
-            choice,
-            models,
-            clock,
-            seed=settings.seed,
-            max_cost=settings.caps.money,
-            told=written_down(store, run.id, show.say),
-        ) as opened,
-        AsyncExitStack() as stack,
-    ):
-        account = RunAccount(run.id, card.slug, run.folder.database)
-        spending = stack.enter_context(open_budget(settings.caps, account, clock, stopwatch.wall, show.say))
+
+    def community(as_of: datetime) -> CommunityView:
+        return CommunityView(store, card.slug, as_of, settings.signals)
+
+    account = RunAccount(run.id, card.slug, run.folder.database)
+    with open_budget(settings.caps, account, clock, stopwatch.wall, say) as spending:
         budget = RunBudget(stopwatch, wall_limit(spending, settings.seconds), settings.steps)
-        leasing = Leasing(leases, settings.cpus, settings.gpus, budget.left, stopwatch, show.say)
-        asker = Asker(
-            opened.model,
-            store,
-            run.id,
-            clock,
-            steps,
-            budget=spending,
-            in_flight=settings.engine.calls_in_flight,
-            limits=CallLimits(max_tokens=models.section.max_tokens),
-            estimate=opened.estimate,
-            recorder=RecordingWriter(settings.record) if settings.record else None,
-            timed=lambda: stopwatch.measure("model"),
-        )
-        # The built-in model has no rule for it: it lets every execution go on, and is not asked.
-        interval = 0.0 if choice.kind == "builtin" else settings.watch.inspect_interval
-        monitor = await stack.enter_async_context(
-            aclosing(Monitor(asker, store, run.id, clock, TaskText.from_card(card), interval))
-        )
-        executor = Executor(
-            run.id, card, run.folder, shared, store, steps, sandbox, worker, stopwatch, leasing, monitor, spending
-        )
-        holdout = await executor.view("holdout")
-        with stopwatch.measure("views"):
-            preview = await worker.call("preview", data_dir=str(holdout), card=card.model_dump(mode="json"))
-        community = CommunityView(store, card.slug, settings.cutoff, settings.signals) if settings.community else None
-        yield (
-            RunContext(
-                run_id=run.id,
-                card=card,
-                seed=settings.seed,
-                settings=settings.engine,
-                store=store,
-                steps=steps,
-                clock=clock,
-                asker=asker,
-                model_name=settings.model,
-                executor=executor,
-                budget=budget,
-                machine=replace(
-                    this_machine(settings.cpus, limits.memory_bytes, sandbox.describe(), settings.gpus),
-                    weights=tuple(map(weights_line, offered)),
-                ),
-                preview=preview,
-                community=community,
-                say=show.say,
-                spending=spending,
-            ),
-            steps,
-        )
+        plan = RunPlan(run.id, card, run.snapshot.data, run.folder, settings, community if settings.community else None)
+        async with open_context(plan, machinery, store, clock, spending, budget, stopwatch, say) as context:
+            yield context
 
 
 @contextmanager

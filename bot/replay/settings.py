@@ -9,11 +9,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from bot.budgets.settings import BudgetSettings
-from bot.coder.monitor import WatchSettings
-from bot.runs.context import EngineSettings
+from bot.runs.settings import RunSettings
 from state.errors import UsageError
 
 PACKAGES = ("kaggle-bot", "numpy", "scipy", "pandas", "scikit-learn", "pillow", "sqlmodel", "openai")
@@ -22,40 +20,15 @@ DEFAULT_SECONDS = 5 * 3600.0
 """The papers' first budget: five hours a competition."""
 
 
-class ReplaySettings(BaseModel):
-    """One run's settings, all of them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class ReplaySettings(RunSettings):
+    """One replay's settings, all of them."""
 
     snapshot: Path
-    agent: Literal["comind", "aide"] = "comind"
-    model: str = Field(default="builtin", description="`builtin`, `openai:NAME` or `recorded:DIR`")
-    roles: dict[str, str] = Field(default={}, description="the model of a role, where it is not that of `model`")
-    record: Path | None = Field(default=None, description="folder that receives a recording of every model call")
     cutoff: datetime
     signals: Literal["asof", "collected"] = "asof"
     pace: Literal["all"] = "all"
     community: bool = True
-    steps: int | None = Field(default=None, ge=1, description="nodes, the baseline included")
     seconds: float = Field(default=DEFAULT_SECONDS, gt=0, description="wall time to the run's exit")
-    max_cost: float | None = Field(default=None, ge=0, description="USD")
-    seed: int = 0
-    sandbox: Literal["auto", "docker", "bubblewrap", "process"] = "auto"
-    image: str | None = Field(default=None, description="name and id of the image that containers are made from")
-    runtime: str | None = Field(default=None, description="of containers; none: the engine's default")
-    parallel: int = Field(default=1, ge=1, description="nodes worked on at a time")
-    cpus: int = Field(ge=1)
-    gpus: int = Field(default=0, ge=0, description="GPUs that an execution holds")
-    config: Path | None = Field(default=None, description="bot.toml")
-    engine: EngineSettings = EngineSettings()
-    watch: WatchSettings = WatchSettings()
-    budget: BudgetSettings = BudgetSettings()
-    weights: Path | None = Field(default=None, description="folder of pretrained weights; none: go without")
-
-    @property
-    def caps(self) -> BudgetSettings:
-        """The budget, in which `--max-cost` goes before what is configured for a run."""
-        return self.budget.with_run_money(self.max_cost)
 
 
 def parse_cutoff(text: str, deadline: datetime) -> datetime:

@@ -1,5 +1,6 @@
 """A run's time and steps: what may still be started so that everything ends in time."""
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -7,6 +8,7 @@ from bot.strategies import Remaining
 
 FINISH_SECONDS = 10.0
 FINISH_SHARE = 0.02
+LONGEST_FINISH = 3600.0
 REFIT_FACTOR = 1.5
 """A refit and the final check see more rows than the hold-out run did; each may take this much longer."""
 EXECUTION_SHARE = 1 / 6
@@ -32,11 +34,15 @@ class RunBudget:
     elapsed: Elapsed
     seconds: float
     steps: int | None
+    longest: float = math.inf
+    """Seconds that no execution may take more of."""
+    speed: float = 1.0
+    """Seconds of the run's clock, by which nodes are timed, in one of these."""
 
     @property
     def reserve(self) -> float:
         """Seconds kept for grading, the report and the exit."""
-        return FINISH_SECONDS + FINISH_SHARE * self.seconds
+        return FINISH_SECONDS + min(FINISH_SHARE * self.seconds, LONGEST_FINISH)
 
     def left(self) -> float:
         """Return seconds left, the reserve taken off; never negative."""
@@ -49,7 +55,7 @@ class RunBudget:
         new node should it become the best, and for the best so far (its seconds given) should it not.
         """
         after = 2 * REFIT_FACTOR
-        limit = min(self.seconds * EXECUTION_SHARE, self.left() / (1 + after))
+        limit = min(self.seconds * EXECUTION_SHARE, self.left() / (1 + after), self.longest)
         shortest = SHORTEST_EXECUTION
         if best_seconds is not None:
             limit = min(limit, self.left() - after * best_seconds)
@@ -64,7 +70,7 @@ class RunBudget:
             later: How many more such runs come after this one; each may take REFIT_FACTOR times as long.
         """
         planned = REFIT_FACTOR * seconds
-        generous = max(3 * seconds, self.seconds / 10)
+        generous = max(3 * seconds, min(self.seconds / 10, self.longest))
         return min(self.left(), max(planned, min(generous, self.left() - later * planned)))
 
     def remaining(self, nodes: int, best_seconds: float | None) -> Remaining:
@@ -72,4 +78,4 @@ class RunBudget:
         if self.steps is not None:
             return Remaining(max(0, self.steps - nodes), self.steps, None, None)
         usable = self.left() - 2 * REFIT_FACTOR * (best_seconds or 0.0)
-        return Remaining(None, None, max(0.0, usable), self.seconds)
+        return Remaining(None, None, max(0.0, usable) * self.speed, self.seconds * self.speed)

@@ -1,12 +1,14 @@
 """What a run's parts share: handed in, never global."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.budgets.levels import Level, unbounded
-from bot.coder import Machine
+from bot.coder import Machine, OwnerNote, TaskText
 from bot.coder.explorer import SessionSettings
 from bot.evaluation.executor import Executor
 from bot.models.ask import Asker
@@ -28,6 +30,9 @@ class ReadingSettings(BaseModel):
 
     kernels: int = Field(default=20, ge=0, description="kernels analysed a run: half by score, half by votes")
     messages: int = Field(default=40, ge=0, description="messages analysed a run, most voted first")
+    newest: int = Field(
+        default=0, ge=0, description="newest posts that are analysed at each look, besides those: for a live run"
+    )
     post_characters: int = Field(default=12_000, ge=500, description="characters of one post that a prompt shows")
     shown_analyses: int = Field(default=40, ge=1, description="analyses that one prompt for ideas shows")
     shown_ideas: int = Field(default=60, ge=1, description="ideas that one prompt shows, best supported first")
@@ -65,11 +70,25 @@ class RunContext:
     budget: RunBudget
     machine: Machine
     preview: str
-    community: CommunityView | None
-    """None where the run goes without a community."""
+    community_at: Callable[[datetime], CommunityView] | None
+    """Returns the community as of a time; None where the run goes without one."""
     say: Callable[[str], None]
     """Shows one line of progress."""
     spending: Level = field(default_factory=unbounded)
     """What the run has spent and may spend, within its competition and its day."""
     tree_cache: TreeCache = field(default_factory=TreeCache, repr=False, compare=False)
     """What `load_tree` has read."""
+    learning: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
+    """Held by whoever has posts analysed."""
+    notes: Callable[[], tuple[OwnerNote, ...]] = tuple
+    """Returns what the owner has told the bot about this competition so far."""
+
+    @property
+    def community(self) -> CommunityView | None:
+        """The community as it may be known now; None where the run goes without one."""
+        return None if self.community_at is None else self.community_at(self.clock.as_of())
+
+    @property
+    def task(self) -> TaskText:
+        """What a prompt says of the task now."""
+        return TaskText.from_card(self.card, self.notes())

@@ -12,6 +12,8 @@ class RunFolder:
     """The paths in a run's folder, as the command-line contract names them."""
 
     path: Path
+    shared: Path | None = None
+    """The database that holds the run's rows among those of others; None: the run has one of its own."""
 
     @property
     def result(self) -> Path:
@@ -30,8 +32,8 @@ class RunFolder:
 
     @property
     def database(self) -> Path:
-        """The run's database."""
-        return self.path / "state.db"
+        """Where the run's rows are."""
+        return self.shared or self.path / "state.db"
 
     @property
     def views(self) -> Path:

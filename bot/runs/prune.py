@@ -15,8 +15,8 @@ from sandbox.workspace import remove_tree
 class Prunable:
     """One thing that may go."""
 
-    what: Literal["left", "views"]
-    """Left by a killed bot, or the views of a finished run."""
+    what: Literal["left", "views", "files"]
+    """Left by a killed bot, the views of a finished run, or files of executions that nobody needs."""
     name: str
     bytes: int
     """That the disk gets back; what is linked from elsewhere too is not counted."""

@@ -32,6 +32,8 @@ class Remaining:
     seconds: float | None
     """Seconds left for new nodes; None where steps are the budget, so that decisions do not depend on a machine's speed."""
     seconds_total: float | None
+    renewed_after: int | None = None
+    """The last node that was begun before the run learnt of something worth another round; None: nothing has come."""
 
 
 class Policy(Protocol):

@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 
-from bot.coder import Attempt, Brief, TaskText
+from bot.coder import Attempt, Brief
 from bot.coder.prompts import ReviewRun
 from bot.runs.context import RunContext
 from bot.strategies import Action, Strategy
@@ -38,7 +38,7 @@ class AideBriefing:
         memory = "" if action.kind == "debug" else await self._memory(tree)
         context = self._context
         brief = Brief(
-            task=TaskText.from_card(context.card),
+            task=context.task,
             preview=context.preview,
             machine=context.machine,
             title=f"{action.kind.capitalize()} {node}",
@@ -63,7 +63,7 @@ class AideBriefing:
 
     async def _review(self, done: Attempt) -> str:
         """Ask once a node; a finished step is not asked again."""
-        prompt = ReviewRun(TaskText.from_card(self._context.card), done)
+        prompt = ReviewRun(self._context.task, done)
         try:
             answer = await self._context.asker.ask(prompt, role="reviewer", name="review", node=done.node)
         except ModelRefused:

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from bot.coder import Brief, TaskText
+from bot.coder import Brief
+from bot.community.learning import learn
 from bot.community.planning import draft_row, keep_report, plan_round, provenance, report_on
 from bot.community.pool import reports_of
 from bot.community.prompts import ReportAnswer
-from bot.community.reading import analyze_posts, worth_reading
 from bot.runs.context import RunContext
 from bot.strategies import Action, Strategy
 from bot.strategies.attempts import BASELINE, attempt, code
@@ -23,7 +23,6 @@ class CoMindBriefing:
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._lock = asyncio.Lock()
-        self._learned = False
 
     async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
         """Return the draft's brief and what came of its earlier scripts, the one to work on last."""
@@ -58,20 +57,13 @@ class CoMindBriefing:
         await plan_round(context, number, size)
 
     async def _learn(self, tree: Tree) -> None:
-        """Read the community once, and keep the baseline as the first report, so that a draft may extend it."""
-        if self._learned:
-            return
+        """Read what is to be read, and keep the baseline as the first report, so that a draft may extend it."""
         context = self._context
-        if context.community is not None:
-            seen, reading = context.community, context.settings.reading
-            posts = worth_reading(seen.posts(), reading, context.card.lower_is_better, seen.repeats())
-            context.say(f"reading {len(posts)} posts")
-            await analyze_posts(context, posts)
+        await learn(context)
         if not reports_of(context) and tree[BASELINE].valid:
             first = attempt(context, BASELINE)
             answer = ReportAnswer(method=first.plan, numbers=f"hold-out score {first.score:.6g}")
             keep_report(context, None, "Baseline", answer, [first], context.card.enabled_at)
-        self._learned = True
 
     async def _report(self, draft_id: int, tree: Tree) -> None:
         draft = draft_row(self._context, draft_id)
@@ -86,7 +78,7 @@ class CoMindBriefing:
     def _brief(self, draft: Draft) -> Brief:
         context = self._context
         return Brief(
-            task=TaskText.from_card(context.card),
+            task=context.task,
             preview=context.preview,
             machine=context.machine,
             title=draft.title,

@@ -62,8 +62,12 @@ class RoundsPolicy:
         return Action("improve", ((best or last).id,), draft_id)
 
     def is_closed(self, nodes: Sequence[NodeView], budget: Remaining) -> bool:
-        """Whether a draft's share is used up, or it no longer gains, or it cannot be repaired; its nodes, oldest first."""
-        return self._share_used(nodes, budget) or self._stagnates(nodes)
+        """Whether a draft's share is used up, or it no longer gains, or it cannot be repaired, or news overtook it.
+
+        Its nodes come oldest first.
+        """
+        overtaken = budget.renewed_after is not None and nodes[0].id <= budget.renewed_after
+        return overtaken or self._share_used(nodes, budget) or self._stagnates(nodes)
 
     def _share_used(self, nodes: Sequence[NodeView], budget: Remaining) -> bool:
         limit = self.settings.steps_per_draft

@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
+import time
 import traceback
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Literal
 
-from bot.coder import TaskText
 from bot.models.builtin import baseline_script
 from bot.runs.budget import REFIT_FACTOR
 from bot.runs.context import RunContext
@@ -16,9 +17,9 @@ from bot.strategies.decisions import Decisions
 from bot.strategies.playbooks import best_seconds, run_script
 from bot.strategies.tree import Tree
 from bot.strategies.trouble import Patience, may_pass
+from bot.strategies.turns import AtOnce, Turns
 from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable
 from state.progress import create_node, end_node, restart_node
-from state.steps import Steps
 
 MOST_FAILURES = 3
 """Failures of our own machinery in a row, for each slot, that end a run."""
@@ -37,11 +38,20 @@ class Search:
     what of their steps had ended is not done twice.
     """
 
-    def __init__(self, context: RunContext, strategy: Strategy, steps: Steps, slots: int = 1) -> None:
+    def __init__(self, context: RunContext, strategy: Strategy, slots: int = 1, turns: Turns | None = None) -> None:
+        """Take up a run.
+
+        Args:
+            context: the run.
+            strategy: who decides, and who does it.
+            slots: nodes that are worked on at a time at most.
+            turns: when they may be; None: whenever a slot is free.
+        """
         self._context = context
         self._strategy = strategy
-        self._decisions = Decisions(steps)
+        self._decisions = Decisions(context.steps)
         self._slots = slots
+        self._turns = turns or AtOnce()
         self._stop = asyncio.Event()
         self._running: dict[asyncio.Task[None], int] = {}
         self._due: list[tuple[int, Action, bool]] = []
@@ -85,7 +95,7 @@ class Search:
         try:
             await self._baseline()
             self._take_up()
-            while not self._stop.is_set() and (await self._start_next() or self._running):
+            while not self._stop.is_set() and (await self._start_next() or self._running or self._turns.more_later()):
                 await self._wait()
         finally:
             await self._cancel_running()
@@ -119,22 +129,22 @@ class Search:
         states = {node.id: node.state for node in self.tree().nodes}
         if states.get(BASELINE, "running") != "running":
             return
-        script = baseline_script(TaskText.from_card(context.card), context.preview)
+        script = baseline_script(context.task, context.preview)
         with context.store.write() as tx:
             create_node(tx, context.run_id, action="draft", id=BASELINE, model="builtin")
         context.say("node 1: the safe baseline")
         if BASELINE in states and not self._may_restart(BASELINE):
             return
-        work = self._play(BASELINE, lambda: run_script(context, BASELINE, script, None, None, sample=False))
-        self._running[asyncio.create_task(work)] = BASELINE
-        await self._wait()
+        self._launch(BASELINE, lambda: run_script(context, BASELINE, script, None, None, sample=False))
+        while self._running and not self._stop.is_set():
+            await self._wait()
 
     async def _decide(self) -> list[tuple[int, Action]]:
         context = self._context
         tree = self.tree()
-        free = self._slots - len(self._running)
+        free = min(self._slots - len(self._running), self._turns.free(len(self._running)))
         best = best_seconds(context, tree)
-        remaining = context.budget.remaining(len(tree.nodes), best)
+        remaining = replace(context.budget.remaining(len(tree.nodes), best), renewed_after=self._turns.renewed_after())
         if remaining.steps is not None:
             free = min(free, remaining.steps)
         if free <= 0 or context.budget.execution_seconds(best) is None:
@@ -160,8 +170,14 @@ class Search:
         about = f" of node {action.parents[0]}" if action.parents else ""
         context.say(f"node {node}: {action.kind}{about}" + (", again" if again else ""))
         playbook = self._strategy.playbooks[action.kind]
-        work = self._play(node, lambda: playbook.play(action, node, self.tree()))
-        self._running[asyncio.create_task(work)] = node
+        self._launch(node, lambda: playbook.play(action, node, self.tree()))
+
+    def _launch(self, node: int, work: Callable[[], Awaitable[None]]) -> None:
+        started = time.monotonic()
+        self._turns.begin()
+        task = asyncio.create_task(self._play(node, work))
+        task.add_done_callback(lambda _: self._turns.end(time.monotonic() - started))
+        self._running[task] = node
 
     def _may_restart(self, node: int) -> bool:
         """Whether a node that the bot did not survive is tried again; else it ends here."""
@@ -175,12 +191,13 @@ class Search:
         return False
 
     async def _wait(self) -> None:
-        """Wait until a node has ended or somebody asked to stop."""
-        if not self._running:
+        """Wait until a node has ended, somebody asked to stop, or another may be begun."""
+        if not self._running and not self._turns.more_later():
             return
-        stop = asyncio.create_task(self._stop_when_due())
-        await asyncio.wait([*self._running, stop], return_when=asyncio.FIRST_COMPLETED)
-        stop.cancel()
+        others = [asyncio.create_task(self._stop_when_due()), asyncio.create_task(self._turns.changed())]
+        await asyncio.wait([*self._running, *others], return_when=asyncio.FIRST_COMPLETED)
+        for task in others:
+            task.cancel()
         for task in [t for t in self._running if t.done()]:
             del self._running[task]
             if not task.cancelled() and (error := task.exception()) is not None:
@@ -220,6 +237,8 @@ class Search:
                     await self._fail(node, "the run was stopped")
                 raise
             except BudgetExceeded as error:
+                if await self._turns.renews(error):
+                    continue
                 await self._fail(node, str(error))
                 self.stop(str(error))
             except ModelMisconfigured as error:
@@ -267,9 +286,9 @@ class Search:
                 with context.store.write() as tx:
                     end_node(tx, context.run_id, node, "failed", error=error)
                     if trace is not None:
-                        tx.record(
-                            "worker.crashed", run_id=context.run_id, node=node, traceback=trace[-TRACE_CHARACTERS:]
-                        )
+                        # Redacted before it is cut, or half a secret would be left.
+                        trace = context.store.redactor.text(trace)[-TRACE_CHARACTERS:]
+                        tx.record("worker.crashed", run_id=context.run_id, node=node, traceback=trace)
             except (BotError, OSError) as trouble:
                 if may_pass(trouble) and await patience.outlasts(trouble):
                     continue
@@ -287,7 +306,7 @@ class Search:
         except Exception as error:  # supervised as a node is
             context.say(f"the last reports were not written: {error or 'no time was left'}")
             with context.store.write() as tx:
-                trace = traceback.format_exc()[-TRACE_CHARACTERS:]
+                trace = context.store.redactor.text(traceback.format_exc())[-TRACE_CHARACTERS:]
                 tx.record("worker.crashed", run_id=context.run_id, traceback=trace)
 
     def tree(self) -> Tree:

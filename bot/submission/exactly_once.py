@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -30,15 +30,17 @@ from state.outward import (
     update_submission,
 )
 from state.spending import charge
-from state.store import Store, iso
+from state.store import Store, Transaction, iso
 from state.tables import Submission
 
-__all__ = ["ExactlyOnce", "Patience", "file_hash"]
+__all__ = ["Also", "ExactlyOnce", "Patience", "file_hash"]
 
 LEDGER = "submission"
 _ORPHANED = "whoever sent it ended before the site's answer was written down"
 
 Answer = TypeVar("Answer")
+Also = Callable[[Transaction, Submission], None]
+"""Writes what belongs to a move of a submission, in the transaction that makes it."""
 
 
 class Patience(BaseModel):
@@ -69,6 +71,7 @@ class ExactlyOnce:
         clock: Clock,
         lock: Path,
         patience: Patience | None = None,
+        also: Also | None = None,
     ) -> None:
         """Take up a run.
 
@@ -79,6 +82,7 @@ class ExactlyOnce:
             clock: what waiting goes by.
             lock: a file, the same for all who submit for this run; it is made if it is absent.
             patience: how long to wait for what.
+            also: called with each move, such as to tell the owner of it.
         """
         self._store = store
         self._run_id = run_id
@@ -86,6 +90,7 @@ class ExactlyOnce:
         self._clock = clock
         self._lock = lock
         self._patience = patience or Patience()
+        self._also = also or (lambda tx, row: None)
 
     async def submit(self, file: Path, *, node: int, handed_in: str) -> Submission:
         """Submit a file as the run's latest; called again with the same one, it goes on or finds that it is done.
@@ -117,9 +122,22 @@ class ExactlyOnce:
                     await self._withdraw(row)
             return await self._complete(latest or self._intend(sha, node, handed_in), file)
 
-    def intend(self, file: Path, *, node: int, handed_in: str) -> Submission:
-        """Write down that a file is to be submitted, for `complete` to do so, perhaps later. Raises OSError."""
-        return self._intend(file_hash(file), node, handed_in)
+    def intend(self, file: Path, *, node: int, handed_in: str, also: Also | None = None) -> Submission:
+        """Write down that a file is to be submitted, for `complete` to do so, perhaps later; `also` in the same transaction.
+
+        Raises OSError.
+        """
+        return self._intend(file_hash(file), node, handed_in, also)
+
+    async def withdraw(self, id: str, why: str) -> Submission:
+        """Give up what is not confirmed; what turns out to be at the site already is confirmed instead.
+
+        Raises:
+            SiteUnavailable: the site cannot be asked; SubmissionInDoubt where it may have it. Nothing was withdrawn.
+        """
+        async with self._own_turn():
+            row = self._row(id)
+            return await self._withdraw(row, why) if row.status in OPEN else row
 
     async def complete(self, id: str, file: Path) -> Submission:
         """Bring an intent to its end; one that is confirmed is given back as it is. Raises as `submit`.
@@ -147,7 +165,7 @@ class ExactlyOnce:
             raise
         if found is not None:
             with self._store.write() as tx:
-                update_submission(tx, self._run_id, id, score=found)
+                self._moved(tx, update_submission(tx, self._run_id, id, score=found))
         return found
 
     async def _complete(self, row: Submission, file: Path) -> Submission:
@@ -204,10 +222,9 @@ class ExactlyOnce:
                 return self._confirm(row, ref)
         return row
 
-    async def _withdraw(self, row: Submission) -> None:
+    async def _withdraw(self, row: Submission, why: str = "another file is handed in") -> Submission:
         row = await self._looked_up(row)
-        if row.status != "confirmed":
-            self._advance(row, "withdrawn", message="another file is handed in")
+        return row if row.status == "confirmed" else self._advance(row, "withdrawn", message=why)
 
     async def _ensure_taken(self, row: Submission) -> None:
         quota = await self._asked(self._submitter.quota(), row)
@@ -232,18 +249,25 @@ class ExactlyOnce:
             ) from trouble
         raise trouble
 
-    def _intend(self, sha: str, node: int, handed_in: str) -> Submission:
+    def _intend(self, sha: str, node: int, handed_in: str, also: Also | None = None) -> Submission:
         with self._store.write() as tx:
-            return intend_submission(tx, self._run_id, node=node, handed_in=handed_in, file_sha=sha)
+            row = intend_submission(tx, self._run_id, node=node, handed_in=handed_in, file_sha=sha)
+            if also is not None:
+                also(tx, row)
+            return row
 
     def _confirm(self, row: Submission, ref: str) -> Submission:
         with self._store.write() as tx:
             charge(tx, self._run_id, LEDGER, node=row.node, amount=1)
-            return advance_submission(tx, self._run_id, row.id, "confirmed", ref=ref)
+            return self._moved(tx, advance_submission(tx, self._run_id, row.id, "confirmed", ref=ref))
 
     def _advance(self, row: Submission, status: SubmissionStatus, *, message: str | None = None) -> Submission:
         with self._store.write() as tx:
-            return advance_submission(tx, self._run_id, row.id, status, message=message)
+            return self._moved(tx, advance_submission(tx, self._run_id, row.id, status, message=message))
+
+    def _moved(self, tx: Transaction, row: Submission) -> Submission:
+        self._also(tx, row)
+        return row
 
     def _rows(self) -> list[Submission]:
         with self._store.read() as session:

@@ -17,7 +17,7 @@ from sandbox import ExitReason
 from state.errors import BotError, BudgetExceeded, InfrastructureFailure, InvalidSubmission
 from state.tables import Submission
 
-HandedInAs = Literal["refit", "holdout"]
+HandedInAs = Literal["refit", "fold-average", "holdout"]
 
 MARGIN = 1.2
 """A run on more rows is not started unless at least this many times the hold-out run's seconds are left."""
@@ -25,14 +25,25 @@ MARGIN = 1.2
 
 @dataclass(frozen=True)
 class HandedIn:
-    """What was handed in: nothing where `node` is None."""
+    """What was handed in."""
 
     node: int | None
+    """The one that was chosen; None: there is none."""
     how: HandedInAs | None
+    """None: nothing was handed in."""
     note: str
     """Why this file, in one sentence."""
     final_score: float | None = None
     final_note: str | None = None
+
+
+@dataclass(frozen=True)
+class MadeFile:
+    """A file that may be handed in, how it was made, and why it is this one."""
+
+    file: Path
+    how: HandedInAs
+    note: str
 
 
 async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Worker, *, hurried: bool) -> HandedIn:
@@ -55,20 +66,19 @@ async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Wo
     if best is None:
         return HandedIn(None, None, "no node has a score, so there is nothing to hand in")
     scored = context.executor.submission_of(best.id, "holdout")
-    chosen: tuple[Path, HandedInAs, str] = (scored, "holdout", "the run was stopped before a refit")
+    made = MadeFile(scored, "holdout", "the run was stopped before a refit")
     final: Executed | None = None
     final_note = None
     if not hurried:
-        chosen = await _refit(context, best.id, scored, worker)
+        made = await refit(context, best.id, worker, later=1)
         final, final_note = await _final(context, best.id)
-    file, how, note = chosen
     try:
         async with context.spending.reserve(submissions=1) as held:
-            await _place(context, file, destination, node=best.id, how=how)
+            await _place(context, made.file, destination, node=best.id, how=made.how)
             held.spend(submissions=1)
     except BudgetExceeded as error:
         return _earlier(context, error)
-    return HandedIn(best.id, how, note, final.score if final else None, final_note)
+    return HandedIn(best.id, made.how, made.note, final.score if final else None, final_note)
 
 
 def _earlier(context: RunContext, error: BudgetExceeded) -> HandedIn:
@@ -93,22 +103,31 @@ async def _place(context: RunContext, file: Path, destination: Path, *, node: in
     )
 
 
-async def _refit(context: RunContext, node: int, scored: Path, worker: Worker) -> tuple[Path, HandedInAs, str]:
+async def refit(context: RunContext, node: int, worker: Worker, *, later: int = 0) -> MadeFile:
+    """Run a node again on all data, and return the file that is to be handed in: the new one, if it agrees with the scored one.
+
+    Args:
+        context: the run.
+        node: whose script, with a score.
+        worker: compares the two files.
+        later: how many more such runs are to come, for which time is left.
+    """
+    scored = context.executor.submission_of(node, "holdout")
     context.say(f"refitting node {node} on all data")
-    done = await _again(context, node, "full", later=1)
+    done = await _again(context, node, "full", later=later)
     if isinstance(done, str):
-        return scored, "holdout", f"the scored file, since {done}"
+        return MadeFile(scored, "holdout", f"the scored file, since {done}")
     if done.reason is not ExitReason.FINISHED or done.submission is None or done.score is None:
-        return scored, "holdout", f"the scored file, since the refit failed: {done.error}"
+        return MadeFile(scored, "holdout", f"the scored file, since the refit failed: {done.error}")
     try:
         found = await worker.call(
             "agree", file_a=str(done.submission), file_b=str(scored), card=context.card.model_dump(mode="json")
         )
     except (InvalidSubmission, InfrastructureFailure) as error:
-        return scored, "holdout", f"the scored file, since the refit's could not be compared: {error}"
+        return MadeFile(scored, "holdout", f"the scored file, since the refit's could not be compared: {error}")
     if not found["agrees"]:
-        return scored, "holdout", f"the scored file, since the refit's differs too much: {found['message']}"
-    return done.submission, "refit", "the refit on all data, which agrees with the scored run"
+        return MadeFile(scored, "holdout", f"the scored file, since the refit's differs too much: {found['message']}")
+    return MadeFile(done.submission, "refit", "the refit on all data, which agrees with the scored run")
 
 
 async def _final(context: RunContext, node: int) -> tuple[Executed | None, str | None]:
@@ -132,4 +151,4 @@ async def _again(context: RunContext, node: int, view: str, *, later: int) -> Ex
 
 def is_baseline(handed: HandedIn) -> bool:
     """Whether the safe baseline was handed in."""
-    return handed.node == BASELINE
+    return handed.how is not None and handed.node == BASELINE

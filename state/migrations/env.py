@@ -3,11 +3,12 @@
 from alembic import context
 from sqlmodel import SQLModel
 
-from state import polled, tables
+from state import polled, pulses, steering, tables, tasks
 
 # Naming the modules keeps the imports that fill the metadata.
 if not SQLModel.metadata.tables:
-    raise RuntimeError(f"{tables.__name__} and {polled.__name__} define no tables")
+    names = ", ".join(module.__name__ for module in (polled, pulses, steering, tables, tasks))
+    raise RuntimeError(f"none of {names} defines a table")
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.output import CappedOutput
+from state.redaction import MASK, Redactor
 
 
 @given(st.lists(st.binary(max_size=40)), st.integers(min_value=2, max_value=50))
@@ -37,3 +38,10 @@ def test_bytes_that_are_no_text_become_question_marks() -> None:
     output = CappedOutput(1000)
     output.add(b"a\xff\xfeb")
     assert output.text() == "a??b"
+
+
+def test_what_is_kept_of_an_output_holds_no_secret_also_where_it_came_in_two_pieces() -> None:
+    output = CappedOutput(1000, Redactor(["hunter2-is-a-secret"]))
+    for chunk in (b"a hunter2-is", b"-a-secret b"):
+        output.add(chunk)
+    assert output.text() == f"a {MASK} b"

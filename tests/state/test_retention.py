@@ -33,12 +33,14 @@ from state.progress import (
 )
 from state.retention import BY_COMPETITION, BY_RUN, prunable, prune_community, prune_expired
 from state.series import take_reading
+from state.steering import Control, Note
 from state.steps import finish_step, start_step
 from state.store import Store
 from state.tables import KernelVersion, Message, Observation, Topic
+from state.tasks import claim_task, put_task, retry_task
 from tests.state.conftest import START, StandingClock
 
-KEPT = {"run"}
+KEPT = {"run", "task", str(Note.__tablename__), str(Control.__tablename__)}
 """Tables with a competition that stay."""
 
 
@@ -64,6 +66,10 @@ def collect(store: Store, name: str) -> None:
         tx.add(Watermark(competition=name, part="pages", value={"seen": f"SECRET-{name}-mark"}))
         sketch = Sketch("ab" * 32, None, bytes(range(256)) * 2)
         note_sketches(tx, name, [Sketched("message", "10", START, sketch), Sketched("kernel", "20", START, sketch)])
+        put_task(tx, f"learn:{name}", "learn", competition=name)
+        claim_task(tx, "owner", kinds=["learn"], lease_seconds=60)
+        retry_task(tx, f"learn:{name}", "owner", due_at=at, error=f"no SECRET-{name}-words", most=1)
+        tx.record("task.died", run_id="bot", competition=name, error=f"SECRET-{name}", traceback=f"SECRET-{name}-trace")
     with store.write() as tx:
         # An edit leaves the older text in the file.
         later = Message(competition=name, id="10", topic_id="1", posted_at=START, edited_at=at, markdown="short now")

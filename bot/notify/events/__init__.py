@@ -2,11 +2,12 @@
 
 from bot.notify.events.base import Event
 from bot.notify.events.spending import SHARES, BudgetReached, shares_reached
-from bot.notify.events.standing import Medal, MedalChanged, NewBest, RankChanged
+from bot.notify.events.standing import BoardMoved, Medal, MedalChanged, NewBest, RankChanged
 from bot.notify.events.submissions import (
     ApprovalAsked,
     Choice,
     FinalSelectionProposed,
+    ScoresDisagree,
     SubmissionFailed,
     SubmissionRefused,
     SubmissionScored,
@@ -26,6 +27,7 @@ __all__ = [
     "KINDS",
     "SHARES",
     "ApprovalAsked",
+    "BoardMoved",
     "BudgetReached",
     "Choice",
     "CompetitionDay",
@@ -40,6 +42,7 @@ __all__ = [
     "NewBest",
     "RankChanged",
     "RulesNotAccepted",
+    "ScoresDisagree",
     "SubmissionFailed",
     "SubmissionRefused",
     "SubmissionScored",
@@ -52,10 +55,12 @@ __all__ = [
 EVENTS: tuple[type[Event], ...] = (
     RankChanged,
     MedalChanged,
+    BoardMoved,
     NewBest,
     SubmissionScored,
     SubmissionFailed,
     SubmissionRefused,
+    ScoresDisagree,
     BudgetReached,
     RulesNotAccepted,
     TaskCardIncomplete,

@@ -1,20 +1,19 @@
-"""What changed on the leaderboard: rank, medal, best score."""
+"""What changed on the leaderboard: rank, medal, the top; and the best score."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, Literal
+from typing import ClassVar
 
+from bot.evaluation.leaderboard import Medal
 from bot.notify.events.base import Event
 from state.store import iso
 
-__all__ = ["Medal", "MedalChanged", "NewBest", "RankChanged"]
-
-Medal = Literal["gold", "silver", "bronze"]
+__all__ = ["BoardMoved", "Medal", "MedalChanged", "NewBest", "RankChanged"]
 
 
 @dataclass(frozen=True)
 class RankChanged(Event):
-    """The team's rank on the public leaderboard is another one."""
+    """The team's rank on the leaderboard is another one."""
 
     kind: ClassVar[str] = "standing.rank"
     template: ClassVar[str] = "rank_changed.j2"
@@ -22,11 +21,18 @@ class RankChanged(Event):
     competition: str
     rank: int
     """From 1."""
-    earlier: int
+    earlier: int | None
+    """None: it had none."""
     teams: int
     score: float | None
     at: datetime
     """The standing's own time."""
+    passed: int = 0
+    """Teams that have passed ours since the earlier rank."""
+    passed_by: tuple[str, ...] = ()
+    """The names of the first of them."""
+    private: bool = False
+    """Whether it is the private leaderboard, which is final."""
 
     @property
     def key(self) -> str:
@@ -48,11 +54,39 @@ class MedalChanged(Event):
     teams: int
     at: datetime
     """The standing's own time."""
+    private: bool = False
+    """Whether it is the private leaderboard, which is final."""
 
     @property
     def key(self) -> str:
         """One a standing."""
         return f"medal/{self.competition}/{iso(self.at)}"
+
+
+@dataclass(frozen=True)
+class BoardMoved(Event):
+    """The top of the leaderboard has become much better: somebody has found something."""
+
+    kind: ClassVar[str] = "standing.board"
+    template: ClassVar[str] = "board_moved.j2"
+
+    competition: str
+    first_before: float | None
+    first: float | None
+    """The best score of all; `gold`: the last that is worth a gold medal."""
+    gold_before: float | None
+    gold: float | None
+    score: float | None
+    """Ours."""
+    rank: int | None
+    teams: int | None
+    at: datetime
+    """The leaderboard's own time."""
+
+    @property
+    def key(self) -> str:
+        """One a leaderboard."""
+        return f"board/{self.competition}/{iso(self.at)}"
 
 
 @dataclass(frozen=True)

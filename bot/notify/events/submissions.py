@@ -12,6 +12,7 @@ __all__ = [
     "ApprovalAsked",
     "Choice",
     "FinalSelectionProposed",
+    "ScoresDisagree",
     "SubmissionFailed",
     "SubmissionRefused",
     "SubmissionScored",
@@ -105,3 +106,22 @@ class FinalSelectionProposed(Event):
         chosen = "\n".join(sorted(choice.tag for choice in self.choices))
         digest = hashlib.sha256(chosen.encode()).hexdigest()[:12]
         return f"selection/{self.competition}/{iso(self.deadline)}/{digest}"
+
+
+@dataclass(frozen=True)
+class ScoresDisagree(Event):
+    """Validation scores are no guide to public ones any more."""
+
+    kind: ClassVar[str] = "submission.disagree"
+    template: ClassVar[str] = "scores_disagree.j2"
+
+    competition: str
+    run: str
+    pairs: int
+    """Submissions with both scores."""
+    why: str
+
+    @property
+    def key(self) -> str:
+        """One a run."""
+        return f"submission/disagree/{self.run}"

@@ -24,7 +24,8 @@ class CompetitionDay:
     submissions: int
     spent_usd: float | None
     """None: of unknown price."""
-    days_left: float
+    days_left: float | None
+    """None: when it ends is not known."""
     scores: tuple[tuple[datetime, float], ...] = ()
     """The best validation score over time, oldest first."""
 

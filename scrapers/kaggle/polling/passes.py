@@ -11,6 +11,7 @@ __all__ = ["Limits", "Listed", "Pass", "after", "falls"]
 
 _FRESH = timedelta(hours=1)
 _MOST_STALE = 3
+_MOST_RETURNS = 3
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,13 @@ class Pass(BaseModel):
     """The latest time on the first page: when the pass has ended, nothing older is left to be seen."""
     total: int = 0
     """How many there are, where the site tells."""
+    size: int = 0
+    """How many the first page had."""
     seen: tuple[str, ...] = ()
     again: int = 0
     """How many of the next pages were read before, as something before them has gone."""
+    returns: int = 0
+    """How many times in a row an empty page has led back, where there should have been more."""
     shrank: bool = False
     """Whether something has gone since the pass began, so that what was seen may be more than there is."""
     stale: int = 0
@@ -97,10 +102,12 @@ def after(
     high = under_way.high
     if under_way.page == 1 and high is None:
         high = max((item.at for item in items if item.at is not None and not item.pinned), default=None)
-    shrunk = under_way.page > 1 and _has_shrunk(under_way, items, total, len(seen))
+    shrunk = under_way.page > 1 and _has_shrunk(under_way, items, total)
     shrank, stale = under_way.shrank or shrunk, 0 if fresh or under_way.again else under_way.stale + 1
+    size = len(items) if under_way.page == 1 else under_way.size
     ended = not shrunk and (
         not items
+        or 0 < total <= (under_way.page - 1) * size + len(items)
         or stale >= _MOST_STALE
         or (not shrank and 0 < total <= len(seen))
         or under_way.page >= limits.most_pages
@@ -111,8 +118,10 @@ def after(
         token="" if shrunk else token,
         high=high,
         total=total or under_way.total,
+        size=size,
         seen=seen,
         again=2 if shrunk else max(0, under_way.again - 1),
+        returns=under_way.returns + 1 if shrunk and not items else 0 if fresh else under_way.returns,
         shrank=shrank,
         stale=stale,
         at=now,
@@ -120,11 +129,13 @@ def after(
     )
 
 
-def _has_shrunk(under_way: Pass, items: Sequence[Listed], total: int, seen: int) -> bool:
+def _has_shrunk(under_way: Pass, items: Sequence[Listed], total: int) -> bool:
     """Return whether something has gone since the page before, so that another may have slipped onto that."""
     if total:
         return total < under_way.total
-    return not items and seen < under_way.total and not under_way.again
+    # The pages before told of more than they held; a site whose totals are never right must not be asked for ever.
+    read = (under_way.page - 1) * under_way.size
+    return not items and read < under_way.total and under_way.returns < _MOST_RETURNS
 
 
 def _low_enough(items: Sequence[Listed], limits: Limits) -> bool:

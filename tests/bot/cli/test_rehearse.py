@@ -18,13 +18,14 @@ from typer.testing import CliRunner
 
 from bot.cli.app import app
 from state.errors import BotError, SnapshotError, UsageError
-from tests.bot.rehearsal.parts import Client, tiny, truth_with
+from tests.bot.rehearsal.parts import TWIN, Client, tiny, truth_with, write_twin
 from tests.source_tree import ROOT
-from tests.tiny_snapshot import write_tiny
+from tests.tiny_snapshot import SLUG, write_tiny
 
 
 @contextmanager
 def rehearsing(snapshot: Path, *options: str) -> Iterator["subprocess.Popen[str]"]:
+    """Run it; further snapshots may be among the options."""
     command = [sys.executable, "-m", "bot", "rehearse", str(snapshot), "--port", "0", *options]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
@@ -54,6 +55,22 @@ def line(process: "subprocess.Popen[str]") -> dict[str, Any]:
 def test_wrong_options_are_named(tmp_path: Path, options: tuple[str, ...], named: str) -> None:
     done = CliRunner().invoke(app, ["rehearse", str(write_tiny(tmp_path / "tiny")), "--port", "0", *options])
     assert isinstance(done.exception, BotError)
+    assert named in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--start", "2021-01-01T00:00:00Z"), "outside of the competitions, 2020-01-01 to 2020-03-01"),
+        (("--as-dated", "--start", "2024-01-01T00:00:00Z"), "outside of the competitions, 2020-01-01 to 2023-03-01"),
+    ],
+)
+def test_several_begin_with_the_earliest_unless_they_keep_their_times(
+    tmp_path: Path, options: tuple[str, ...], named: str
+) -> None:
+    paths = [str(write_tiny(tmp_path / "tiny")), str(write_twin(tmp_path))]
+    done = CliRunner().invoke(app, ["rehearse", *paths, "--port", "0", *options])
+    assert isinstance(done.exception, UsageError)
     assert named in str(done.exception)
 
 
@@ -119,6 +136,20 @@ def test_a_rehearsal_ends_with_the_competition_and_tells_the_final_standing(tmp_
         end = json.loads(process.communicate(timeout=60)[0])
     assert process.returncode == 0
     assert (end["over"], end["scored"], end["rank"], end["medal"]) == (True, 1, 1, "gold")
+
+
+@pytest.mark.integration
+def test_two_end_with_the_last_and_a_result_for_each_and_with_1_where_one_has_no_score(tmp_path: Path) -> None:
+    first, twin = tiny(tmp_path), write_twin(tmp_path)
+    options = ("--json", "--until-end", "--start", "2020-02-28T18:00:00Z", "--speed", "10800")
+    with rehearsing(first.path, str(twin), *options) as process:
+        told = line(process)
+        with httpx2.Client(trust_env=False, verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)) as http:
+            assert http.get(f"{told['url']}/clock").json() == told["clock"]
+            Client(told["url"], http, told["token"], SLUG).submit(truth_with(first, 0.0), "r-1")
+        ends = [json.loads(text) for text in process.communicate(timeout=60)[0].splitlines()]
+    assert process.returncode == 1
+    assert [(end["competition"], end["over"], end["rank"]) for end in ends] == [(SLUG, True, 1), (TWIN, True, None)]
 
 
 @pytest.mark.integration

@@ -73,6 +73,7 @@ def context(store: Store, asker: Scripted, community: bool = False) -> Any:
     return SimpleNamespace(
         run_id=RUN,
         card=card(),
+        task=TaskText.from_card(card()),
         settings=EngineSettings(),
         store=store,
         clock=store.clock,

@@ -53,11 +53,11 @@ def test_a_competition_without_a_cap_may_have_models_of_unknown_price(tmp_path: 
 
 
 def test_a_fast_clock_is_not_for_kaggle_itself(tmp_path: Path) -> None:
-    (sentence,) = told(tmp_path, "[daemon]\nspeed = 2000\n")
-    assert sentence.startswith("2: daemon.speed must be 1 while [kaggle] url is that of Kaggle")
-    assert told(tmp_path, "[daemon]\nspeed = 2000\n[kaggle]\nurl = 'http://127.0.0.1:8899/v1'\n") == []
+    (sentence,) = told(tmp_path, "[daemon]\nrehearsal = true\n")
+    assert sentence.startswith("2: daemon.rehearsal must be false while [kaggle] url is that of Kaggle")
+    assert told(tmp_path, "[daemon]\nrehearsal = true\n[kaggle]\nurl = 'http://127.0.0.1:8899/v1'\n") == []
 
 
 def test_tables_are_held_against_each_other_though_a_third_is_wrong(tmp_path: Path) -> None:
-    found = told(tmp_path, "[daemon]\nspeed = 2\n[watch]\nloss = 1\n")
-    assert [sentence.split(" must")[0] for sentence in found] == ["2: daemon.speed", "4: watch.loss"]
+    found = told(tmp_path, "[daemon]\nrehearsal = true\n[watch]\nloss = 1\n")
+    assert [sentence.split(" must")[0] for sentence in found] == ["2: daemon.rehearsal", "4: watch.loss"]

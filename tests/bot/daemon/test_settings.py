@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from bot.daemon.settings import CompetitionSettings, DaemonSettings
-from bot.replay.run import AGENTS
+from bot.strategies.agents import AGENTS
 from scrapers.kaggle.card import CardOverrides
 
 

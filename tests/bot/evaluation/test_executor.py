@@ -27,6 +27,7 @@ from state.clock import ReplayClock
 from state.derive import from_events, from_rows
 from state.errors import BudgetExceeded, InfrastructureFailure
 from state.progress import create_node, create_run
+from state.redaction import Redactor
 from state.spending import spent
 from state.steps import Steps
 from state.store import Store
@@ -151,6 +152,15 @@ async def test_oddities_are_told_to_the_coder_and_kept(trial: Trial) -> None:
     assert done.submission is None
     (event,) = trial.ended(node)
     assert event["notes"] == [note]
+
+
+async def test_a_secret_that_a_script_prints_is_in_nothing_that_is_kept(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial.store, "redactor", Redactor(["hunter2-is-a-secret"]))
+    done = await trial.execute(trial.new_node(), "print('hunter2' + '-is-a-secret')\n")
+    assert done.output == "[secret]\n"
+    assert (done.folder / "log.txt").read_text() == "[secret]\n"
 
 
 @pytest.mark.parametrize("reason", sorted(set(ExitReason) - {ExitReason.FINISHED, ExitReason.INFRASTRUCTURE}))

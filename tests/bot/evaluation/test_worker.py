@@ -165,3 +165,18 @@ def test_every_operation_exists():
     for path in OPERATIONS.values():
         module, _, name = path.partition(":")
         assert callable(getattr(importlib.import_module(module), name))
+
+
+async def test_a_child_that_nobody_needs_is_ended_and_the_next_call_has_another(data):
+    running = Worker(seconds=60, idle_seconds=0.05)
+    try:
+        await running.call("preview", data_dir=data, card=card())
+        first = running.pid
+        assert first is not None
+        async with asyncio.timeout(20):
+            while running.pid is not None:
+                await asyncio.sleep(0.01)
+        await running.call("preview", data_dir=data, card=card())
+        assert running.pid not in (None, first)
+    finally:
+        await running.aclose()

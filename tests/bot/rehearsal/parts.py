@@ -2,9 +2,9 @@
 
 import json
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,11 @@ from typing import Any
 import httpx2
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.rehearsal.competition import Competition
 from bot.rehearsal.faults import Faults
 from bot.rehearsal.serving import serving
 from bot.rehearsal.settings import SiteSettings
+from bot.rehearsal.shifting import begun_together
 from bot.rehearsal.site import Site
 from scrapers.snapshot import Snapshot
 from tests.tiny_snapshot import SLUG, write_tiny
@@ -26,6 +28,9 @@ SEARCH = "search.SearchApiService"
 START = datetime(2020, 1, 10, 12, tzinfo=UTC)
 """Ten days into the small competition."""
 DEADLINE = datetime(2020, 3, 1, tzinfo=UTC)
+TWIN = "tiny-twin"
+TWIN_DEADLINE = datetime(2020, 2, 29, tzinfo=UTC)
+"""As it is when both begin together; 2020 is a leap year, and 2023 is not."""
 
 
 class HandClock:
@@ -92,25 +97,37 @@ class Served:
     clock: HandClock
     client: Client
 
+    def of(self, slug: str) -> Client:
+        """A client for one of several competitions."""
+        return replace(self.client, slug=slug)
+
+    @property
+    def competition(self) -> Competition:
+        """The site's only competition, or its first."""
+        return self.site.competitions[0]
+
     @property
     def sample(self) -> bytes:
-        return (self.site.snapshot.data / "sample_submission.csv").read_bytes()
+        return (self.competition.snapshot.data / "sample_submission.csv").read_bytes()
 
     def settle(self) -> None:
         """Let all submissions be graded, and the time pass that the site takes for it."""
-        self.site.desk.settle()
+        self.site.settle()
         self.clock.pass_by(minutes=10)
 
 
 @contextmanager
 def served(
-    snapshot: Snapshot, settings: SiteSettings | None = None, faults: Faults | None = None, at: datetime = START
+    played: Snapshot | Sequence[Snapshot],
+    settings: SiteSettings | None = None,
+    faults: Faults | None = None,
+    at: datetime = START,
 ) -> Iterator[Served]:
     clock = HandClock(at)
-    site = Site(snapshot, clock, settings, faults)
+    site = Site(played, clock, settings, faults)
     verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # nothing is encrypted here, and reading certificates takes long
     with serving(site) as url, httpx2.Client(trust_env=False, verify=verify, timeout=10) as http:
-        yield Served(site, clock, Client(url, http, slug=snapshot.card.slug))
+        yield Served(site, clock, Client(url, http, slug=site.competitions[0].slug))
 
 
 def tiny(folder: Path, **changes: Any) -> Snapshot:
@@ -119,6 +136,34 @@ def tiny(folder: Path, **changes: Any) -> Snapshot:
     manifest = path / "snapshot.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | changes))
     return Snapshot.load(path, METRIC_DIRECTIONS)
+
+
+def write_twin(folder: Path) -> Path:
+    """Write a second small competition, three years later: the ids and the files of the first one, the opposite answers."""
+    path = write_tiny(folder / "twin")
+    for file in (*(path / "community").glob("*.jsonl"), path / "snapshot.json"):
+        text = file.read_text().replace("2021-", "2024-").replace("2020-", "2023-")
+        text = text.replace('"edited_at": null', '"edited_at": "2023-01-09T12:00:00Z"')
+        file.write_text(text.replace(SLUG, TWIN).replace("Tiny table", "Twin table"))
+    manifest = path / "snapshot.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"max_daily_submissions": 2}))
+    header, *rows = (path / "private" / "answers.csv").read_text().splitlines()
+    turned = [f"{row[:-1]}{1 - int(row[-1])}" for row in rows]
+    (path / "private" / "answers.csv").write_text("\n".join([header, *turned, ""]))
+    board = (
+        "0.3,2023-01-20T10:00:00Z",
+        "0.35,2023-02-01T00:00:00Z",
+        "0.4,2023-01-05T00:00:00Z",
+        "0.5,2023-02-28T00:00:00Z",
+    )
+    (path / "leaderboard.csv").write_text("\n".join(["score,submitted_at", *board, ""]))
+    return path
+
+
+def both(folder: Path) -> list[Snapshot]:
+    """Return both small competitions as they are played together."""
+    paths = [write_tiny(folder / "tiny"), write_twin(folder)]
+    return begun_together([Snapshot.load(path, METRIC_DIRECTIONS) for path in paths])
 
 
 def truth_with(snapshot: Snapshot, wrong: float) -> bytes:

@@ -6,10 +6,15 @@ import time
 from datetime import datetime
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 
+from bot.rehearsal.faults import Fault, Faults
+from bot.rehearsal.serving import serving
 from bot.rehearsal.settings import SiteSettings
+from bot.rehearsal.site import Site
 from scrapers.snapshot import Snapshot
+from state.clock import FastClock
 from tests.bot.rehearsal.parts import COMPETITIONS, DISCUSSIONS, KERNELS, SEARCH, START, Served, served
 
 
@@ -40,6 +45,21 @@ def test_every_answer_carries_the_sites_own_time_and_the_version(here: Served) -
     assert answer.headers.get_list("date") == ["Fri, 10 Jan 2020 12:00:00 GMT"]
     assert answer.headers["x-kaggle-apiversion"] == "2.2.4"
     assert here.client.http.get(f"{here.client.url}/nowhere").headers["date"] == "Fri, 10 Jan 2020 12:00:00 GMT"
+
+
+def test_the_clock_is_told_to_anybody_and_is_no_request(snapshot: Snapshot) -> None:
+    clock = FastClock(START, 1234.5)
+    site = Site(snapshot, clock, faults=Faults([Fault(kind="unavailable", count=0)]))
+    with serving(site) as url, httpx2.Client(trust_env=False, verify=False) as http:
+        told = http.get(f"{url}/clock").json()
+        assert http.post(f"{url}/clock").status_code == 404
+    again = FastClock(datetime.fromisoformat(told["start"]), told["speed"], told["began"])
+    assert (again.start, again.speed, again.began) == (clock.start, clock.speed, clock.began)
+    assert (site.requests, site.faults.injected) == ({}, [])
+
+
+def test_a_clock_without_a_speed_is_not_told(here: Served) -> None:
+    assert here.client.http.get(f"{here.client.url}/clock").status_code == 404
 
 
 def test_without_the_users_token_nothing_is_answered_and_the_refusal_is_nested(here: Served) -> None:
@@ -134,7 +154,7 @@ def test_a_site_is_up_and_gone_in_no_time(snapshot: Snapshot) -> None:
 
 
 def test_no_answer_holds_what_a_snapshot_keeps_from_agents(here: Served) -> None:
-    answers = (here.site.snapshot.answers).read_text().splitlines()
+    answers = (here.competition.snapshot.answers).read_text().splitlines()
     client, bodies = here.client, []
     for method in (
         "GetCompetition",
@@ -166,8 +186,10 @@ def test_no_name_leads_out_of_the_data(here: Served) -> None:
     for name in ("../private/answers.csv", "private/answers.csv", "../snapshot.json", "/etc/passwd", ""):
         answer = client.post(f"{COMPETITIONS}/DownloadDataFile", competitionName=client.slug, fileName=name)
         assert (name, answer.status_code) == (name, 404)
-        assert client.http.get(signed.replace("data/train.csv", f"data/{name}")).status_code == 403
-    assert client.http.get(f"{client.url}/storage/data/train.csv").status_code == 403
+        assert (
+            client.http.get(signed.replace("data/tiny-table/train.csv", f"data/tiny-table/{name}")).status_code == 403
+        )
+    assert client.http.get(f"{client.url}/storage/data/tiny-table/train.csv").status_code == 403
     assert client.http.get(f"{client.url}/private/answers.csv").status_code == 404
 
 

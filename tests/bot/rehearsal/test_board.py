@@ -80,8 +80,8 @@ def test_names_and_ids_say_nothing_of_the_final_rank(snapshot: Snapshot) -> None
 
 def test_the_own_team_stands_where_its_best_public_score_does(here: Served) -> None:
     assert "userRank" not in here.client.compete("GetCompetition")
-    here.client.submit(truth_with(here.site.snapshot, 1.0))
-    here.client.submit(truth_with(here.site.snapshot, 0.0))
+    here.client.submit(truth_with(here.competition.snapshot, 1.0))
+    here.client.submit(truth_with(here.competition.snapshot, 0.0))
     assert "Rehearsal Bot" not in [entry["teamName"] for entry in board(here)]
     here.settle()
     entries = board(here)
@@ -96,9 +96,9 @@ def test_the_own_team_stands_where_its_best_public_score_does(here: Served) -> N
 
 def test_in_the_end_the_better_of_the_two_best_public_ones_counts(here: Served) -> None:
     for wrong in (0.9, 0.1, 0.0):
-        here.client.submit(truth_with(here.site.snapshot, wrong))
+        here.client.submit(truth_with(here.competition.snapshot, wrong))
     here.settle()
-    final = here.site.desk.final(here.clock.now())
+    final = here.competition.desk.final(here.clock.now())
     assert final is not None
     assert final.private_score == 0.10536
     here.clock.time = DEADLINE + timedelta(seconds=1)

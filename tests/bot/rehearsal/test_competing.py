@@ -145,7 +145,7 @@ def test_all_data_comes_as_one_zip(here: Served) -> None:
     assert "/tiny-table.zip?" in link
     with zipfile.ZipFile(io.BytesIO(here.client.http.get(link).content)) as archive:
         assert archive.namelist() == ["sample_submission.csv", "test.csv", "train.csv"]
-        assert archive.read("train.csv") == (here.site.snapshot.data / "train.csv").read_bytes()
+        assert archive.read("train.csv") == (here.competition.snapshot.data / "train.csv").read_bytes()
 
 
 @pytest.mark.parametrize("late", [timedelta(days=6), timedelta(days=8)])

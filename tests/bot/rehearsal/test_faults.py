@@ -22,6 +22,7 @@ def test_a_file_holds_a_script_and_a_mix(tmp_path: Path) -> None:
     [
         ('[[fault]]\nkind = "flood"\n', "fault.0.kind"),
         ('[[fault]]\nkind = "cut"\nhow = 1\n', "fault.0.how"),
+        ('[[fault]]\nkind = "cut"\ncompetition = "tiny-table"\n', "names no competition"),
         ("[mix]\nrate_limit = 2\n", "mix.rate_limit"),
         ("[mix\n", "cannot be read"),
     ],

@@ -18,8 +18,9 @@ from bot.rehearsal.identity import wire_id
 from bot.rehearsal.settings import SiteSettings
 from scrapers.snapshot import Snapshot
 from tests import needs
-from tests.bot.rehearsal.parts import Served, served, tiny
+from tests.bot.rehearsal.parts import TWIN, Served, both, served, tiny, truth_with
 from tests.source_tree import ROOT
+from tests.tiny_snapshot import SLUG
 
 CACHE = ROOT / ".cache" / "kaggle-cli"
 WANTED = ("kaggle>=2.2.4,<3", "six")
@@ -118,6 +119,23 @@ def command(kaggle: Path, snapshot: Snapshot, tmp_path: Path) -> Iterator[Comman
         yield CommandLine(kaggle, tmp_path, it)
 
 
+def test_it_competes_in_two_competitions_of_one_site(kaggle: Path, tmp_path: Path) -> None:
+    with served(both(tmp_path)) as it:
+        command = CommandLine(kaggle, tmp_path, it)
+        entered = command.rows("competitions", "list", "--group", "entered")
+        assert [row["ref"].rsplit("/", 1)[1] for row in entered] == [SLUG, TWIN]
+        truth = tmp_path / "submission.csv"
+        truth.write_bytes(truth_with(it.site.competition(TWIN).snapshot, 0.0))
+        command.run("competitions", "submit", TWIN, "-f", str(truth), "-m", "a twin's")
+        it.settle()
+        [sent] = command.rows("competitions", "submissions", TWIN)
+        assert (sent["description"], sent["publicScore"]) == ("a twin's", "0.10536")
+        assert "a twin's" not in command.run("competitions", "submissions", SLUG)
+        command.run("competitions", "download", TWIN, "-p", str(tmp_path / "down"))
+        with zipfile.ZipFile(tmp_path / "down" / f"{TWIN}.zip") as archive:
+            assert "train.csv" in archive.namelist()
+
+
 def test_it_lists_competitions_and_files(command: CommandLine) -> None:
     entered = command.rows("competitions", "list", "--group", "entered")
     assert [(row["ref"].rsplit("/", 1)[1], row["userHasEntered"]) for row in entered] == [("tiny-table", "True")]
@@ -127,7 +145,7 @@ def test_it_lists_competitions_and_files(command: CommandLine) -> None:
 
 
 def test_it_downloads_all_data_and_one_file(command: CommandLine) -> None:
-    data = command.it.site.snapshot.data
+    data = command.it.competition.snapshot.data
     command.run("competitions", "download", "tiny-table", "-p", "there")
     with zipfile.ZipFile(command.home / "there" / "tiny-table.zip") as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == {

@@ -2,12 +2,13 @@
 
 import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from bot.rehearsal.faults import Fault, Faults
 from scrapers.snapshot import Snapshot
-from tests.bot.rehearsal.parts import COMPETITIONS, DEADLINE, Served, served, truth_with
+from tests.bot.rehearsal.parts import COMPETITIONS, DEADLINE, TWIN, TWIN_DEADLINE, Served, both, served, truth_with
 
 
 def shown(it: Served) -> str:
@@ -37,6 +38,24 @@ def test_it_shows_submissions_the_own_place_requests_and_faults(snapshot: Snapsh
         ):
             assert words in text
         assert "<b>bold</b>" not in it.client.http.get(it.client.url).text
+
+
+def test_of_several_competitions_each_has_its_part_under_one_table(tmp_path: Path) -> None:
+    with served(both(tmp_path)) as it:
+        it.of(TWIN).submit(truth_with(it.site.competition(TWIN).snapshot, 0.0), "r-2")
+        it.settle()
+        it.clock.time = TWIN_DEADLINE + timedelta(seconds=1)
+        text = shown(it)
+        for words in (
+            "A rehearsal of 2 competitions",
+            "Tiny table 23 h 59 min left – of",
+            "Twin table the competition is over 1 of 5 1",
+            "tiny-twin , 1,096 days earlier than it was",
+            "Private leaderboard 5 teams",
+            "CreateSubmission 1",
+        ):
+            assert words in text
+        assert text.count("Faults") == text.count("Requests by method") == 1
 
 
 @pytest.mark.parametrize("late", [timedelta(0), timedelta(seconds=1)])

@@ -44,7 +44,7 @@ def said(it: Served) -> dict[int, tuple[Any, ...]]:
 def documents(it: Served, kind: str) -> Iterator[dict[str, Any]]:
     token = ""
     while True:
-        filters = {"query": it.site.card.title, "documentTypes": [kind]}
+        filters = {"query": it.competition.card.title, "documentTypes": [kind]}
         answer = it.client.ask(f"{SEARCH}/ListEntities", filters=filters, pageSize=100, pageToken=token)
         yield from (one for one in answer.get("documents", []) if one["documentType"] == kind)
         token = answer.get("nextPageToken", "")

@@ -118,7 +118,7 @@ def test_a_runner_that_is_handed_in_says_what_a_kernel_wrote(tmp_path: Path) -> 
 
     clock = HandClock(START)
     site = Site(tiny(tmp_path, kind="code"), clock, runner=fails)
-    with serving(site) as url, served(site.snapshot) as other:
+    with serving(site) as url, served(site.competitions[0].snapshot) as other:
         it = Served(site, clock, Client(url, other.client.http))
         save(it)
         clock.pass_by(hours=1)

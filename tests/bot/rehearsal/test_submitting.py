@@ -15,8 +15,8 @@ def one(it: Served, ref: int) -> dict[str, str]:
 
 
 def test_a_submission_is_pending_until_the_sites_clock_says_so_and_scored_then(here: Served) -> None:
-    ref = here.client.submit(truth_with(here.site.snapshot, 0.0), "r-7 0a1b2c3d")
-    here.site.desk.settle()
+    ref = here.client.submit(truth_with(here.competition.snapshot, 0.0), "r-7 0a1b2c3d")
+    here.site.settle()
     pending = one(here, ref)
     assert (pending["status"], pending["publicScore"], pending["privateScore"]) == ("PENDING", "", "")
     here.settle()
@@ -127,7 +127,7 @@ def test_submissions_are_listed_newest_first_by_page_and_by_score(tmp_path: Path
     with served(tiny(tmp_path, max_daily_submissions=50)) as it:
         refs = []
         for number in range(5):
-            refs.append(it.client.submit(truth_with(it.site.snapshot, (4 - number) / 5), f"r-{number}"))
+            refs.append(it.client.submit(truth_with(it.competition.snapshot, (4 - number) / 5), f"r-{number}"))
             it.clock.pass_by(minutes=1)
         bad = it.client.submit(b"id\n", "bad")
         it.settle()

@@ -1,14 +1,18 @@
 """Faults as a client meets them: what it sees, what was acted on, and what is recorded."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
 from bot.rehearsal.faults import Fault, FaultMix, Faults
+from bot.rehearsal.site import Site
 from scrapers.snapshot import Snapshot
-from tests.bot.rehearsal.parts import COMPETITIONS, KERNELS, START, served
+from state.errors import UsageError
+from tests.bot.rehearsal.parts import COMPETITIONS, KERNELS, START, TWIN, HandClock, both, served
+from tests.tiny_snapshot import SLUG
 
 LIMITS = f"{COMPETITIONS}/GetSubmissionLimits"
 
@@ -136,6 +140,31 @@ def test_hosts_close_a_competition_early(snapshot: Snapshot) -> None:
         refused = it.client.create(token)
         assert refused.status_code == 400
         assert it.site.submissions == []
+
+
+def test_hosts_may_close_or_change_one_competition_of_several(tmp_path: Path) -> None:
+    faults = script(
+        {"kind": "closed-early", "after": 3600, "competition": TWIN},
+        {"kind": "rules-changed", "after": 0, "competition": SLUG},
+    )
+    with served(both(tmp_path), faults=faults) as it:
+        it.clock.pass_by(hours=2)
+        found = [it.of(slug).compete("GetCompetition") for slug in (SLUG, TWIN)]
+        assert [one.get("submissionsDisabled", False) for one in found] == [False, True]
+        assert [one["deadline"][:13] for one in found] == ["2020-03-01T00", "2020-01-10T13"]
+        rules = [it.of(slug).compete("ListCompetitionPages", pageName="rules")["pages"][0] for slug in (SLUG, TWIN)]
+        assert ["Amendment" in page["content"] for page in rules] == [True, False]
+
+
+def test_without_a_name_hosts_close_all(tmp_path: Path) -> None:
+    with served(both(tmp_path), faults=script({"kind": "closed-early", "after": 0})) as it:
+        assert all(it.of(slug).compete("GetCompetition")["submissionsDisabled"] for slug in (SLUG, TWIN))
+
+
+def test_a_fault_of_a_competition_that_is_not_played_is_refused(snapshot: Snapshot) -> None:
+    faults = script({"kind": "closed-early", "competition": "elsewhere"})
+    with pytest.raises(UsageError, match="elsewhere, which is not played; played: tiny-table"):
+        Site(snapshot, HandClock(START), faults=faults)
 
 
 def test_a_kernel_may_fail_to_be_saved_under_200(snapshot: Snapshot) -> None:

@@ -104,3 +104,13 @@ def test_any_world_keeps_the_rules(seed: int, slots: int, steps: int):
     assert nodes, "something is always worth doing while nothing is in flight"
     limit = RoundsSettings().steps_per_draft
     assert all(len(Tree(tuple(nodes)).of_draft(d)) <= limit for d in {n.draft_id for n in nodes if n.draft_id})
+
+
+def test_news_close_the_drafts_that_were_begun_before_them_and_open_a_round():
+    tree = Tree((node(2, 1, 0.5), node(3, 2, 0.6), node(4, 1, 0.4, "improve")))
+    renewed = Remaining(40, 50, None, None, renewed_after=4)
+    assert choose(tree, renewed, slots=2) == [Action("draft", draft_id=3, slot=0), Action("draft", draft_id=4, slot=1)]
+    after = Tree((*tree.nodes, node(5, 3, 0.1)))
+    assert choose(after, renewed) == [Action("draft", draft_id=4, slot=1)]
+    after = Tree((*after.nodes, node(6, 4, 0.2)))
+    assert choose(after, renewed) == [Action("improve", (5,), 3)]

@@ -69,7 +69,7 @@ async def run(tmp_path: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
                 budget=RunBudget(stopwatch, 600.0, None),
                 machine=this_machine(1, 1 << 30, sandbox.describe(), 0),
                 preview="",
-                community=None,
+                community_at=None,
                 say=print,
             )
             with store.write() as tx:

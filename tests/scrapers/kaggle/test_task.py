@@ -38,7 +38,7 @@ def site(tmp_path: Path) -> Iterator[Served]:
 @asynccontextmanager
 async def task(site: Served, folder: Path, own: CardOverrides | None = None) -> AsyncIterator[KaggleTask]:
     """Yield the site's competition."""
-    slug, key = site.site.card.slug, Credentials(site.site.settings.token)
+    slug, key = site.competition.card.slug, Credentials(site.site.settings.token)
     async with httpx2.AsyncClient(verify=False, timeout=10) as http:
         url = f"{site.client.url}/v1"
         client = KaggleClient(http, lambda: key, site.clock, Tally(), url=url, pace=PACE, patience=Patience())
@@ -58,9 +58,9 @@ def same(card: TaskCard, of: TaskCard) -> None:
 async def test_the_card_and_the_files_are_those_that_are_played_back(site: Served, tmp_path: Path) -> None:
     async with task(site, tmp_path / "live") as source:
         found: TaskSource = source
-        same(await found.card(), site.site.card)
+        same(await found.card(), site.competition.card)
         folder = await found.files()
-    played = site.site.snapshot.data
+    played = site.competition.snapshot.data
     names = [path.relative_to(played) for path in played.rglob("*") if path.is_file()]
     assert names
     assert all((folder / name).read_bytes() == (played / name).read_bytes() for name in names)

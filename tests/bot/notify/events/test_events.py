@@ -11,6 +11,7 @@ from bot.notify.events import (
     EVENTS,
     KINDS,
     ApprovalAsked,
+    BoardMoved,
     BudgetReached,
     Choice,
     CompetitionDay,
@@ -24,6 +25,7 @@ from bot.notify.events import (
     NewBest,
     RankChanged,
     RulesNotAccepted,
+    ScoresDisagree,
     SubmissionFailed,
     SubmissionRefused,
     SubmissionScored,
@@ -39,12 +41,14 @@ CHOICES = (Choice("a", 1, 0.25, 0.375), Choice("b", 2, None, 0.5))
 DAY = CompetitionDay("wine", 3, 100, 0.4, 5, 2, None, 3.5, ((T, 0.125), (T + timedelta(hours=1), 0.25)))
 LINES = ('metric = "rmse"  # or "rmsle": the page names both', 'url = "https://example.org/a?b=c&d"')
 ALL: tuple[Event, ...] = (
-    RankChanged("wine", 3, 5, 100, 0.125, T),
+    RankChanged("wine", 5, 3, 100, 0.125, T, 4, (NASTY, "b")),
     MedalChanged("wine", "gold", None, 3, 100, T),
+    BoardMoved("wine", 0.25, 0.125, None, 0.5, None, None, None, T),
     NewBest("wine", "wine-aide", 4, 0.5, None, NASTY),
     SubmissionScored("wine", "wine-1-ab", 7, 0.25, None, 4),
     SubmissionFailed("wine", "wine-1-ab", 7, NASTY),
     SubmissionRefused("wine", "wine-1-ab", 7, NASTY),
+    ScoresDisagree("wine", "wine-aide", 6, NASTY),
     BudgetReached("day", "2026-01-02", Kind.MONEY, 100, 5.0, 5.0),
     RulesNotAccepted("wine", "https://www.kaggle.com/competitions/wine/rules"),
     TaskCardIncomplete("wine", "cards/wine.toml", LINES),
@@ -109,6 +113,21 @@ def test_a_key_is_of_what_is_told_not_of_when_it_was_read() -> None:
     spent = BudgetReached("day", "2026-01-02", Kind.MONEY, 80, 4.0, 5.0)
     assert replace(spent, spent=4.5).key == spent.key
     assert len({replace(spent, **changed).key for changed in ({}, {"share": 50}, {"cap": 9.0}, {"period": "x"})}) == 4
+
+
+def test_a_rank_says_where_it_comes_from_and_of_which_leaderboard_it_is() -> None:
+    up = RankChanged("wine", 3, 5, 100, 0.125, T).notice()
+    assert (up.title, "up from 5" in up.body) == ("wine: rank 5 → 3 of 100", True)
+    assert "Passed" not in up.body
+    assert "Public leaderboard of 2026-01-02 03:04 UTC." in up.body
+    down = RankChanged("wine", 5, 3, 100, 0.125, T, 4, ("a", "b")).notice()
+    assert "Passed by a, b and 2 more." in down.body
+    first = RankChanged("wine", 3, None, 100, None, T, private=True).notice()
+    assert first.title == "wine: rank 3 of 100 in the end"
+    assert "its first place" in first.body
+    assert "Private leaderboard of" in first.markdown
+    medal = MedalChanged("wine", None, "gold", 30, 100, T, private=True).notice()
+    assert "which decides" in medal.body
 
 
 def test_the_lines_of_a_task_card_can_be_copied_as_they_are() -> None:

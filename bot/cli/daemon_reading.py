@@ -1,0 +1,80 @@
+"""Reading the daemon's database for a command that only shows something: no check, no change, nothing held up."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
+
+from bot.cli.configured import configured, settings_file
+from bot.cli.daemon_store import daemon_database
+from state.clock import SystemClock
+from state.errors import UsageError
+from state.reading import open_to_read
+from state.store import Store
+from state.tables import Run
+
+if TYPE_CHECKING:
+    from bot.looking.accounts import Allowance
+
+__all__ = ["allowance", "as_json", "daemon_now", "daemon_to_read", "runs_of"]
+
+
+@contextmanager
+def daemon_to_read(config: Path | None) -> Iterator[Store]:
+    """Open the daemon's database to read while this lasts.
+
+    Raises:
+        UsageError: there is none, or another version of the program made it.
+        ConfigurationError: the configuration is wrong.
+        StateCorrupted: it is damaged.
+        StateUnavailable: it cannot be used now.
+    """
+    path = daemon_database(config)
+    if not path.is_file():
+        raise UsageError(f"there is no database {path}: it is made when `bot run` starts, or name the bot.toml it uses")
+    with open_to_read(path, SystemClock()) as store:
+        yield store
+
+
+def allowance(config: Path | None) -> "Allowance":
+    """Return what the configuration lets be spent."""
+    from bot.looking.accounts import Allowance
+
+    settings = configured(settings_file(config))
+    return Allowance(settings.budget, settings.competitions)
+
+
+def runs_of(store: Store, competition: str | None) -> dict[str, Run]:
+    """Return the live run of each competition, or of one.
+
+    Raises:
+        UsageError: that one has no run.
+    """
+    from bot.looking.work import live_runs
+
+    with store.read() as session:
+        runs = live_runs(session)
+    if competition is None:
+        return runs
+    if competition not in runs:
+        known = f"there are runs on {', '.join(sorted(runs))}" if runs else "there is no run yet"
+        raise UsageError(f"there is no run on {competition}: {known}")
+    return {competition: runs[competition]}
+
+
+def daemon_now(store: Store) -> datetime:
+    """Return the time by the clock of the daemon that began last."""
+    from bot.daemon.presence import presence
+
+    with store.read() as session:
+        said = presence(session)
+    return (said.clock if said is not None else store.clock).now()
+
+
+def as_json(value: Any) -> dict[str, Any]:
+    """Return a frozen value as JSON holds it: times as ISO strings in UTC."""
+    found: dict[str, Any] = TypeAdapter(type(value)).dump_python(value, mode="json")
+    return found

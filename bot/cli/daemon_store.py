@@ -1,0 +1,67 @@
+"""The daemon's database, as other commands open it: while the daemon runs, and while it does not."""
+
+import os
+from pathlib import Path
+
+from bot.cli.configured import configured, settings_file
+from sandbox.locks import is_held
+from state.clock import SystemClock
+from state.errors import UsageError
+from state.store import Store
+
+__all__ = ["daemon_database", "daemon_is_running", "open_daemon_store"]
+
+
+def daemon_database(config: Path | None) -> Path:
+    """Return where the daemon's database lies, or will lie.
+
+    Raises:
+        ConfigurationError: the configuration is wrong.
+    """
+    return configured(settings_file(config)).daemon.folder / "bot.db"
+
+
+def open_daemon_store(config: Path | None, *, create: bool = False) -> Store:
+    """Open the daemon's database, by the clock of the daemon that began last.
+
+    Args:
+        config: the bot.toml that is named; None: that of the current folder, if it holds one.
+        create: make it where there is none, so that the daemon finds in it what it is told before its first start.
+
+    Raises:
+        UsageError: there is none, or it may not be made.
+        ConfigurationError: the configuration is wrong.
+        StateCorrupted: it is damaged.
+        StateUnavailable: it cannot be used now.
+    """
+    path = daemon_database(config)
+    if not path.is_file():
+        if not create:
+            raise UsageError(
+                f"there is no database {path}: it is made when `bot run` starts, or name the bot.toml it uses"
+            )
+        _refuse_foreign(path.parent)
+    # Here, as only commands about a daemon should pay for what it imports.
+    from bot.daemon.presence import presence
+
+    store = Store.open(path, SystemClock())
+    with store.read() as session:
+        # In a rehearsal it is another one, and what is written now must not lie in the daemon's future.
+        store.clock = began.clock if (began := presence(session)) is not None else store.clock
+    return store
+
+
+def daemon_is_running(store: Store) -> bool:
+    """Return whether a daemon works on this database."""
+    from bot.daemon.presence import LOCK
+
+    return is_held(store.path.with_name(LOCK))
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Make no file that the folder's owner, who runs the daemon, could not write to."""
+    if folder.is_dir() and (owner := folder.stat().st_uid) != os.geteuid():
+        raise UsageError(
+            f"there is no database in {folder}, which is another user's (number {owner}): start `bot run` once, or do "
+            "this as that user"
+        )

@@ -1,0 +1,167 @@
+"""`bot ideas` and `bot reports`: what the daemon has learned, from its database, while it runs."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli.daemon_reading import as_json, daemon_now, daemon_to_read, runs_of
+from bot.cli.output import number, print_json, print_table
+from state.errors import UsageError
+
+if TYPE_CHECKING:
+    from bot.looking.knowledge import IdeaShown, ReportShown, Source
+
+__all__ = ["ideas", "reports"]
+
+Competition = Annotated[str | None, typer.Argument(help="the competition; default: all", show_default=False)]
+Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
+
+_WIDTH = 100
+_SHOWN_SOURCES = 4
+
+
+def ideas(
+    competition: Competition = None,
+    config: Config = None,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object an idea")] = False,
+) -> None:
+    """Show the pool of ideas, best supported first: what speaks for each, whether it was tried, and whose it is.
+
+    Support is the mean of how effective those who read its sources judged them, 0 to 10; 5 where nobody has.
+
+    Example: bot ideas spooky-author-identification
+    """
+    from bot.looking.knowledge import ideas_of
+
+    with daemon_to_read(config) as store:
+        now = daemon_now(store)
+        pools = {slug: ideas_of(store, run, now) for slug, run in sorted(runs_of(store, competition).items())}
+    if json:
+        for pool in pools.values():
+            for one in pool:
+                print_json(as_json(one))
+        return
+    for slug, pool in pools.items():
+        _print_pool(slug, pool)
+    if not pools:
+        typer.echo("there is no run yet, and so there are no ideas")
+
+
+def reports(
+    competition: Competition = None,
+    report: Annotated[
+        str | None,
+        typer.Argument(metavar="[NUMBER]", help="the number of one, to be shown in full", show_default=False),
+    ] = None,
+    config: Config = None,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object a report")] = False,
+) -> None:
+    """Show the reports on what was tried, or with its number one in full.
+
+    Example: bot reports spooky-author-identification 3
+    """
+    from bot.looking.knowledge import reports_shown
+
+    with daemon_to_read(config) as store:
+        now = daemon_now(store)
+        found = {slug: reports_shown(store, run, now) for slug, run in sorted(runs_of(store, competition).items())}
+    if report is not None:
+        found = {slug: [_one(slug, pool, report)] for slug, pool in found.items()}
+    if json:
+        for pool in found.values():
+            for one in pool:
+                print_json(as_json(one))
+        return
+    for slug, pool in found.items():
+        if report is not None:
+            typer.echo("\n".join(_in_full(pool[0])))
+        else:
+            _print_reports(slug, pool)
+    if not found:
+        typer.echo("there is no run yet, and so there are no reports")
+
+
+def _print_pool(slug: str, pool: "Sequence[IdeaShown]") -> None:
+    if not pool:
+        typer.echo(f"{slug}: there are no ideas yet")
+        return
+    rows = [
+        (
+            str(one.number),
+            _plain(one.text),
+            f"{one.support:.1f}",
+            str(one.times_used),
+            number(one.best_score),
+            "\n".join(_sources(one.sources)),
+        )
+        for one in pool
+    ]
+    columns = ("no.", "idea", "support", "used", "best", "from")
+    print_table(columns, rows, title=f"{slug}: ideas", width=_WIDTH)
+
+
+def _sources(sources: "Sequence[Source]") -> Iterator[str]:
+    for one in sources[:_SHOWN_SOURCES]:
+        author = f" by {_plain(one.author)}" if one.author else ""
+        yield f"{one.item}: {_plain(one.title)}{author}" if one.title is not None else one.item
+    if len(sources) > _SHOWN_SOURCES:
+        yield f"and {len(sources) - _SHOWN_SOURCES} more"
+
+
+def _one(slug: str, pool: "Sequence[ReportShown]", wanted: str) -> "ReportShown":
+    found = next((one for one in pool if one.number == wanted), None)
+    if found is None:
+        known = f"there are {', '.join(one.number for one in pool)}" if pool else "there are none yet"
+        raise UsageError(f"there is no report {wanted} on {slug}: {known}")
+    return found
+
+
+def _print_reports(slug: str, pool: "Sequence[ReportShown]") -> None:
+    if not pool:
+        typer.echo(f"{slug}: there are no reports yet")
+        return
+    rows = [
+        (
+            one.number,
+            _plain(one.title),
+            number(one.score),
+            "–" if one.node is None else str(one.node),
+            ", ".join(map(str, one.ideas)) or "–",
+            _plain(one.next_steps),
+        )
+        for one in pool
+    ]
+    columns = ("no.", "title", "score", "node", "ideas", "next steps")
+    print_table(columns, rows, title=f"{slug}: reports", width=_WIDTH)
+
+
+def _in_full(one: "ReportShown") -> Iterator[str]:
+    yield f"{one.competition}, report {one.number}: {_plain(one.title)}"
+    made = f"draft {one.draft}" if one.draft is not None else "a kernel that was reproduced"
+    used = f" of ideas {', '.join(map(str, one.ideas))}" if one.ideas else ""
+    yield f"score {number(one.score)} of node {one.node if one.node is not None else '–'}; {made}{used}"
+    parts = {"method": one.method, "numbers": one.numbers, "limitations": one.limitations, "next steps": one.next_steps}
+    for name, text in parts.items():
+        if text:
+            yield from ("", f"{name}:", *_paragraphs(text))
+    if one.components:
+        yield from ("", "components:", *(line for part in one.components for line in _paragraphs(f"- {part}")))
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for line in _clean(text).splitlines():
+        yield from textwrap.wrap(line, _WIDTH, initial_indent="  ", subsequent_indent="  ") or [""]
+
+
+def _plain(text: str) -> str:
+    return " ".join(_clean(text).split())
+
+
+def _clean(text: str) -> str:
+    # What others wrote, or a model, must not steer the terminal.
+    from bot.models.quoting import clean
+
+    return clean(text)

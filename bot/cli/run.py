@@ -1,0 +1,60 @@
+"""`bot run`: the daemon."""
+
+import asyncio
+import faulthandler
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.configured import settings_file
+from state.errors import BotError, ConfigurationError, UsageError
+
+EX_CONFIG = 78
+"""Exit status for a configuration that cannot work, as in sysexits.h: systemd does not start it again."""
+
+
+def run(
+    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
+    until_over: Annotated[
+        bool, typer.Option("--until-over", help="end when all competitions are over, as for a rehearsal")
+    ] = False,
+) -> None:
+    """Compete in the configured competitions until it is ended: watch, learn, train, submit, and tell the owner.
+
+    SIGTERM and Ctrl-C end it in order, SIGHUP has the configuration read again. Exits with 78 for a configuration that
+    cannot work, and with 1 if a part of it fails again and again.
+
+    Example: bot run --config bot.toml
+    """
+    from bot.configuration import read_configuration
+    from bot.configuration.own_secrets import open_redactor
+    from bot.daemon.log import open_log, sayer
+    from bot.daemon.service import Options, serve
+
+    file = settings_file(config)
+    try:
+        configuration = read_configuration(file)
+    except ConfigurationError as error:
+        for problem in error.problems:
+            print(problem, file=sys.stderr)
+        raise typer.Exit(EX_CONFIG) from None
+    if not configuration.settings.competitions:
+        print(
+            "bot: no competition is configured: write a table [competitions.SLUG] into bot.toml (`bot config example`)",
+            file=sys.stderr,
+        )
+        raise typer.Exit(EX_CONFIG)
+    # Where a watchdog ends a process that hangs, its log says where.
+    faulthandler.enable()
+    redactor = open_redactor(configuration.settings)
+    try:
+        with open_log(configuration.settings.daemon, redactor, sys.stderr) as logs:
+            asyncio.run(serve(configuration, Options(file, until_over), redactor, sayer(logs.log)))
+    except UsageError as error:
+        print(f"bot: {redactor.text(str(error))}", file=sys.stderr)
+        raise typer.Exit(EX_CONFIG) from None
+    except BotError as error:
+        print(f"bot: {redactor.text(str(error))}", file=sys.stderr)
+        raise typer.Exit(1) from None

@@ -1,0 +1,30 @@
+"""`bot status` of the daemon: what its database says, for a person or as JSON."""
+
+from pathlib import Path
+
+import typer
+
+from bot.cli.daemon_reading import allowance, as_json, daemon_to_read
+from bot.cli.output import print_json, print_table
+from bot.cli.status_lines import COLUMNS, WIDTH, daemon_lines, detail_lines, row
+from bot.looking.status import status_of
+
+__all__ = ["show_daemon"]
+
+
+def show_daemon(config: Path | None, *, json: bool) -> None:
+    """Print how the daemon and its competitions stand; errors as of `daemon_to_read`."""
+    with daemon_to_read(config) as store:
+        found = status_of(store, allowance(config))
+    if json:
+        print_json(as_json(found))
+        return
+    for line in daemon_lines(found.daemon):
+        typer.echo(line)
+    if not found.competitions:
+        typer.echo("there are no competitions: each is a table [competitions.SLUG] of bot.toml")
+        return
+    print_table(COLUMNS, [row(one) for one in found.competitions], width=WIDTH)
+    for one in found.competitions:
+        for line in detail_lines(one, found.daemon.now):
+            typer.echo(line)

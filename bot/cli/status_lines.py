@@ -1,0 +1,231 @@
+"""How the status of a daemon reads: a line on it, a table of competitions, and a few lines on each."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from bot.budgets.figures import Figure
+from bot.budgets.kinds import Kind
+from bot.cli.output import number
+from bot.looking.accounts import Account
+from bot.looking.polls import PartPolled, Posts
+from bot.looking.queue import Queued
+from bot.looking.status import CompetitionStatus, DaemonStatus
+from bot.looking.steering import NoteRead
+from bot.models.quoting import clean
+from bot.runs.standing import Doing
+
+__all__ = ["COLUMNS", "WIDTH", "daemon_lines", "detail_lines", "row"]
+
+WIDTH = 100
+"""Characters of a line at most."""
+COLUMNS = ("competition", "state", "ends in", "rank", "best", "nodes", "sent\ntoday", "spent\ntoday")
+_LABEL = 10
+_NAME = 22
+
+
+def daemon_lines(one: DaemonStatus) -> Iterator[str]:
+    """Yield what is to be said of the daemon itself, what needs a person first of all."""
+    yield from _wrapped("daemon", f"{_running(one)}; {_disk(one)}")
+    spent = one.spent
+    yield from _wrapped("today", f"{_money(spent)}, {_tokens(spent)}")
+    for trouble in one.troubles:
+        yield from _wrapped("NEEDS YOU", f"{trouble.sentence} (for {span(one.now, trouble.since)})")
+    for task in one.dead:
+        yield from _wrapped("given up", f"{task.key} ({_tried(task.tries)}): {task.error or 'it does not say why'}")
+    for service, letters in one.letters.items():
+        failing = f", {letters.failing} tried in vain: {letters.error}" if letters.failing else ""
+        yield from _wrapped("letters", f"{letters.waiting} wait{f' for {service}' if service else ''}{failing}")
+    if one.next:
+        yield from _wrapped("next", _due(one.next, one.now))
+
+
+def row(one: CompetitionStatus) -> tuple[str, ...]:
+    """Return a competition's row of the table."""
+    day = next((account for account in one.spent if account.level == "competition day"), None)
+    left = "" if one.sent.left_today is None else f", {one.sent.left_today} left"
+    return (
+        "\n".join(textwrap.wrap(one.competition, _NAME)),
+        one.state if one.control == "running" else f"{one.state}, {one.control} by you",
+        "–" if one.days_left is None else "over" if one.days_left == 0 else _span(one.days_left * 86_400),
+        "–" if one.rank.rank is None else f"{one.rank.rank} of {one.rank.teams or '?'}\n{one.rank.medal or ''}".strip(),
+        number(one.nodes.best_score),
+        str(one.nodes.all),
+        f"{one.sent.today}{left}" if one.submit else "off",
+        "–" if day is None else f"${day.figures[Kind.MONEY].spent:.2f}",
+    )
+
+
+def detail_lines(one: CompetitionStatus, now: datetime) -> Iterator[str]:
+    """Yield what the table has no room for."""
+    run = f": {one.run.agent} with {one.run.model}, run {one.run.id} ({one.run.status})" if one.run else ": no run yet"
+    yield from textwrap.wrap(one.competition + run, WIDTH, subsequent_indent="  ")
+    said = [f"{one.state}{f' for {span(now, one.since)}' if one.since else ''}", one.why]
+    if one.control != "running":
+        said.append(f"you have {one.control} it")
+    if not one.configured:
+        said.append("it has no table in bot.toml")
+    yield from _wrapped("state", "; ".join(part for part in said if part))
+    if one.deadline is not None:
+        yield from _wrapped("ends", f"{_time(one.deadline)}, {_ends(one)}")
+    yield from _polled(one, now)
+    if one.posts != Posts():
+        yield from _wrapped("knows", _known(one))
+    if one.run is not None:
+        yield from _wrapped("nodes", _nodes(one))
+    for work in one.doing:
+        yield from _wrapped("now", _doing(work, now))
+    if one.submit or one.sent.all:
+        yield from _wrapped("sent", _sent(one))
+    yield from _wrapped("rank", _rank(one, now))
+    for account in one.spent if one.run is not None else ():
+        yield from _wrapped("spent", _spent(account))
+    yield from _wrapped("next", _due(one.next, now))
+    for note in one.notes:
+        yield from _wrapped("note", _note(note))
+
+
+def span(now: datetime, since: datetime) -> str:
+    """Return for how long something is so, such as `12 min`."""
+    return _span((now - since).total_seconds())
+
+
+def _span(seconds: float) -> str:
+    seconds = max(0.0, seconds)
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.0f} h" if seconds < 36 * 3600 else f"{seconds / 86_400:.1f} d"
+
+
+def _wrapped(label: str, text: str) -> Iterator[str]:
+    # What others wrote has line ends of its own, and must not steer the terminal.
+    text = " ".join(clean(text).split())
+    first = f"  {label:{_LABEL}}"
+    yield from textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first)) or [first.rstrip()]
+
+
+def _running(one: DaemonStatus) -> str:
+    if one.since is None:
+        return "running" if one.running else "not running, and never was: `bot run` starts it"
+    began = f"{_time(one.since)} ({span(one.now, one.since)}), version {one.version}, process {one.process}"
+    if one.running:
+        return f"running since {began}"
+    end = f"ended {_time(one.ended)}" if one.ended else "it did not end in order"
+    return f"NOT RUNNING; it began {began}, and {end}: `bot run` starts it"
+
+
+def _disk(one: DaemonStatus) -> str:
+    return f"{one.folder} has {one.free_bytes / 1e9:.1f} GB free, its database takes {one.database_bytes / 1e6:.1f} MB"
+
+
+def _ends(one: CompetitionStatus) -> str:
+    return "which is past" if not one.days_left else f"in {_span(one.days_left * 86_400)}"
+
+
+def _polled(one: CompetitionStatus, now: datetime) -> Iterator[str]:
+    read = sorted((part for part in one.polled if part.at), key=lambda part: part.at or now, reverse=True)
+    ages = ", ".join(f"{part.part} {span(now, part.at)}" for part in read if part.at)
+    yield from _wrapped("polled", f"{ages} ago" if ages else "never yet")
+    for part in one.polled:
+        if part.failures:
+            yield from _wrapped("trouble", _failed(part, now))
+
+
+def _failed(part: PartPolled, now: datetime) -> str:
+    times = "once" if part.failures == 1 else f"{part.failures} times"
+    since = f", last {span(now, part.failed_at)} ago" if part.failed_at else ""
+    return f"{part.part} {'was refused' if part.refused else 'failed'} {times}{since}: {part.error}"
+
+
+def _known(one: CompetitionStatus) -> str:
+    posts, pool = one.posts, one.pool
+    read = f"{_count(posts.messages, 'message')} in {_count(posts.topics, 'topic')}, {_count(posts.kernels, 'kernel')}"
+    made = f"{_count(pool.ideas, 'idea')}, {_count(pool.drafts, 'draft')}, {_count(pool.reports, 'report')}"
+    return f"{read}, {pool.analyses} analysed; {made}"
+
+
+def _nodes(one: CompetitionStatus) -> str:
+    nodes = one.nodes
+    best = "" if nodes.best is None else f"; best by validation: {number(nodes.best_score)} of node {nodes.best}"
+    return (
+        f"{nodes.all}: {nodes.running} running, {nodes.valid} valid, {nodes.buggy} buggy, {nodes.failed} failed{best}"
+    )
+
+
+def _doing(work: Doing, now: datetime) -> str:
+    what = work.action if work.execution is None else f"{work.execution} on {work.view}"
+    return f"node {work.node}: {what} for {span(now, datetime.fromisoformat(work.since))}"
+
+
+def _sent(one: CompetitionStatus) -> str:
+    sent = one.sent
+    left = "how many are left is not known" if sent.left_today is None else f"{sent.left_today} left today"
+    parts = [f"{sent.today} today, {left}, {sent.all} in all", f"last public score {number(sent.last_score)}"]
+    if sent.open:
+        parts.append(f"{sent.open} not settled")
+    if one.held:
+        parts.append(f"held until you approve: {', '.join(f'`bot approve {id}`' for id in one.held)}")
+    if not one.submit:
+        parts.append("nothing is sent: submit is not true")
+    return "; ".join(parts)
+
+
+def _rank(one: CompetitionStatus, now: datetime) -> str:
+    rank = one.rank
+    if rank.rank is None:
+        return f"none yet{f' among {rank.teams} teams' if rank.teams else ''}"
+    score = "" if rank.score is None else f", public score {number(rank.score)}"
+    since = f", for {span(now, rank.at)}" if rank.at else ""
+    return f"{rank.rank} of {rank.teams or '?'}, {rank.medal or 'no medal'}{score}{since}"
+
+
+def _spent(account: Account) -> str:
+    name = {"competition": "in all", "competition day": "today", "run": "this run"}.get(account.level, account.name)
+    executions = account.figures[Kind.EXECUTIONS]
+    run = f"{_count(round(executions.spent), 'execution')}{_of(executions, '{:.0f}')}"
+    return f"{name}: {_money(account)}, {_tokens(account)}, {run}"
+
+
+def _money(account: Account) -> str:
+    figure = account.figures[Kind.MONEY]
+    more = f" and {_count(account.unpriced, 'call')} of unknown price" if account.unpriced else ""
+    return f"${figure.spent:.2f}{_of(figure, '${:.2f}')}{more}"
+
+
+def _tokens(account: Account) -> str:
+    figure = account.figures[Kind.TOKENS]
+    return f"{figure.spent:,.0f} tokens{_of(figure, '{:,.0f}')}"
+
+
+def _of(figure: Figure, form: str) -> str:
+    if figure.cap is None or figure.left is None:
+        return ""
+    return f" of {form.format(figure.cap)} ({form.format(figure.left)} left)"
+
+
+def _due(tasks: Sequence[Queued], now: datetime) -> str:
+    found = []
+    for task in tasks:
+        due = f"in {_span((task.due_at - now).total_seconds())}" if task.due_at > now else "due"
+        tried = f" ({_tried(task.tries)})" if task.tries else ""
+        found.append(f"{task.kind} {'runs' if task.status == 'leased' else due}{tried}")
+    return ", ".join(found) or "nothing is due"
+
+
+def _note(note: NoteRead) -> str:
+    read = "not read yet" if note.read_at is None else f"read by the {note.read_by} {_time(note.read_at)}"
+    return f"{note.id} of {_time(note.at)}, {read}: {note.text}"
+
+
+def _tried(tries: int) -> str:
+    return f"failed {'once' if tries == 1 else f'{tries} times'}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _time(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

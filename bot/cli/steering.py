@@ -1,0 +1,138 @@
+"""`bot note`, `pause`, `unpause` and `stop`: what the owner says to the daemon while it runs, or before it does."""
+
+import getpass
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bot.cli.configured import configured, settings_file
+from bot.cli.daemon_store import daemon_is_running, open_daemon_store
+from bot.cli.output import print_json
+from state.errors import UsageError
+from state.steering import LONGEST_NOTE, ControlState, Note, add_note, control, notes, set_control
+from state.store import Store, iso
+
+__all__ = ["note", "pause", "stop", "unpause", "who"]
+
+Competition = Annotated[str, typer.Argument(help="the competition, as its table in bot.toml is named")]
+Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+
+
+def note(
+    competition: Competition,
+    text: Annotated[list[str] | None, typer.Argument(help="what to say; - reads it from stdin")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="show the notes there are, one JSON object each")] = False,
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Leave a note on a competition: it goes into the next prompts as your word, marked and dated, and is kept.
+
+    Example: bot note titanic "the tickets' prefixes are worth a look"
+    """
+    if listed and text:
+        raise UsageError("--list shows the notes there are, and takes no text")
+    _check_configured(config, competition)
+    if listed:
+        with open_daemon_store(config) as store:
+            _show_notes(store, competition, json=json)
+        return
+    words = _words(text or [])
+    with open_daemon_store(config, create=True) as store:
+        with store.write() as tx:
+            added = add_note(tx, competition, words, who())
+        _tell(store, {**_shown(added)}, f"note {added.id} on {competition} is kept", json=json)
+
+
+def pause(competition: Competition, config: Config = None, json: Json = False) -> None:
+    """Begin nothing new on a competition until `bot unpause`; what runs ends, and posts are still read.
+
+    Example: bot pause titanic
+    """
+    _change(config, competition, "paused", json=json)
+
+
+def unpause(competition: Competition, config: Config = None, json: Json = False) -> None:
+    """Go on with a competition that was paused or stopped.
+
+    Example: bot unpause titanic
+    """
+    _change(config, competition, "running", json=json)
+
+
+def stop(competition: Competition, config: Config = None, json: Json = False) -> None:
+    """End the work on a competition, in order: its result and report are written, and nothing more is sent.
+
+    Example: bot stop titanic
+    """
+    _change(config, competition, "stopped", json=json)
+
+
+def _change(config: Path | None, competition: str, state: ControlState, *, json: bool) -> None:
+    _check_configured(config, competition)
+    with open_daemon_store(config, create=True) as store:
+        with store.write() as tx:
+            before = control(tx.session, competition)
+            changed = set_control(tx, competition, state, who())
+        said = f"{competition} is {state}" + (f", and was {before}" if changed else " already")
+        shown = {"competition": competition, "state": state, "before": before, "changed": changed}
+        _tell(store, shown, said, json=json)
+
+
+def _check_configured(config: Path | None, competition: str) -> None:
+    """Refuse what the daemon would never look at.
+
+    Raises:
+        UsageError: the competition is not configured.
+    """
+    file = settings_file(config)
+    known = sorted(configured(file).competitions)
+    if competition in known:
+        return
+    if file is None:
+        raise UsageError(f"there is no bot.toml here, so that {competition} is not configured: name it with --config")
+    listed = f"it has {', '.join(known)}" if known else "it has none"
+    raise UsageError(f"{competition} is not among the competitions of {file}: {listed}")
+
+
+def _words(text: list[str]) -> str:
+    if text != ["-"]:
+        return " ".join(text)
+    # More than may be kept is not read: what is too long is refused for it.
+    return sys.stdin.read(LONGEST_NOTE * 4)
+
+
+def who() -> str:
+    """Return who gives the command, as the machine knows him."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a user without a name
+        return "owner"
+
+
+def _shown(one: Note) -> dict[str, Any]:
+    return {"competition": one.competition, "note": one.id, "text": one.text, "at": iso(one.at), "by": one.by}
+
+
+def _show_notes(store: Store, competition: str, *, json: bool) -> None:
+    with store.read() as session:
+        found = notes(session, competition, store.clock.as_of())
+    for one in found:
+        if json:
+            print_json(_shown(one))
+        else:
+            typer.echo(f"note {one.id}, {one.at:%Y-%m-%d %H:%M} UTC, {one.by}:")
+            typer.echo("".join(f"  {line}\n" for line in one.text.splitlines()), nl=False)
+    if not found and not json:
+        typer.echo(f"there are no notes on {competition}")
+
+
+def _tell(store: Store, shown: dict[str, Any], said: str, *, json: bool) -> None:
+    running = daemon_is_running(store)
+    if json:
+        print_json({**shown, "database": str(store.path), "daemon_running": running})
+        return
+    sees = "the daemon sees it within seconds" if running else "no daemon runs: it sees it when it is started"
+    typer.echo(f"{said}; {sees}")

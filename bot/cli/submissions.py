@@ -1,0 +1,55 @@
+"""`bot submissions`: what was sent, what waits, and why, while the daemon runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.daemon_reading import as_json, daemon_to_read, runs_of
+from bot.cli.output import number, print_json, print_table
+
+__all__ = ["submissions"]
+
+_COLUMNS = ("time (UTC)", "competition", "node", "how", "validation", "public", "status", "why", "tag")
+
+
+def submissions(
+    competition: Annotated[str | None, typer.Argument(help="one competition; default: all")] = None,
+    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object a submission")] = False,
+) -> None:
+    """Show what was submitted and what waits, with both scores and why; and of what was decided otherwise the last.
+
+    Example: bot submissions titanic
+    """
+    from bot.looking.submissions import all_runs, shown_submissions, undone
+
+    with daemon_to_read(config) as store:
+        runs = runs_of(store, competition)
+        with store.read() as session:
+            found = [one for run in all_runs(session, runs) for one in shown_submissions(session, run)]
+            others = [last for run in runs.values() if (last := undone(session, run)) is not None]
+    if json:
+        for one in sorted(found, key=lambda one: one.at):
+            print_json(as_json(one))
+        return
+    if found:
+        rows = [
+            (
+                f"{one.at:%Y-%m-%d %H:%M}",
+                one.competition,
+                str(one.node),
+                one.how,
+                number(one.validation),
+                number(one.public),
+                one.status,
+                one.why,
+                one.tag,
+            )
+            for one in sorted(found, key=lambda one: one.at)
+        ]
+        print_table(_COLUMNS, rows)
+    else:
+        typer.echo("nothing was submitted yet")
+    for other in others:
+        typer.echo(f"{other.competition}, {other.at:%Y-%m-%d %H:%M}: node {other.node} is not sent: {other.why}")

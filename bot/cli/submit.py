@@ -1,0 +1,93 @@
+"""`bot submit`: ask the daemon to submit one node's file now, and wait a moment for what it says."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli.daemon_store import daemon_is_running, open_daemon_store
+from bot.cli.output import print_json
+from bot.cli.steering import who
+from state.errors import UsageError
+
+if TYPE_CHECKING:
+    from state.store import Store
+    from state.tables import Wish
+
+__all__ = ["submit"]
+
+_PAUSE = 0.2
+
+
+def submit(
+    competition: Annotated[str, typer.Argument(help="the competition, as its table in bot.toml is named")],
+    node: Annotated[int, typer.Argument(help="the node's number, as `bot status` and the report have it")],
+    wait: Annotated[float, typer.Option(min=0, help="seconds to wait for the daemon's word")] = 10.0,
+    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+) -> None:
+    """Have one node's file submitted: under the same checks as any other, but whatever its validation score.
+
+    The daemon does it. The exit status is 1 if it has not looked at it yet, or will not do it.
+
+    Example: bot submit titanic 17
+    """
+    from state.approvals import make_wish
+
+    with open_daemon_store(config) as store:
+        run_id = _run_of(store, competition, node)
+        with store.write() as tx:
+            wish = make_wish(tx, run_id, node, who())
+        wish = _awaited(store, wish, wait)
+        running = daemon_is_running(store)
+    if json:
+        told = {"competition": competition, "node": node, "wish": wish.id, "state": wish.state, "why": wish.why}
+        print_json({**told, "seen": wish.seen_at is not None, "submission": wish.submission, "daemon_runs": running})
+    else:
+        typer.echo(_said(competition, wish, running=running))
+    raise typer.Exit(int(wish.seen_at is None or wish.state == "refused"))
+
+
+def _run_of(store: "Store", competition: str, node: int) -> str:
+    from bot.looking.work import live_runs
+    from state.tables import Node
+
+    with store.read() as session:
+        run = live_runs(session).get(competition)
+        if run is None:
+            raise UsageError(f"there is no run on {competition}")
+        row = session.get(Node, (run.id, node))
+    if row is None:
+        raise UsageError(f"the run on {competition} has no node {node}")
+    if row.status != "valid" or row.score is None:
+        raise UsageError(f"node {node} on {competition} is {row.status} and has no validation score: it cannot be sent")
+    return run.id
+
+
+def _awaited(store: "Store", wish: "Wish", seconds: float) -> "Wish":
+    """Return the wish once a daemon has looked at it, or when the time is over."""
+    from state.tables import Wish
+
+    end = time.monotonic() + seconds
+    while wish.seen_at is None and time.monotonic() < end:
+        time.sleep(_PAUSE)
+        with store.read() as session:
+            wish = session.get_one(Wish, wish.id)
+    return wish
+
+
+def _said(competition: str, wish: "Wish", *, running: bool) -> str:
+    what = f"node {wish.node} on {competition}"
+    if wish.seen_at is None:
+        why = (
+            "the daemon has not looked at it yet"
+            if running
+            else "no daemon runs: it will look at it when `bot run` starts"
+        )
+        return f"{what} is wished for, and {why}"
+    if wish.state == "intended":
+        return (
+            f"{what} is submission {wish.submission} of its run: {wish.why}; `bot submissions` shows what becomes of it"
+        )
+    return f"{what} is not sent: {wish.why}" if wish.state == "refused" else f"{what} waits: {wish.why}"

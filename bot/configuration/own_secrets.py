@@ -1,0 +1,132 @@
+"""The process's own secrets: every value that it was given and nobody may read in what it writes."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from bot.configuration.secret_texts import SECRET_LOOKS, SECRET_NAME
+from scrapers.kaggle.credentials import find_credentials
+from state.errors import UsageError
+from state.redaction import SHORTEST, Redactor
+
+if TYPE_CHECKING:
+    from bot.configuration import Settings
+
+__all__ = ["collect_secrets", "open_redactor"]
+
+_LONGEST_FILE = 64_000
+_LONGEST_WORD = 20
+"""Letters; what is longer and stands in an address is no word."""
+
+
+def open_redactor(settings: "Settings", environment: Mapping[str, str] | None = None) -> Redactor:
+    """Return what takes the process's secrets, and whatever looks like one, out of texts."""
+    return Redactor(collect_secrets(settings, environment), SECRET_LOOKS)
+
+
+def collect_secrets(
+    settings: "Settings", environment: Mapping[str, str] | None = None, home: Path | None = None
+) -> list[str]:
+    """Return all secrets that the process was given, each once.
+
+    They are the values of variables that are named like secrets, or that the configuration names (models' keys,
+    addresses of services), what their files hold, systemd's credentials, and Kaggle's key; and of an address the
+    passwords and tokens in it. What cannot be read is no secret of this process. Values shorter than 8 characters are
+    left out: they stand in too many texts by chance.
+
+    Args:
+        settings: what is configured.
+        environment: the variables; None: this process's.
+        home: the user's folder; None: this user's.
+    """
+    variables = os.environ if environment is None else environment
+    found: set[str] = set()
+    for value in (*_variables(settings, variables), *_credentials(variables), *_of_kaggle(variables, home)):
+        found |= {value, value.strip(), *_lines(value), *_of_address(value.strip())}
+    # A password in the address of a proxy, or of an endpoint, whatever the variable is called.
+    found |= {password for value in variables.values() for password in _passwords(value)}
+    return sorted(one for one in found if len(one) >= SHORTEST)
+
+
+def _variables(settings: "Settings", variables: Mapping[str, str]) -> Iterator[str]:
+    configured = {*settings.notify.services, *(one.key for one in settings.models.fallback if one.key)}
+    for name, value in variables.items():
+        if name.removesuffix("_FILE") in configured and name.endswith("_FILE"):
+            yield _file(Path(value))
+        elif (name in configured or SECRET_NAME.search(name)) and value.strip():
+            # Some variables name the file that holds the secret.
+            yield _file(Path(value)) if _is_file(value) else value
+
+
+def _credentials(variables: Mapping[str, str]) -> Iterator[str]:
+    if not (folder := variables.get("CREDENTIALS_DIRECTORY")):
+        return
+    try:
+        files = sorted(Path(folder).iterdir())
+    except OSError:
+        return
+    yield from map(_file, files)
+
+
+def _of_kaggle(variables: Mapping[str, str], home: Path | None) -> Iterator[str]:
+    try:
+        yield find_credentials(variables, home).secret
+    except UsageError:
+        return
+
+
+def _of_address(value: str) -> Iterator[str]:
+    """Yield the parts of an address that let somebody in."""
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", value):
+        return
+    try:
+        parts = urlsplit(value)
+        host = (parts.hostname and parts.netloc.rpartition("@")[2]) or ""
+    except ValueError:
+        return
+    user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+    named = [given for name, given in parse_qsl(parts.query) if SECRET_NAME.search(name) or name == "auth"]
+    yield from (password, unquote(password), *named)
+    # What stands where a host would is often the first token; a user without a password may be one, too.
+    places = [*parts.path.split("/"), parts.fragment, "" if password else user, "" if "." in host else host]
+    for place in places:
+        if not _is_word(place):
+            yield from (place, unquote(place))
+
+
+def _is_word(text: str) -> bool:
+    """Return whether a part of an address is a word, such as `services`, that stands in many texts."""
+    return len(text) <= _LONGEST_WORD and bool(re.fullmatch(r"[A-Za-z]?[a-z]*(?:[._-][a-z]+)*(?::\d+)?", text))
+
+
+def _passwords(value: str) -> Iterator[str]:
+    for found in re.finditer(r"://[^\s/:@]{0,256}:([^\s/@]{1,256})@", value):
+        yield from (found[1], unquote(found[1]))
+
+
+def _lines(value: str) -> Iterator[str]:
+    """Yield the lines of a secret of several, such as a private key's, which may be shown one by one."""
+    lines = value.strip().splitlines()
+    if len(lines) > 1:
+        yield from (
+            line for line in map(str.strip, lines) if len(line) >= 2 * SHORTEST and not line.startswith("-----")
+        )
+
+
+def _is_file(value: str) -> bool:
+    try:
+        return os.sep in value and Path(value).is_file()
+    except OSError:  # too long for a name
+        return False
+
+
+def _file(path: Path) -> str:
+    """Return what a file holds, nothing where it cannot be read."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.read(_LONGEST_FILE)
+    except (OSError, UnicodeDecodeError, ValueError):
+        return ""

@@ -1,0 +1,149 @@
+"""Affairs: what the database tells of a live run's submissions and of the site, all that a decision hangs on but the file."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from bot.budgets.kinds import Kind, words
+from bot.budgets.levels import Level
+from bot.daemon.settings import CompetitionSettings
+from state.errors import BudgetExceeded
+from state.outward import OPEN, may_be_there, submissions_of
+from state.series import history, last
+from state.tables import Event, Run, Submission
+
+__all__ = ["ACCEPTED", "Affairs", "Cap", "affairs_now", "cap_reached"]
+
+ACCEPTED = "rules.accepted"
+"""Event: the owner has read changed rules and goes on by them; its `sha256` is the page's."""
+
+
+@dataclass(frozen=True)
+class Cap:
+    """A cap of the budget that is reached."""
+
+    why: str
+    renews: bool
+    """Whether it is that of a day."""
+
+
+@dataclass(frozen=True)
+class Affairs:
+    """How things stand at a moment."""
+
+    rows: Sequence[Submission]
+    """The run's submissions."""
+    sent: int
+    """Of the competition, by whatever run."""
+    sent_today: int
+    """Since 00:00 UTC."""
+    deadline: datetime | None
+    entered: bool | None
+    closed: str | None
+    rules_sha: str | None
+    """Of the rules page, as it was read last; None: it was not, or there is none."""
+    rules_changed: bool
+    capped: Cap | None
+    key: str
+    """The same as long as there is no reason to decide anew; time alone changes it with the day and with the reserve."""
+
+    @property
+    def open(self) -> list[Submission]:
+        """Those of which something is left to be done."""
+        return [row for row in self.rows if row.status in OPEN]
+
+    @property
+    def there(self) -> list[Submission]:
+        """Those that count: the site has them, or may have them."""
+        return [row for row in self.rows if row.status in ("sending", "doubtful", "confirmed")]
+
+
+def affairs_now(
+    session: Session,
+    run_id: str,
+    settings: CompetitionSettings,
+    spending: Level,
+    now: datetime,
+    deadline: datetime | None,
+) -> Affairs:
+    """Read how things stand; the deadline is the owner's word, else what the site said last, else `deadline`, the card's."""
+    run = session.get_one(Run, run_id)
+    sent = _sent(session, run.competition)
+    facts = _facts(session, run.competition)
+    if settings.deadline is not None:
+        deadline = settings.deadline
+    elif told := facts.get("deadline"):
+        deadline = datetime.fromisoformat(told)
+    rules, changed = _rules(session, run)
+    late = deadline is not None and now >= deadline - timedelta(days=settings.reserved_days)
+    limits = last(session, run.competition, "limits")
+    left = {} if limits is None else {name: limits.data.get(name) for name in ("num_allowed_now", "limited_by_total")}
+    closed, entered = _closed(facts), facts.get("user_has_entered")
+    capped = cap_reached(spending)
+    standing = (now.date(), late, len(sent), deadline, entered, closed, rules, changed, left, capped is None)
+    return Affairs(
+        rows=submissions_of(session, run_id),
+        sent=len(sent),
+        sent_today=sum(row.sent_at is not None and row.sent_at.date() == now.date() for row in sent),
+        deadline=deadline,
+        entered=entered,
+        closed=closed,
+        rules_sha=rules,
+        rules_changed=changed,
+        capped=capped,
+        key=hashlib.sha256(repr((standing, settings.model_dump_json())).encode()).hexdigest()[:12],
+    )
+
+
+def cap_reached(spending: Level) -> Cap | None:
+    """Return which cap of the budget keeps a file from being sent; None: none does."""
+    for level in reversed(spending.levels):
+        cap, spent = level.caps.of(Kind.MONEY), level.spent(Kind.MONEY)
+        if cap is not None and spent > cap:
+            of = f"of {words(Kind.MONEY, cap)} {words(Kind.MONEY, spent)} are spent"
+            return Cap(f"the {level.name}'s cap on money is passed: {of}", level.renews)
+    try:
+        with spending.reserve(submissions=1):
+            return None
+    except BudgetExceeded as error:
+        return Cap(str(error), error.renews)
+
+
+def _sent(session: Session, competition: str) -> list[Submission]:
+    runs = select(Run.id).where(Run.competition == competition, col(Run.cutoff).is_(None))
+    return [
+        row for row in session.exec(select(Submission).where(col(Submission.run_id).in_(runs))) if may_be_there(row)
+    ]
+
+
+def _facts(session: Session, competition: str) -> Mapping[str, Any]:
+    reading = last(session, competition, "competition")
+    if reading is None:
+        return {}
+    return {"gone": True} if reading.sha256 is None else reading.data
+
+
+def _closed(facts: Mapping[str, Any]) -> str | None:
+    if facts.get("gone"):
+        return "the site does not list the competition any more"
+    if facts.get("is_kernels_submissions_only"):
+        return "the competition takes notebooks, not files"
+    return "the site takes no submissions any more" if facts.get("submissions_disabled") else None
+
+
+def _rules(session: Session, run: Run) -> tuple[str | None, bool]:
+    """Return the rules page's hash, and whether it is another than that by which the run began, or that was accepted since."""
+    now = last(session, run.competition, "page", "rules")
+    if now is None:
+        return None, False
+    before = last(session, run.competition, "page", "rules", run.created_at)
+    if before is None:
+        before = history(session, run.competition, "page", "rules")[0]
+    if now.sha256 == before.sha256:
+        return now.sha256, False
+    accepted = session.exec(select(Event.data).where(Event.run_id == run.id, Event.type == ACCEPTED)).all()
+    return now.sha256, now.sha256 not in {data.get("sha256") for data in accepted}

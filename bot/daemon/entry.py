@@ -1,0 +1,399 @@
+"""An entry: one competition at work, from its first look to its end."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from bot.community.learning import learn_news
+from bot.daemon.candidates import FILES
+from bot.daemon.finish import finish_live
+from bot.daemon.live_run import LiveRun, begin_run, live_run_of, open_run_context
+from bot.daemon.preparing import Task, Waiting, deadline_of, prepare
+from bot.daemon.settings import CompetitionSettings
+from bot.daemon.shared import Shared
+from bot.daemon.sharing import urgency
+from bot.daemon.submitting import Desk
+from bot.daemon.trouble import begin, end
+from bot.daemon.turns import LiveTurns
+from bot.notify.events.standing import NewBest
+from bot.notify.outbox import NO_RUN, notify
+from bot.report.result import Ended
+from bot.runs.context import RunContext
+from bot.runs.stopwatch import Stopwatch
+from bot.strategies.agents import AGENTS
+from bot.strategies.attempts import load_tree
+from bot.strategies.search import Search
+from bot.submission.kaggle import KaggleSubmitter
+from scrapers.card import TaskCard
+from state.errors import BotError, NotAuthenticated
+from state.knowledge import analyses
+from state.progress import end_run
+from state.steering import control
+from state.tables import Analysis, Node
+from state.tasks import put_task
+
+__all__ = ["Entry", "State"]
+
+State = Literal["waiting", "working", "paused", "stopped", "over"]
+"""waiting: for a person, or for Kaggle; working: its search goes on, or would if there were room."""
+
+_LOOK_AGAIN = 3600.0
+"""Seconds of the clock after which what a competition waits for is looked at again."""
+_AFTER_FAILURE = 600.0
+_AFTERWARDS = timedelta(days=7)
+"""For so long after the end private scores are waited for."""
+_RECENT = 10
+"""Nodes by which a competition's promise is judged."""
+_STRONG = 8.0
+"""Effectiveness, from 0 to 10, from which on a post is worth another round at once."""
+
+
+@dataclass
+class _Open:
+    """A run whose services are open."""
+
+    run: LiveRun
+    context: RunContext
+    search: Search
+    turns: LiveTurns
+    desk: Desk
+    stopwatch: Stopwatch
+
+
+class Entry:
+    """One competition; `work` is its loop, and the other methods are what tasks call meanwhile."""
+
+    def __init__(self, slug: str, own: CompetitionSettings, shared: Shared) -> None:
+        self.slug = slug
+        self.own = own
+        self.state: State = "waiting"
+        self.why = "it has not been looked at yet"
+        self._shared = shared
+        self._open: _Open | None = None
+        self._changed = asyncio.Event()
+        self._again = False
+        self._told_best: int | None = None
+
+    async def work(self) -> None:
+        """Work on it until it is over or stopped; whatever fails is told, and tried again later."""
+        while True:
+            with self._shared.store.read() as session:
+                wish = control(session, self.slug)
+            if wish == "stopped":
+                self._set("stopped", "the owner has stopped it")
+                return
+            try:
+                if await self._step():
+                    return
+                self._trouble_over()
+            except NotAuthenticated:
+                self._set("waiting", "Kaggle does not take the key")
+                await self._pause(_AFTER_FAILURE)
+            except BotError as error:
+                self._failed(error)
+                await self._pause(_AFTER_FAILURE)
+
+    def poll_is_due(self) -> bool:
+        """Return whether something of it is to be read from Kaggle now."""
+        if self.state == "stopped":
+            return False
+        card = self._card()
+        past = card is not None and self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS
+        return not past and self._shared.poller.wait(self.slug) <= 0
+
+    async def learn(self) -> None:
+        """Have what is new analysed, and what is strong change what is tried next."""
+        here = self._open
+        if here is None or self.own.agent != "comind":
+            return
+        before = {row.id for row in self._analyses(here)}
+        if not await learn_news(here.context):
+            return
+        new = [row for row in self._analyses(here) if row.id not in before]
+        community = here.context.community
+        best, card = here.context.card.oriented, here.context.card
+        top = load_tree(here.context).best()
+        shown = {post.item: post for post in community.find(row.id for row in new)} if community else {}
+        scores = [post.public_score for post in shown.values() if post.public_score is not None]
+        stronger = top is not None and any(best(score) > (top.score or 0.0) for score in scores)
+        if stronger or any(row.effectiveness >= _STRONG for row in new):
+            self._shared.say(card.slug, "something strong was posted: another round of drafts is opened")
+            here.turns.renew()
+
+    def board_moved(self) -> None:
+        """Open another round of drafts, as the leaderboard has moved."""
+        if self._open is not None:
+            self._open.turns.renew()
+
+    async def submit(self) -> None:
+        """Consider the best node, and send what may go."""
+        if (here := self._open) is not None:
+            await here.desk.consider()
+            await here.desk.send()
+
+    async def settle(self) -> None:
+        """Take up the scores of what was sent, and say so if they have nothing to do with ours."""
+        if (here := self._open) is not None:
+            await here.desk.settle()
+            here.desk.relation()
+
+    async def propose_final(self) -> None:
+        """Tell the owner which submissions should count."""
+        if (here := self._open) is not None:
+            await here.desk.propose_final()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its run is worked on now."""
+        return self._open is not None
+
+    @property
+    def lower_is_better(self) -> bool | None:
+        """The direction of its metric, None where that is not known yet."""
+        card = self._card()
+        return None if card is None else card.lower_is_better
+
+    @property
+    def run_id(self) -> str | None:
+        """Its run, None where there is none yet."""
+        row = live_run_of(self._shared.store, self.slug)
+        return None if row is None else row.id
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When it ends, as far as it is known."""
+        card = self._card()
+        return None if card is None else deadline_of(self._shared, card, self.own)
+
+    @property
+    def best_node(self) -> int | None:
+        """The best node by validation."""
+        best = None if self._open is None else load_tree(self._open.context).best()
+        return None if best is None else best.id
+
+    def changed(self) -> None:
+        """Look again: at the owner's wishes, at what was read, at the deadline."""
+        self._changed.set()
+        if (here := self._open) is None:
+            return
+        with self._shared.store.read() as session:
+            wish = control(session, self.slug)
+        if wish == "stopped":
+            here.search.interrupt()
+        deadline = deadline_of(self._shared, here.run.card, self.own)
+        seconds = (deadline - here.run.began).total_seconds() / self._shared.speed
+        if abs(seconds - here.context.budget.seconds) > 1.0:
+            self._again = True  # the deadline was moved
+            here.search.interrupt()
+        self._shared.slots.pulse()
+
+    def configure(self, own: CompetitionSettings) -> None:
+        """Go on with other settings."""
+        if own != self.own:
+            self.own, self._again = own, True
+            if self._open is not None:
+                self._open.search.interrupt()
+            self._changed.set()
+
+    async def _step(self) -> bool:
+        """Go one step on: prepare, search, or end; returns whether nothing is left to be done."""
+        deadline = self.deadline
+        if deadline is not None and self._shared.clock.now() >= deadline:
+            return await self._end()
+        task = await prepare(self._shared, self.slug, self.own)
+        if isinstance(task, Waiting):
+            self._set("waiting", task.why)
+            await self._pause(_LOOK_AGAIN)
+            return False
+        if self._shared.clock.now() >= deadline_of(self._shared, task.card, self.own):
+            if live_run_of(self._shared.store, self.slug) is None:
+                self._set("over", "it was over before it was begun")
+                return True
+            return await self._end()
+        await self._search(task)
+        return False
+
+    async def _search(self, task: Task) -> None:
+        """Search until the time is used up, or somebody wants it otherwise; the desk stays open to the deadline."""
+        self._again = False
+        run = begin_run(self._shared, task, self.own)
+        async with self._opened(run) as here:
+            self._set("working", "")
+            searching = asyncio.create_task(here.search.run())
+            try:
+                await self._attend(here, searching)
+            except asyncio.CancelledError:
+                # Nodes in flight are left as they are, and go on with the next start.
+                here.search.interrupt()
+                await asyncio.gather(searching, return_exceptions=True)
+                raise
+            if here.search.misconfigured or here.search.status == "failed":
+                raise BotError(here.search.stopped_by or "the search has failed")
+            if here.search.interrupted:
+                return
+            await self.submit()
+            await self._until_deadline(here)
+
+    async def _attend(self, here: _Open, searching: "asyncio.Task[None]") -> None:
+        """Look after a search: pauses are shown, and a new best is told and considered."""
+        while not searching.done():
+            changed = asyncio.create_task(self._wait_for_change())
+            await asyncio.wait({searching, changed}, return_when=asyncio.FIRST_COMPLETED)
+            changed.cancel()
+            if self.state in ("working", "paused"):
+                paused = here.turns.paused()
+                self._set("paused" if paused else "working", "the owner has paused it" if paused else "")
+        searching.result()
+
+    async def _until_deadline(self, here: _Open) -> None:
+        """Keep the desk open until the end: what is held may still be approved, and scores come in."""
+        while not self._again:
+            left = (deadline_of(self._shared, here.run.card, self.own) - self._shared.clock.now()).total_seconds()
+            with self._shared.store.read() as session:
+                if left <= 0 or control(session, self.slug) == "stopped":
+                    return
+            self._set("working", "its search is at its end; what was made may still be submitted")
+            await self._pause(min(left + 0.01, _LOOK_AGAIN))
+
+    async def _end(self) -> bool:
+        """Write the result once the competition is over, again while private scores come in; True when all is there."""
+        row = live_run_of(self._shared.store, self.slug)
+        card = self._card()
+        if row is None or card is None:
+            self._set("over", "it is over, and nothing was done")
+            return True
+        task = Task(card, self._shared.competition(self.slug) / "data")
+        run = begin_run(self._shared, task, self.own)
+        async with self._opened(run) as here:
+            await here.desk.settle()
+            machinery = self._shared.machinery
+            ended = Ended(run.folder, here.context, machinery.sandbox.describe(), here.stopwatch, "finished")
+            files = self._shared.competition(self.slug) / FILES
+            result = await finish_live(ended, files, machinery.worker)
+        with self._shared.store.write() as tx:
+            end_run(tx, run.id, "finished")
+        late = self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS
+        if result["score_kind"] == "private" or late or not result["submissions"]:
+            self._set("over", "")
+            return True
+        self._set("over", "private scores are waited for")
+        await self._pause(_LOOK_AGAIN)
+        return False
+
+    @asynccontextmanager
+    async def _opened(self, run: LiveRun) -> AsyncIterator[_Open]:
+        shared, stopwatch = self._shared, Stopwatch()
+        share = shared.slots.join(self.slug, self._weight)
+        try:
+            async with open_run_context(shared, run, stopwatch) as context:
+                turns = LiveTurns(
+                    shared.slots,
+                    self.slug,
+                    shared.store,
+                    run.id,
+                    shared.clock,
+                    self.own.nodes_per_day,
+                    paused=self._is_paused,
+                    ended=self._node_ended,
+                )
+                search = Search(context, AGENTS[run.settings.agent](context), run.settings.parallel, turns)
+                submitter = KaggleSubmitter(shared.client, self.slug, run.card.submission_file)
+                desk = Desk(context, shared.competition(self.slug), self.own, submitter, shared.machinery.worker)
+                self._open = _Open(run, context, search, turns, desk, stopwatch)
+                yield self._open
+        finally:
+            self._open = None
+            shared.slots.leave(share.name)
+
+    def _is_paused(self) -> bool:
+        with self._shared.store.read() as session:
+            return control(session, self.slug) == "paused"
+
+    def _weight(self) -> float:
+        here = self._open
+        if here is None:
+            return self.own.weight
+        nodes = [node for node in load_tree(here.context).nodes if node.state != "running"]
+        best, gains = float("-inf"), []
+        for node in nodes:
+            better = node.valid and node.score is not None and node.score > best
+            gains.append(better)
+            best = node.score if better and node.score is not None else best
+        recent = gains[-_RECENT:]
+        deadline = deadline_of(self._shared, here.run.card, self.own)
+        factor = urgency(
+            self._shared.clock.now(), deadline, recent=len(recent), gains=sum(recent), scored=best > float("-inf")
+        )
+        return self.own.weight * factor
+
+    def _card(self) -> TaskCard | None:
+        if self._open is not None:
+            return self._open.run.card
+        row = live_run_of(self._shared.store, self.slug)
+        return None if row is None else TaskCard.model_validate(row.config["card"])
+
+    def _node_ended(self) -> None:
+        """Tell of a new best node, and have it considered."""
+        here = self._open
+        if here is None:
+            return
+        nodes = load_tree(here.context).valid()
+        best = load_tree(here.context).best()
+        if best is None or best.id == self._told_best:
+            return
+        earlier = max((n.score for n in nodes if n.id < best.id and n.score is not None), default=None)
+        card = here.context.card
+        with self._shared.store.write() as tx:
+            row = tx.session.get_one(Node, (here.run.id, best.id))
+            title = row.plan.strip().splitlines()[0][:200] if row.plan.strip() else row.action
+            event = NewBest(
+                self.slug,
+                here.run.id,
+                best.id,
+                card.oriented(best.score or 0.0),
+                None if earlier is None else card.oriented(earlier),
+                title,
+            )
+            notify(tx, event.notice(here.run.id))
+            put_task(tx, f"submit:{here.run.id}:node {best.id}", "submit", competition=self.slug)
+        self._told_best = best.id
+
+    def _analyses(self, here: _Open) -> list[Analysis]:
+        return analyses(self._shared.store, here.run.id, self._shared.clock.as_of())
+
+    def _set(self, state: State, why: str) -> None:
+        """Write down how it stands, where that is new."""
+        if (state, why) == (self.state, self.why):
+            return
+        self.state, self.why = state, why
+        with self._shared.store.write() as tx:
+            tx.record(f"entry.{state}", run_id=NO_RUN, competition=self.slug, why=why)
+        self._shared.say(self.slug, f"{state}: {why}" if why else state)
+
+    def _failed(self, error: BotError) -> None:
+        self._set("waiting", str(error))
+        with self._shared.store.write() as tx:
+            begin(tx, f"entry/{self.slug}", f"{self.slug}: {error}")
+
+    def _trouble_over(self) -> None:
+        with self._shared.store.write() as tx:
+            end(tx, f"entry/{self.slug}")
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait so long by the clock, or until something has changed."""
+        waits = [
+            asyncio.ensure_future(self._shared.clock.sleep(seconds)),
+            asyncio.ensure_future(self._wait_for_change()),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
+
+    async def _wait_for_change(self) -> None:
+        await self._changed.wait()
+        self._changed.clear()

@@ -1,0 +1,119 @@
+"""Judging: gathers the facts about one file, asking the site for its quota, and has the policy decide."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from bot.daemon.affairs import Affairs, affairs_now
+from bot.daemon.candidates import Candidates
+from bot.daemon.settings import CompetitionSettings
+from bot.runs.context import RunContext
+from bot.strategies.attempts import load_tree
+from bot.submission import Submitter
+from bot.submission.policy import Decision, Facts, decide
+from state.errors import InfrastructureFailure, KaggleError, SiteUnavailable
+from state.outward import may_be_there
+from state.tables import Submission
+
+__all__ = ["AGAIN", "Asked", "Judge"]
+
+AGAIN = timedelta(minutes=10)
+"""After which a site that could not be asked, or a worker that failed, is asked again."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked about: a node's file."""
+
+    node: int
+    sha256: str | None = None
+    """None: the file is not made yet."""
+    row: Submission | None = None
+    """Its submission, which counts neither as sent nor as what it has to be better than."""
+    wished: bool = False
+    approved: bool = False
+
+
+class Judge:
+    """Decides for one live run, by how things stand at the moment."""
+
+    def __init__(
+        self, context: RunContext, settings: CompetitionSettings, submitter: Submitter, candidates: Candidates
+    ) -> None:
+        self._context = context
+        self.settings = settings
+        """What the owner allows; another one may be put in its place while it runs."""
+        self._submitter = submitter
+        self._candidates = candidates
+
+    def affairs(self) -> Affairs:
+        """Return how things stand."""
+        context = self._context
+        with context.store.read() as session:
+            return affairs_now(
+                session, context.run_id, self.settings, context.spending, context.clock.now(), context.card.deadline
+            )
+
+    def scores(self) -> Mapping[int, float]:
+        """Return the oriented validation scores of the nodes that have one."""
+        return {node.id: node.score for node in load_tree(self._context).valid() if node.score is not None}
+
+    async def decide(self, asked: Asked) -> Decision:
+        """Decide about a file; the site is asked only if nothing that is known here settles it."""
+        affairs = self.affairs()
+        best = self._best(asked, affairs)
+        facts = self._facts(asked, affairs, None if best is None else self.scores()[best])
+        early = decide(replace(facts, noise=0.0), self.settings)
+        if early.verdict in ("never", "wait"):
+            return early
+        try:
+            if best is not None and not asked.wished:
+                facts = replace(facts, noise=await self._candidates.noise(asked.node, best))
+            facts = await self._with_quota(await self._with_file(facts, asked))
+        except (SiteUnavailable, KaggleError, InfrastructureFailure) as error:
+            return Decision("wait", f"it could not be decided: {error}", self._context.clock.now() + AGAIN)
+        return decide(replace(facts, now=self._context.clock.now()), self.settings)
+
+    def _best(self, asked: Asked, affairs: Affairs) -> int | None:
+        """Return the node that has to be bettered: the best that was sent; of something new, the best that is to be too."""
+        scores = self.scores()
+        others = affairs.there if asked.row is not None else [*affairs.there, *affairs.open]
+        nodes = {row.node for row in others if asked.row is None or row.id != asked.row.id} & scores.keys()
+        return max(nodes, key=lambda node: (scores[node], -node), default=None)
+
+    def _facts(self, asked: Asked, affairs: Affairs, best_sent: float | None) -> Facts:
+        now, row, cap = self._context.clock.now(), asked.row, affairs.capped
+        counted = row is not None and may_be_there(row)
+        today = counted and row is not None and row.sent_at is not None and row.sent_at.date() == now.date()
+        return Facts(
+            now=now,
+            deadline=affairs.deadline,
+            remaining_today=None,
+            remaining_total=None,
+            sent_today=affairs.sent_today - today,
+            sent=affairs.sent - counted,
+            score=self.scores().get(asked.node),
+            best_sent=best_sent,
+            noise=None,
+            entered=affairs.entered,
+            closed=affairs.closed,
+            rules_changed=affairs.rules_changed,
+            capped=None if cap is None or cap.renews else cap.why,
+            capped_today=cap.why if cap is not None and cap.renews else None,
+            approved=asked.approved,
+            wished=asked.wished,
+        )
+
+    async def _with_file(self, facts: Facts, asked: Asked) -> Facts:
+        if asked.sha256 is None:
+            return facts
+        checked = await self._candidates.checked(asked.sha256)
+        like = await self._candidates.likest(asked.node)
+        found = replace(facts, invalid=checked.invalid, copied=checked.copied)
+        return found if like is None else replace(found, alike=like.share, kernel=like.kernel)
+
+    async def _with_quota(self, facts: Facts) -> Facts:
+        quota = await self._submitter.quota()
+        if quota.remaining is not None and quota.resets_at is None:
+            return replace(facts, remaining_total=quota.remaining)
+        return replace(facts, remaining_today=quota.remaining)

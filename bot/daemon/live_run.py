@@ -1,0 +1,179 @@
+"""A competition's live run: found again or begun, with its settings, its budget and its services."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlmodel import col, select
+
+from bot.coder import OwnerNote
+from bot.coder.machine import usable_cpus
+from bot.daemon.preparing import Task, deadline_of
+from bot.daemon.settings import CompetitionSettings
+from bot.daemon.shared import Shared
+from bot.daemon.spending import open_run
+from bot.models import Item
+from bot.models.settings import ModelChoice, ModelSettings
+from bot.runs.budget import RunBudget
+from bot.runs.context import EngineSettings, ReadingSettings, RunContext
+from bot.runs.folder import RunFolder, run_id
+from bot.runs.services import RunPlan, open_context
+from bot.runs.settings import RunSettings
+from bot.runs.stopwatch import Stopwatch
+from bot.strategies.rounds import RoundsSettings
+from scrapers.card import TaskCard
+from state.clock import Clock
+from state.community import CommunityView
+from state.progress import create_run, resume_run
+from state.steering import notes
+from state.store import Store
+from state.tables import Run
+
+__all__ = ["LiveRun", "begin_run", "choice_of", "live_run_of", "open_run_context"]
+
+_SCRIPTS = 20
+"""Scripts for which a competition is to have time, one after the other."""
+_SHORTEST_LIMIT = 20.0
+"""Seconds, below which no script is given less for the sake of the others."""
+NEWEST_POSTS = 10
+"""Newest posts that are analysed at each look, whatever their votes: what is new has none yet."""
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """A run that is in the store."""
+
+    id: str
+    card: TaskCard
+    task: Task
+    folder: RunFolder
+    settings: RunSettings
+    own: CompetitionSettings
+    began: datetime
+
+
+@dataclass(frozen=True)
+class ClockTime:
+    """Seconds of the machine since a time of the clock, in which a rehearsal's weeks are minutes."""
+
+    clock: Clock
+    since: datetime
+    speed: float
+
+    def wall(self) -> float:
+        """Return how many have passed."""
+        return (self.clock.now() - self.since).total_seconds() / self.speed
+
+
+def live_run_of(store: Store, competition: str) -> Run | None:
+    """Return a competition's latest live run."""
+    live = select(Run).where(Run.competition == competition, col(Run.cutoff).is_(None))
+    with store.read() as session:
+        return session.exec(live.order_by(col(Run.created_at).desc()).limit(1)).first()
+
+
+def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
+    """Take up the competition's run, or begin one; another agent than before begins another."""
+    slug, choice = task.card.slug, choice_of(shared.machinery.models, own)
+    settings = _settings(shared, own, choice)
+    config = {
+        "live": True,
+        "competition": slug,
+        "settings": settings.model_dump(mode="json"),
+        "own": own.model_dump(mode="json"),
+        "card": task.card.model_dump(mode="json"),
+    }
+    known = live_run_of(shared.store, slug)
+    with shared.store.write() as tx:
+        if known is None or known.agent != own.agent:
+            name = run_id(slug, own.agent, choice.spec, own.seed, tx.now())
+            row = create_run(
+                tx,
+                name,
+                competition=slug,
+                agent=own.agent,
+                model=choice.spec,
+                seed=own.seed,
+                cutoff=None,
+                config=config,
+            )
+        else:
+            resume_run(tx, known.id)
+            row = tx.session.get_one(Run, known.id)
+            row.config = config
+            tx.add(row)
+    folder = RunFolder(shared.runs / row.id, shared.store.path)
+    if not folder.path.exists():
+        folder.make()
+    partial = folder.config.with_suffix(".partial")
+    partial.write_text(json.dumps({"run_id": row.id, **config}, indent=1) + "\n", encoding="utf-8")
+    partial.replace(folder.config)
+    return LiveRun(row.id, task.card, task, folder, settings, own, row.created_at)
+
+
+@asynccontextmanager
+async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -> AsyncIterator[RunContext]:
+    """Open a live run's services; raises as `open_context`."""
+    slug, store = run.card.slug, shared.store
+
+    def community(as_of: datetime) -> CommunityView:
+        return CommunityView(store, slug, as_of)
+
+    def say(line: str) -> None:
+        shared.say(slug, line)
+
+    deadline = deadline_of(shared, run.card, run.own)
+    elapsed = ClockTime(shared.clock, run.began, shared.speed)
+    seconds = max(1.0, (deadline - run.began).total_seconds() / shared.speed)
+    # A rehearsal's weeks are minutes of the machine, in which there is to be time for many scripts all the same.
+    longest = min(shared.settings.daemon.longest_script, max(_SHORTEST_LIMIT, seconds / _SCRIPTS))
+    budget = RunBudget(elapsed, seconds, None, longest=longest, speed=shared.speed)
+    plan = RunPlan(run.id, run.card, run.task.data, run.folder, run.settings, community, lambda: _notes(shared, slug))
+    with open_run(shared.day, shared.settings.budget, run.own, store, run.id, slug) as spending:
+        async with open_context(
+            plan, shared.machinery, store, shared.clock, spending, budget, stopwatch, say
+        ) as context:
+            yield context
+
+
+def _notes(shared: Shared, slug: str) -> tuple[OwnerNote, ...]:
+    with shared.store.read() as session:
+        found = notes(session, slug, shared.clock.as_of())
+    return tuple(OwnerNote(Item(f"note/{one.id}", one.at), one.text) for one in found)
+
+
+def choice_of(models: ModelSettings, own: CompetitionSettings) -> ModelChoice:
+    """Return who answers for a competition. Raises UsageError: there is no key, or no such model."""
+    spec = own.model
+    if spec is not None and spec != "builtin" and ":" not in spec:
+        spec = f"openai:{spec}"
+    choice = models.resolve(spec)
+    return replace(choice, roles={**(choice.roles or {}), **own.roles})
+
+
+def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> RunSettings:
+    settings, daemon = shared.settings, shared.settings.daemon
+    described = shared.machinery.sandbox.describe()
+    rounds = RoundsSettings(drafts_per_round=max(RoundsSettings().drafts_per_round, daemon.slots))
+    return RunSettings(
+        agent=own.agent,
+        model=choice.spec,
+        roles=dict(choice.roles or {}),
+        seconds=daemon.longest_script,
+        seed=own.seed,
+        sandbox=described.name,
+        image=described.image,
+        runtime=settings.sandbox.runtime if described.image else None,
+        parallel=daemon.slots,
+        cpus=daemon.cpus or max(1, usable_cpus() // daemon.slots),
+        gpus=shared.gpus,
+        config=shared.file,
+        engine=EngineSettings(
+            reading=ReadingSettings(newest=NEWEST_POSTS), rounds=rounds, calls_in_flight=settings.models.in_flight
+        ),
+        watch=settings.watch,
+        budget=settings.budget,
+        weights=settings.weights.folder if settings.weights.offer else None,
+    )

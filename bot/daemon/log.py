@@ -1,0 +1,44 @@
+"""The daemon's log, as it is configured."""
+
+from collections.abc import Callable
+from typing import TextIO
+
+from structlog.stdlib import BoundLogger
+
+from bot.daemon.settings import DaemonSettings
+from bot.logs import LogFile, Logs, open_logging
+from state.errors import UsageError
+from state.redaction import Redactor
+
+__all__ = ["open_log", "sayer"]
+
+
+def open_log(settings: DaemonSettings, redactor: Redactor, stream: TextIO) -> Logs:
+    """Have all that this process logs written where the configuration says; once, in the daemon's main.
+
+    Args:
+        settings: `[daemon]` of bot.toml.
+        redactor: takes secrets out.
+        stream: where lines go if no file is configured, such as stderr.
+
+    Raises:
+        UsageError: the configured file cannot be written.
+    """
+    named = settings.log_file
+    file = LogFile(named, int(settings.log_file_mb * 1e6), settings.log_files) if named else None
+    try:
+        return open_logging(settings.log_format, stream, redactor, file=file)
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise UsageError(
+            f"log_file under [daemon] in bot.toml: {settings.log_file} cannot be written: {why}"
+        ) from error
+
+
+def sayer(log: BoundLogger) -> Callable[[str, str], None]:
+    """Return what logs a line of a competition, or of none (empty)."""
+
+    def say(competition: str, line: str) -> None:
+        (log.bind(competition=competition) if competition else log).info(line)
+
+    return say

@@ -1,0 +1,332 @@
+"""The service: everything that `bot run` starts, in the order in which it depends on one another, and its end."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.configuration import Configuration, Settings, read_configuration
+from bot.daemon.duties import Duties
+from bot.daemon.entry import Entry
+from bot.daemon.failures import record_failure
+from bot.daemon.live_run import choice_of
+from bot.daemon.metrics import serve_metrics
+from bot.daemon.presence import LOCK, began, ended
+from bot.daemon.schedule import schedule
+from bot.daemon.shared import Shared
+from bot.daemon.sharing import Slots
+from bot.daemon.spending import open_day
+from bot.daemon.supervision import Supervisor
+from bot.daemon.systemd import Systemd
+from bot.daemon.ticks import Ticks
+from bot.daemon.trouble import begin, end
+from bot.daemon.watchdog import Watchdog
+from bot.daemon.workers import Workers
+from bot.evaluation.worker import Worker
+from bot.models.settings import Environment, ModelSettings
+from bot.notify.outbox import deliver
+from bot.notify.services import AppriseNotifier, open_services
+from bot.runs.opening import open_leases
+from bot.runs.services import Machinery
+from sandbox.choose import choose
+from sandbox.instance import instance_of
+from sandbox.leftovers import left_by_killed
+from sandbox.locks import take
+from scrapers.kaggle.client import open_http
+from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.rehearsal_clock import site_clock
+from scrapers.kaggle.settings import open_client
+from state.clock import Clock, FastClock, SystemClock
+from state.errors import BotError, ConfigurationError, SiteUnavailable, StateCorrupted, StateUnavailable, UsageError
+from state.redaction import Redactor
+from state.requests import RequestMeter
+from state.store import Store
+
+__all__ = ["Options", "serve"]
+
+_SITE_SECONDS = 60.0
+"""Real seconds for which a rehearsal's site is waited for."""
+_GRACE = 15.0
+"""Real seconds that tasks may still take when the daemon is to end."""
+_LOOK = 1.0
+"""Real seconds between two looks at what other processes have written."""
+_DELIVER = 30.0
+"""Of the clock, between two rounds of notifications."""
+_SHORTEST_ROUND = 0.5
+"""Real seconds."""
+_WORKER_IDLE = 300.0
+"""Real seconds after which the process that holds pandas is ended, if nobody needs it."""
+_ENTRY_PAUSE = 600.0
+"""Of the clock, after which a competition whose work broke is taken up again."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says."""
+
+    file: Path | None
+    until_over: bool = False
+    """Whether to end when all competitions are over."""
+
+
+async def serve(
+    configuration: Configuration, options: Options, redactor: Redactor, say: Callable[[str, str], None]
+) -> None:
+    """Compete until somebody ends it.
+
+    Args:
+        configuration: as it was read at the start.
+        options: of the command line.
+        redactor: takes secrets out of whatever is written.
+        say: logs a line, of a competition or of none (empty).
+
+    Raises:
+        UsageError: another daemon works in the same folder, or something that is configured cannot be had.
+        KeepsFailing: a part of it failed again and again.
+        StateCorrupted: the database is damaged.
+    """
+    settings, systemd = configuration.settings, Systemd.of(os.environ)
+    folder = settings.daemon.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    async with AsyncExitStack() as stack:
+        stack.enter_context(_alone(folder))
+        clock = await _clock(settings)
+        store = stack.enter_context(Store.open(folder / "bot.db", clock, redactor=redactor))
+        shared = await stack.enter_async_context(_shared(configuration, folder, store, clock, say))
+        services = open_services(settings.notify)
+        daemon = _Daemon(shared, options, services, systemd)
+        if (port := settings.daemon.metrics_port) is not None:
+            stack.enter_context(serve_metrics(store, clock, port, daemon.duties.allowance))
+        with store.write() as tx:
+            began(tx, os.getpid())
+        try:
+            await daemon.run()
+        finally:
+            with suppress(StateUnavailable), store.write() as tx:
+                ended(tx)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock, which the kernel frees when this process dies."""
+    lock = take(folder / LOCK)
+    if lock is None:
+        raise UsageError(f"another daemon works in {folder}: end it first, or name another folder ([daemon] dir)")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+async def _clock(settings: Settings) -> Clock:
+    """Return the machine's clock, or that of the rehearsal, whose site may still have to start."""
+    if not settings.daemon.rehearsal:
+        return SystemClock()
+    until = asyncio.get_running_loop().time() + _SITE_SECONDS
+    async with open_http(settings.kaggle.patience) as http:
+        while True:
+            try:
+                return await site_clock(http, settings.kaggle.url)
+            except SiteUnavailable as error:
+                if asyncio.get_running_loop().time() >= until:
+                    raise UsageError(str(error)) from error
+                await asyncio.sleep(_LOOK)
+
+
+@asynccontextmanager
+async def _shared(
+    configuration: Configuration, folder: Path, store: Store, clock: Clock, say: Callable[[str, str], None]
+) -> AsyncIterator[Shared]:
+    settings, daemon = configuration.settings, configuration.settings.daemon
+    models = ModelSettings(Environment.read(), settings.models)
+    runs = folder / "runs"
+    runs.mkdir(exist_ok=True)
+    trusted = all(choice_of(models, own).kind == "builtin" for own in settings.competitions.values())
+    sandbox = choose(daemon.sandbox, trusted=trusted, instance=instance_of(runs), docker=settings.sandbox)
+    for left in await asyncio.to_thread(left_by_killed, runs):
+        say("", f"left by a killed bot: {left.remove()}")
+    meter = RequestMeter(store)
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(open_client(settings.kaggle, clock, meter))
+        worker = await stack.enter_async_context(aclosing(Worker(idle_seconds=_WORKER_IDLE)))
+        leases, gpus = stack.enter_context(open_leases(settings.leases, daemon.gpus))
+        stack.callback(sandbox.release)
+        yield Shared(
+            folder=folder,
+            file=configuration.file,
+            settings=settings,
+            store=store,
+            clock=clock,
+            speed=clock.speed if isinstance(clock, FastClock) else 1.0,
+            client=client,
+            poller=Poller(client, store, settings.polling),
+            machinery=Machinery(sandbox, leases, models, worker),
+            gpus=gpus,
+            day=stack.enter_context(open_day(settings.budget, store, clock)),
+            slots=Slots(daemon.slots),
+            say=say,
+        )
+
+
+class _Daemon:
+    """The loops of one start."""
+
+    def __init__(
+        self, shared: Shared, options: Options, services: dict[str, AppriseNotifier], systemd: Systemd
+    ) -> None:
+        self._shared, self._options, self._services, self._systemd = shared, options, services, systemd
+        self._entries: dict[str, Entry] = {}
+        store, clock = shared.store, shared.clock
+        self.duties = Duties(shared, self._entries)
+        self._workers = Workers(store, clock, self.duties.handlers(), speed=shared.speed)
+        self._ticks = Ticks(clock, shared.speed, failed=self._tick_failed)
+        self._supervisor = Supervisor(store)
+        self._watchdog = Watchdog(systemd, store, {"the workers": lambda: self._workers.turns}, self._status)
+        self._stop = asyncio.Event()
+
+    async def run(self) -> None:
+        """Run until SIGTERM, SIGINT, or, where that is asked for, until all competitions are over."""
+        self._configure(self._shared.settings)
+        schedule(self._ticks, self._shared.store, self._entries, self._workers.wake, self._shared.speed)
+        for name, loop in {
+            "workers": self._workers.run,
+            "watchdog": self._watchdog.run,
+            "notifications": self._deliver,
+            "steering": self._watch_steering,
+        }.items():
+            self._supervisor.add(name, loop)
+        with _signals(self._stop.set, self._reload):
+            running = asyncio.create_task(self._supervisor.run())
+            self._ticks.start()
+            self._systemd.ready(self._status())
+            stop = asyncio.create_task(self._stop.wait())
+            over = asyncio.create_task(self._until_over())
+            try:
+                await asyncio.wait({running, stop, over}, return_when=asyncio.FIRST_COMPLETED)
+                if running.done():
+                    running.result()
+            finally:
+                self._systemd.stopping("ending in order")
+                stop.cancel()
+                over.cancel()
+                await self._ticks.stop()
+                for slug in self._entries:
+                    await self._supervisor.remove(_loop(slug))
+                await self._workers.stop(_GRACE)
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+                await self._deliver_once()
+
+    def _configure(self, settings: Settings) -> None:
+        """Begin what is new, and change what has changed."""
+        for slug, own in settings.competitions.items():
+            if slug in self._entries:
+                self._entries[slug].configure(own)
+            else:
+                self._entries[slug] = Entry(slug, own, self._shared)
+                self._supervisor.add(_loop(slug), lambda slug=slug: self._attend(slug))  # type: ignore[misc]
+
+    async def _attend(self, slug: str) -> None:
+        """Have a competition worked on; one whose work breaks takes nothing else down, and is taken up again."""
+        entry, shared = self._entries[slug], self._shared
+        while True:
+            try:
+                return await entry.work()
+            except StateCorrupted:
+                raise
+            except Exception as error:  # the daemon's supervision boundary: the traceback is kept as an event
+                with shared.store.write() as tx:
+                    record_failure(tx, "entry.failed", error, competition=slug)
+                    begin(tx, f"entry/{slug}", f"{slug}: {type(error).__name__}: {error}")
+                shared.say(slug, f"its work broke, and is taken up again later: {error}")
+                await shared.clock.sleep(_ENTRY_PAUSE)
+
+    def _reload(self) -> None:
+        """Read the configuration again; a wrong one changes nothing."""
+        self._systemd.reloading()
+        store = self._shared.store
+        try:
+            found = read_configuration(self._options.file).settings
+        except ConfigurationError as error:
+            self._shared.say("", f"the configuration is wrong, and the earlier one goes on: {error}")
+            with store.write() as tx:
+                begin(tx, "configuration", f"the configuration is wrong, and the earlier one goes on: {error}")
+        else:
+            with store.write() as tx:
+                end(tx, "configuration")
+            gone = [slug for slug in self._entries if slug not in found.competitions]
+            for slug in gone:
+                del self._entries[slug]
+                asyncio.ensure_future(self._supervisor.remove(_loop(slug)))  # noqa: RUF006 - the supervisor holds it
+            self._configure(found)
+            self._shared.say("", f"the configuration was read again: {', '.join(found.competitions) or 'nothing'}")
+        self._systemd.ready(self._status())
+
+    async def _deliver(self) -> None:
+        """Send what is to be told, again and again."""
+        while True:
+            await self._deliver_once()
+            await asyncio.sleep(max(_SHORTEST_ROUND, _DELIVER / self._shared.speed))
+
+    async def _deliver_once(self) -> None:
+        shared = self._shared
+        await deliver(shared.store, self._services, shared.clock, shared.settings.notify)
+
+    async def _watch_steering(self) -> None:
+        """Have competitions look again when another process has written to the database."""
+        seen = None
+        while True:
+            version = self._shared.store.foreign_version()
+            if version != seen:
+                seen = version
+                for entry in self._entries.values():
+                    entry.changed()
+                self._workers.wake()
+            await asyncio.sleep(_LOOK)
+
+    async def _until_over(self) -> None:
+        """Return when all competitions are over or stopped; never where that is not asked for."""
+        while (
+            not self._options.until_over
+            or not self._entries
+            or not all(
+                entry.state in ("over", "stopped") and not entry.why.startswith("private")
+                for entry in self._entries.values()
+            )
+        ):
+            await asyncio.sleep(_LOOK)
+
+    def _status(self) -> str:
+        counts: dict[str, int] = {}
+        for entry in self._entries.values():
+            counts[entry.state] = counts.get(entry.state, 0) + 1
+        told = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+        return f"{len(self._entries)} competitions: {told}" if told else "no competition is configured"
+
+    def _tick_failed(self, name: str, error: BaseException) -> None:
+        self._shared.say("", f"the tick {name} failed: {error}")
+        if isinstance(error, BotError):
+            return
+        with suppress(StateUnavailable), self._shared.store.write() as tx:
+            record_failure(tx, "tick.failed", error, tick=name)
+
+
+def _loop(slug: str) -> str:
+    return f"competition {slug}"
+
+
+@contextmanager
+def _signals(stop: Callable[[], object], reload: Callable[[], None]) -> Iterator[None]:
+    """End in order with SIGTERM and Ctrl-C, and read the configuration again with SIGHUP."""
+    loop = asyncio.get_running_loop()
+    handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reload}
+    for number, handler in handlers.items():
+        loop.add_signal_handler(number, handler)
+    try:
+        yield
+    finally:
+        for number in handlers:
+            loop.remove_signal_handler(number)

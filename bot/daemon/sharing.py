@@ -1,0 +1,113 @@
+"""Sharing: which competition begins the next script, by weight, deadline and promise, where slots are few."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+__all__ = ["Share", "Slots", "urgency"]
+
+_FIRST_COST = 60.0
+"""Seconds that a node is taken to need before one has ended."""
+_SMOOTHING = 0.3
+
+
+@dataclass
+class Share:
+    """One competition's part in the slots."""
+
+    name: str
+    weight: Callable[[], float]
+    """Returns how much it counts now, above 0."""
+    wants: bool = False
+    """Whether it would begin a node if it could."""
+    running: int = 0
+    served: float = 0.0
+    """Seconds that it had, each divided by its weight then: who has had the least is next."""
+    cost: float = _FIRST_COST
+    """Seconds that its nodes take, as far as they are known."""
+
+
+@dataclass
+class Slots:
+    """Slots that competitions share; whoever has had the least for its weight is next (stride scheduling).
+
+    Source of the rule: Waldspurger and Weihl, Stride Scheduling, 1995.
+    """
+
+    total: int
+    shares: dict[str, Share] = field(default_factory=dict)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def join(self, name: str, weight: Callable[[], float]) -> Share:
+        """Take part; who comes later does not make up for the time before."""
+        share = self.shares[name] = Share(name, weight)
+        share.served = min((one.served for one in self.shares.values() if one is not share), default=0.0)
+        return share
+
+    def leave(self, name: str) -> None:
+        """Take part no more."""
+        self.shares.pop(name, None)
+        self.pulse()
+
+    def free(self, name: str) -> int:
+        """Return how many nodes a competition may begin now: those slots that nobody before it in line would take."""
+        share = self.shares[name]
+        share.wants = True
+        free = self.total - sum(one.running for one in self.shares.values())
+        if free <= 0:
+            return 0
+        ahead = [one for one in self.shares.values() if one.wants and one is not share and _before(one, share)]
+        return max(0, free - len(ahead))
+
+    def rest(self, name: str) -> None:
+        """Want none for now: nobody waits for it."""
+        if self.shares[name].wants:
+            self.shares[name].wants = False
+            self.pulse()
+
+    def begin(self, name: str) -> None:
+        """Take a slot."""
+        share = self.shares[name]
+        share.running += 1
+        share.wants = False
+        share.served += share.cost / max(share.weight(), 1e-9)
+
+    def end(self, name: str, seconds: float) -> None:
+        """Give a slot back after so many seconds."""
+        share = self.shares.get(name)
+        if share is None:
+            return
+        share.running = max(0, share.running - 1)
+        share.served += (seconds - share.cost) / max(share.weight(), 1e-9)
+        share.cost += _SMOOTHING * (seconds - share.cost)
+        self.pulse()
+
+    def pulse(self) -> None:
+        """Let all look again who wait."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def changed(self) -> None:
+        """Return when somebody has given a slot back, or something else has changed."""
+        await self._changed.wait()
+
+
+def urgency(now: datetime, deadline: datetime, *, recent: int, gains: int, scored: bool) -> float:
+    """Return by how much a competition's weight is to be multiplied.
+
+    Args:
+        now: the time.
+        deadline: when it ends.
+        recent: its last nodes that are looked at.
+        gains: how many of these were better than all before them.
+        scored: whether it has a node with a score at all.
+    """
+    days = (deadline - now).total_seconds() / 86_400
+    near = 3.0 if days < 2 else 2.0 if days < 7 else 1.0
+    promise = 1.0 + (gains / recent if recent else 0.0)
+    return near * promise * (1.0 if scored else 2.0)
+
+
+def _before(one: Share, other: Share) -> bool:
+    return (one.served, one.name) < (other.served, other.name)

@@ -1,0 +1,81 @@
+"""The service manager: what systemd is told of the daemon, by the protocol of sd_notify(3); nothing where there is none."""
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Mapping
+from typing import Self
+
+__all__ = ["Systemd"]
+
+_LOG = logging.getLogger(__name__)
+_SEND_SECONDS = 1.0
+_LONGEST_STATUS = 200
+"""Characters."""
+
+
+class Systemd:
+    """Sends datagrams to the socket that systemd listens on; one that cannot be sent is only logged."""
+
+    def __init__(self, address: str | None = None, watchdog_seconds: float | None = None) -> None:
+        """Say where it is.
+
+        Args:
+            address: a path, or `@` and an abstract name; None: nothing is sent.
+            watchdog_seconds: after so long without a ping systemd ends the process; None: it does not look.
+        """
+        self._address = address
+        self.watchdog_seconds = watchdog_seconds
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Self:
+        """Return what an environment says: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, and `WATCHDOG_PID`, whom that is for."""
+        address = environment.get("NOTIFY_SOCKET")
+        microseconds = environment.get("WATCHDOG_USEC", "")
+        is_ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+        seconds = int(microseconds) / 1e6 if microseconds.isdecimal() and int(microseconds) and is_ours else None
+        if not address or address[0] not in "/@":
+            return cls()
+        return cls(address, seconds)
+
+    def ready(self, status: str = "") -> None:
+        """Tell that all is up, or that a reload is done."""
+        self._send("READY=1", self._line(status))
+
+    def status(self, text: str) -> None:
+        """Tell in one line what is being done; longer ones are cut."""
+        self._send(self._line(text))
+
+    def reloading(self) -> None:
+        """Tell that the configuration is read again, until `ready`."""
+        microseconds = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        self._send("RELOADING=1", f"MONOTONIC_USEC={microseconds}")
+
+    def stopping(self, status: str = "") -> None:
+        """Tell that it ends."""
+        self._send("STOPPING=1", self._line(status))
+
+    def watchdog(self, status: str = "") -> None:
+        """Tell that it is alive, until `watchdog_seconds` from now."""
+        self._send("WATCHDOG=1", self._line(status))
+
+    @staticmethod
+    def _line(text: str) -> str:
+        words = " ".join(text.split())[:_LONGEST_STATUS]
+        return f"STATUS={words}" if words else ""
+
+    def _send(self, *lines: str) -> None:
+        if self._address is None:
+            return
+        # An abstract name begins with a zero byte, which no variable can hold.
+        address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
+        message = "\n".join(line for line in lines if line).encode(errors="replace")
+        if not message:
+            return
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+                sender.settimeout(_SEND_SECONDS)
+                sender.sendto(message, address)
+        except OSError as error:
+            _LOG.warning("systemd was not told %r: %s", lines[0], error)

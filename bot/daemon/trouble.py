@@ -1,0 +1,67 @@
+"""Trouble that needs a person: when it began and whether it is over, kept as events of no run."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlmodel import Session
+
+from bot.notify.events import Event
+from bot.notify.outbox import notify
+from state.latest import latest, latest_of_each
+from state.store import NO_RUN, Transaction
+
+__all__ = ["Trouble", "begin", "current", "end"]
+
+_BEGAN, _ENDED = "trouble.began", "trouble.ended"
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """One trouble that is not over."""
+
+    key: str
+    """By which it is begun and ended, such as `rules/titanic`."""
+    what: str
+    """Of which kind it is, such as `trouble.rules`."""
+    sentence: str
+    """What is wrong and what a person is to do about it."""
+    since: datetime
+
+
+def begin(tx: Transaction, key: str, sentence: str, event: Event | None = None) -> bool:
+    """Write down that a trouble began, and tell the owner; one that has begun already is left as it is.
+
+    Args:
+        tx: the transaction of what was found.
+        key: what the trouble is, such as `rules/titanic`; what is to be told anew needs a key of its own.
+        sentence: what is wrong and what a person is to do about it.
+        event: what the owner is told; None: nothing.
+
+    Returns:
+        Whether it is new.
+    """
+    before = latest(tx.session, NO_RUN, (_BEGAN, _ENDED), "key", key)
+    if before is not None and before.type == _BEGAN:
+        return False
+    what = key.split("/")[0] if event is None else event.kind
+    tx.record(_BEGAN, run_id=NO_RUN, what=what, key=key, sentence=sentence)
+    if event is not None:
+        notify(tx, event.notice())
+    return True
+
+
+def end(tx: Transaction, key: str) -> bool:
+    """Write down that a trouble is over; returns whether there was one."""
+    before = latest(tx.session, NO_RUN, (_BEGAN, _ENDED), "key", key)
+    if before is None or before.type == _ENDED:
+        return False
+    tx.record(_ENDED, run_id=NO_RUN, key=key)
+    return True
+
+
+def current(session: Session) -> list[Trouble]:
+    """Return the troubles that are not over, the oldest first."""
+    told = latest_of_each(session, NO_RUN, (_BEGAN, _ENDED), "key")
+    return [
+        Trouble(key, row.data["what"], row.data["sentence"], row.at) for key, row in told.items() if row.type == _BEGAN
+    ]

@@ -1,0 +1,103 @@
+"""The check of configured competitions: has this user entered each, and is it certain what its task is?"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+from bot.daemon.settings import CompetitionSettings
+from bot.doctor import Check
+from bot.evaluation.directions import METRIC_DIRECTIONS
+from scrapers.kaggle.client import KaggleClient, Patience
+from scrapers.kaggle.competitions import Competition, Competitions
+from scrapers.kaggle.credentials import find_credentials
+from scrapers.kaggle.pacing import Tally
+from scrapers.kaggle.settings import KaggleSection, open_client
+from scrapers.kaggle.task import KaggleTask
+from state.clock import Clock, SystemClock
+from state.errors import BotError, KaggleError, NotEntered, NotFound, SiteUnavailable, UsageError
+
+__all__ = ["check_competitions"]
+
+_PATIENCE = Patience(attempts=1, connect=5.0, silence=10.0, whole=15.0)
+_MOST_LINES = 3
+
+
+class _NotFetched(BotError):
+    """The data would have to be fetched, which a check does not do."""
+
+
+def check_competitions(
+    section: KaggleSection, competitions: Mapping[str, CompetitionSettings], clock: Clock | None = None
+) -> list[Check]:
+    """Ask Kaggle about each, with a few questions, and change nothing; nothing is checked without a key.
+
+    Args:
+        section: `[kaggle]` of bot.toml.
+        competitions: its tables `[competitions.SLUG]`.
+        clock: tells which deadlines have passed; None: the machine's.
+    """
+    try:
+        credentials = find_credentials()
+    except UsageError:
+        return []  # the check of Kaggle says so
+
+    async def all_of_them() -> list[Check]:
+        patient = section.model_copy(update={"patience": _PATIENCE})
+        async with open_client(patient, SystemClock(), Tally(), lambda: credentials) as client:
+            return [check async for check in _checks(client, competitions, clock or SystemClock())]
+
+    try:
+        return asyncio.run(all_of_them()) if competitions else []
+    except UsageError:
+        return []  # the check of Kaggle says that its address cannot be used
+
+
+async def _checks(
+    client: KaggleClient, competitions: Mapping[str, CompetitionSettings], clock: Clock
+) -> AsyncIterator[Check]:
+    for slug, settings in competitions.items():
+        try:
+            yield await _check(Competitions(client), slug, settings, clock)
+        except (NotFound, NotEntered):
+            # Kaggle says the same of a wrong name and of some competitions that were not entered.
+            mend = f"[competitions.{slug}] in bot.toml is to be named by the last part of its address; {_enter(slug)}"
+            yield Check(slug, "fails", "Kaggle has no competition of this name, or it is not entered", mend)
+        except (KaggleError, SiteUnavailable) as error:
+            yield Check(slug, "warning", f"could not be looked at: {error}", "see the check of kaggle, or try again")
+
+
+async def _check(competitions: Competitions, slug: str, settings: CompetitionSettings, clock: Clock) -> Check:
+    found = await competitions.get(slug)
+    if problem := _standing(found, slug, settings, clock):
+        return problem
+
+    async def fetch() -> Path:
+        raise _NotFetched("the data is not fetched for a check")
+
+    task = KaggleTask(competitions, slug, fetch, METRIC_DIRECTIONS, settings.card)
+    try:
+        derived = await task.derived()
+    except _NotFetched:
+        return Check(slug, "ok", "entered; its card is certain but for what the data tells")
+    if derived.card is not None:
+        return Check(slug, "ok", "entered; its card is certain")
+    lines = "; ".join(f"{one.field}: {one.why}" for one in derived.missing[:_MOST_LINES])
+    mend = f"write into bot.toml, below [competitions.{slug}]: {', '.join(one.line for one in derived.missing)}"
+    return Check(slug, "fails", f"its card is not certain: {lines}", mend)
+
+
+def _standing(found: Competition, slug: str, settings: CompetitionSettings, clock: Clock) -> Check | None:
+    """Return what keeps it from being competed in, if anything does."""
+    if not found.user_has_entered:
+        return Check(slug, "fails", "not entered: nothing of it can be fetched or sent", _enter(slug))
+    if found.deadline is not None and found.deadline <= clock.now():
+        mend = f"take [competitions.{slug}] out of bot.toml, or leave it: its work is finished"
+        return Check(slug, "warning", f"its deadline was {found.deadline:%Y-%m-%d %H:%M} UTC", mend)
+    if settings.submit and (found.is_kernels_submissions_only or found.submissions_disabled):
+        what = "notebooks alone" if found.is_kernels_submissions_only else "nothing now"
+        return Check(slug, "warning", f"it takes {what}, so that no file can be sent", "set submit = false")
+    return None
+
+
+def _enter(slug: str) -> str:
+    return f"enter it and accept its rules: https://www.kaggle.com/competitions/{slug}/rules"

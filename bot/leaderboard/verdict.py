@@ -1,0 +1,161 @@
+"""What the leaderboard says of a run's submissions, in the place of a hidden test."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from bot.evaluation.leaderboard import MEDALS, standing
+from bot.leaderboard.board import same_score
+from bot.leaderboard.look import Look
+from bot.leaderboard.sent import Sent
+from scrapers.card import TaskCard
+from state.outward import submissions_of
+from state.store import iso
+from state.tables import Node, Submission
+
+__all__ = ["Entry", "Verdict", "entries_of"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A submission of the run that the site has, and how it stands there."""
+
+    row: Submission
+    validation: float | None
+    public: float | None
+    private: float | None
+    at: str
+    """ISO time."""
+
+    def told(self) -> dict[str, Any]:
+        """Return it as result.json holds it."""
+        return {
+            "tag": self.row.tag,
+            "node": self.row.node,
+            "validation": self.validation,
+            "public": self.public,
+            "private": self.private,
+            "at": self.at,
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the leaderboard says of a run's submissions."""
+
+    card: TaskCard
+    entries: Sequence[Entry]
+    look: Look | None
+
+    @property
+    def private(self) -> bool:
+        """Whether private scores are told, and all is by them."""
+        if self.look is not None and self.look.board is not None:
+            return self.look.standing.private
+        return any(one.private is not None for one in self.entries)
+
+    @property
+    def shown(self) -> float | None:
+        """The score of the team's place, of the same kind; it may be of what somebody else has sent."""
+        known = self.look is not None and self.look.standing.private == self.private
+        return self.look.standing.score if self.look is not None and known else None
+
+    def score(self, entry: Entry) -> float | None:
+        """Return a submission's score of the kind that is told."""
+        return entry.private if self.private else entry.public
+
+    @property
+    def best(self) -> float | None:
+        """The best score of all that was sent."""
+        known = [score for one in self.entries if (score := self.score(one)) is not None]
+        return max(known, key=self.card.oriented, default=None)
+
+    @property
+    def counted(self) -> Entry | None:
+        """The submission that counts; without any score the latest."""
+        public = sorted(
+            (one for one in self.entries if one.public is not None),
+            key=lambda one: self.card.oriented(one.public or 0.0),
+            reverse=True,
+        )
+        if not self.private or not any(one.private is not None for one in self.entries):
+            return public[0] if public else self.entries[-1] if self.entries else None
+        told = [one for one in (*public, *self.entries) if one.private is not None]
+        selected = [one for one in told if same_score(self.shown, one.private or 0.0)]
+        # Without a person's word a site takes the better of the two with the best public scores.
+        usual = max(told[:2], key=lambda one: self.card.oriented(one.private or 0.0), default=None)
+        return selected[0] if selected else usual
+
+    def regret(self) -> float | None:
+        """Return by how much the one that counts is worse than the best that was sent."""
+        score = None if self.counted is None else self.score(self.counted)
+        return None if score is None or self.best is None else abs(self.best - score)
+
+    def nodes(self) -> dict[int, tuple[float | None, float | None]]:
+        """Return the best public score of each node that was sent, and what share of the teams it beats."""
+        board = self.look.board.scores if self.look is not None and self.look.board is not None else []
+        return {node: self._node(node, board) for node in dict.fromkeys(one.row.node for one in self.entries)}
+
+    def _node(self, node: int, board: Sequence[float]) -> tuple[float | None, float | None]:
+        own = [one for one in self.entries if one.row.node == node]
+        public = max((one.public for one in own if one.public is not None), key=self.card.oriented, default=None)
+        score = max((s for one in own if (s := self.score(one)) is not None), key=self.card.oriented, default=None)
+        if score is None or not board:
+            return public, None
+        return public, standing(board, score, lower_is_better=self.card.lower_is_better).win_rate
+
+    def report(self) -> dict[str, Any]:
+        """Return what takes the place of MLE-bench's report, under its names."""
+        stands, counted = self.look.standing if self.look else None, self.counted
+        score = None if counted is None else self.score(counted)
+        rank = stands.rank if stands is not None and counted is not None else None
+        teams = (stands.teams or 0) if stands is not None else 0
+        medal = stands.medal if stands is not None and rank is not None else None
+        lines = stands.lines if stands is not None else {}
+        median, oriented = lines.get("median"), self.card.oriented
+        told = {"message": self._missing()} if score is None else {}
+        return {
+            "competition_id": self.card.slug,
+            "score": score,
+            "score_kind": None if score is None else "private" if self.private else "public",
+            **{f"{name}_threshold": lines.get(name) for name in (*MEDALS, "median")},
+            "any_medal": medal is not None,
+            **{f"{name}_medal": name == medal for name in MEDALS},
+            "above_median": score is not None and median is not None and oriented(score) > oriented(median),
+            "win_rate": (teams - rank) / teams if rank is not None and teams else 0.0,
+            "rank": rank,
+            "n_teams": teams,
+            "submission_exists": counted is not None,
+            "valid_submission": score is not None,
+            "is_lower_better": self.card.lower_is_better,
+            "submissions": [one.told() for one in self.entries],
+            **told,
+            **self._note(score),
+        }
+
+    def _missing(self) -> str:
+        refused = next((one.row.message for one in reversed(self.entries) if one.row.message), None)
+        return refused or ("the site has not told a score" if self.entries else "nothing was sent")
+
+    def _note(self, score: float | None) -> dict[str, str]:
+        if score is None or self.shown is None or same_score(self.shown, score):
+            return {}
+        return {"note": f"the team's place is of a score of {self.shown:g}, which this run did not send"}
+
+
+def entries_of(session: Session, run_id: str, sent: Sequence[Sent]) -> list[Entry]:
+    """Return the run's submissions that the site has, in the order in which they were made."""
+    by_ref, by_tag = ({getattr(one, name): one for one in sent} for name in ("ref", "tag"))
+    query = select(Node.id, Node.score).where(Node.run_id == run_id, col(Node.score).is_not(None))
+    validation = dict(session.exec(query).all())
+    found = []
+    for row in submissions_of(session, run_id):
+        there = by_tag.get(row.tag) or (by_ref.get(row.ref) if row.ref else None)
+        if there is None and row.status != "confirmed":
+            continue
+        public, private = (there.public, there.private) if there else (row.score, None)
+        at = (there.at if there else "") or iso(row.at)
+        found.append(Entry(row, validation.get(row.node), public, private, at))
+    return found

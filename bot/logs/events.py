@@ -1,0 +1,98 @@
+"""The events of all runs, and of none, in the order in which they were written."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.logs.sentences import QUIET, TROUBLE, sentence
+from state.store import NO_RUN, Store, as_stored, iso
+
+__all__ = ["EventLog", "Told"]
+
+_PAGE = 500
+_SELECT = """
+    SELECT event.id, event.run_id, event.at, event.type, event.node, event.data, run.competition
+    FROM event LEFT JOIN run ON run.id = event.run_id
+    WHERE event.id > :after AND event.at >= :since
+      AND (:competition IS NULL OR run.competition = :competition OR json_extract(event.data, '$.competition') = :competition)
+      AND (:all OR event.type NOT IN (SELECT value FROM json_each(:quiet)))
+"""
+_FORWARD = _SELECT + " ORDER BY event.id LIMIT :most"
+_BACKWARD = _SELECT + " ORDER BY event.id DESC LIMIT :most"
+_EVER = "0001-01-01 00:00:00.000000"
+
+
+@dataclass(frozen=True)
+class Told:
+    """One event."""
+
+    id: int
+    """Its number among all of the database."""
+    at: datetime
+    type: str
+    run_id: str | None
+    competition: str | None
+    node: int | None
+    data: dict[str, Any]
+
+    @property
+    def level(self) -> str:
+        """`warning` for what went wrong, else `info`."""
+        return "warning" if self.type in TROUBLE else "info"
+
+    @property
+    def sentence(self) -> str:
+        """One line for people."""
+        return sentence(self.type, {**self.data, "run_id": self.run_id, "node": self.node})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as one object, under the names that logs have."""
+        about = {"competition": self.competition, "run": self.run_id, "node": self.node}
+        return {"id": self.id, "at": iso(self.at), "level": self.level, "type": self.type, **about, "data": self.data}
+
+
+@dataclass(frozen=True)
+class EventLog:
+    """The events of a database, of one competition or of all; quiet ones only where `all` are asked for."""
+
+    store: Store
+    competition: str | None = None
+    all: bool = False
+
+    def newest(self, count: int) -> list[Told]:
+        """Return the newest events, the oldest of them first."""
+        return self._read(_BACKWARD, most=count)[::-1]
+
+    def since(self, since: datetime) -> Iterator[Told]:
+        """Yield the events since a time."""
+        return self._pages(0, as_stored(since))
+
+    def after(self, id: int) -> Iterator[Told]:
+        """Yield the events after one of them."""
+        return self._pages(id, _EVER)
+
+    def last(self) -> int:
+        """Return the number of the newest event of all, quiet and of other competitions too; 0 where there is none."""
+        with self.store.read() as session:
+            return int(session.connection().exec_driver_sql("SELECT coalesce(max(id), 0) FROM event").scalar_one())
+
+    def _pages(self, after: int, since: str) -> Iterator[Told]:
+        while page := self._read(_FORWARD, after=after, since=since):
+            yield from page
+            after = page[-1].id
+
+    def _read(self, query: str, *, after: int = 0, since: str = _EVER, most: int = _PAGE) -> list[Told]:
+        values = {"after": after, "since": since, "competition": self.competition, "most": most}
+        bound = {**values, "all": self.all, "quiet": json.dumps(sorted(QUIET))}
+        with self.store.read() as session:
+            return [_told(*row) for row in session.connection().exec_driver_sql(query, bound)]
+
+
+def _told(id: int, run_id: str, at: str, type: str, node: int | None, data: str, competition: str | None) -> Told:
+    held = json.loads(data)
+    of = competition or held.get("competition")
+    return Told(
+        id, datetime.fromisoformat(at).replace(tzinfo=UTC), type, None if run_id == NO_RUN else run_id, of, node, held
+    )

@@ -1,0 +1,92 @@
+"""Lines of a log: what a message's fields become, for people, for programs and for the journal."""
+
+import json
+import logging
+from collections.abc import Mapping, MutableMapping
+from datetime import UTC, datetime
+from typing import Any
+
+from structlog.typing import WrappedLogger
+
+from bot.models.quoting import clean
+from state.redaction import Redactor
+
+__all__ = ["LONGEST", "Fields", "Plain", "for_journal", "json_line", "level_of", "text_line", "timed"]
+
+LONGEST = 4_000
+"""Characters of one field."""
+LONGEST_TRACE = 16_000
+_FIRST = ("at", "level", "event")
+_LAST = ("exception", "stack")
+
+# sd-daemon(3)
+_PRIORITIES = {"critical": 2, "error": 3, "warning": 4, "info": 6, "debug": 7}
+
+Fields = MutableMapping[str, Any]
+
+
+def timed(_: WrappedLogger, __: str, fields: Fields) -> Fields:
+    """Add the machine's time: what a log tells is of this machine, whatever clock the bot works by."""
+    fields["at"] = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return fields
+
+
+class Plain:
+    """Makes every field a number, a truth value, none, or a text that is bounded, without secrets, and hides nothing."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+
+    def __call__(self, _: WrappedLogger, __: str, fields: Fields) -> dict[str, Any]:
+        """Return the fields, first what every line has."""
+        names = [*(n for n in _FIRST if n in fields), *(n for n in fields if n not in (*_FIRST, *_LAST)), *_LAST]
+        return {name: self._plain(name, fields[name]) for name in names if name in fields}
+
+    def _plain(self, name: str, value: object) -> object:
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        # Redacted before it is cut, or half a secret would be left.
+        text = clean(self._redactor.text(str(value)))
+        if name in _LAST:
+            return text if len(text) <= LONGEST_TRACE else f"[...]\n{text[-LONGEST_TRACE:]}"
+        return text if len(text) <= LONGEST else f"{text[:LONGEST]}[...]"
+
+
+def json_line(_: WrappedLogger, __: str, fields: Mapping[str, Any]) -> str:
+    """Return one JSON object on one line."""
+    # A number that JSON cannot hold is no reason to lose a message.
+    held = {n: str(v) if isinstance(v, float) and v - v != 0 else v for n, v in fields.items() if not n.startswith("_")}
+    return json.dumps(held, ensure_ascii=False)
+
+
+def text_line(_: WrappedLogger, __: str, fields: Mapping[str, Any]) -> str:
+    """Return a line for people, and below it the traceback, if there is one."""
+    at, level = fields.get("at"), f"{fields.get('level', 'info'):8}"
+    said = _one_line(fields.get("event", ""))
+    others = " ".join(
+        f"{name}={_value(value)}"
+        for name, value in fields.items()
+        if name not in (*_FIRST, *_LAST) and not name.startswith("_")
+    )
+    line = " ".join(part for part in (at, level, said, others) if part)
+    return "\n".join((line, *(str(fields[name]) for name in _LAST if fields.get(name))))
+
+
+def for_journal(line: str, level: str) -> str:
+    """Return what the journal reads as one message a line, each with the priority of its level."""
+    prefix = f"<{_PRIORITIES.get(level, 6)}>"
+    return "\n".join(prefix + part for part in line.split("\n"))
+
+
+def level_of(record: logging.LogRecord) -> str:
+    """Return the level's name as lines have it."""
+    return record.levelname.lower()
+
+
+def _one_line(value: object) -> str:
+    return str(value).replace("\n", "\\n").replace("\t", " ")
+
+
+def _value(value: object) -> str:
+    text = _one_line(value)
+    return json.dumps(text, ensure_ascii=False) if text == "" or " " in text or '"' in text or "=" in text else text

@@ -1,0 +1,193 @@
+"""Opening logs: once, in a process's main; what libraries log goes the same way, and closing leaves all as it was."""
+
+import logging
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Literal, Self, TextIO
+
+import structlog
+from structlog.stdlib import BoundLogger, ProcessorFormatter
+from structlog.typing import Processor
+
+from bot.logs.last_words import last_words
+from bot.logs.lines import Plain, for_journal, json_line, level_of, text_line, timed
+from state.errors import BotError
+from state.redaction import Redactor
+
+__all__ = ["LogFile", "LogFormat", "Logs", "in_journal", "open_logging"]
+
+LogFormat = Literal["auto", "text", "json"]
+
+_LIBRARIES = (
+    "httpx2",
+    "httpcore2",
+    "httpx",
+    "httpcore",
+    "urllib3",
+    "apscheduler",
+    "alembic",
+    "apprise",
+    "docker",
+    "openai",
+)
+"""What tells of each request or job is for whoever debugs them; some of it holds addresses."""
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """A file that is begun anew when it is full; `count` full ones before it are kept."""
+
+    path: Path
+    bytes: int = 10_000_000
+    count: int = 5
+
+
+class Logs:
+    """Logs that are open; `log` is handed to whoever has something to say, bound to what it is about."""
+
+    def __init__(self, log: BoundLogger, opened: ExitStack) -> None:
+        self.log = log
+        """Bind `competition`, `run`, `node` and `task` where they are known."""
+        self._opened = opened
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+        """Close them, unless an error that nobody expected is about to end the process: that is still to be logged."""
+        if not isinstance(error, Exception) or isinstance(error, BotError):
+            self.close()
+
+    def close(self) -> None:
+        """Write nothing more, and leave logging as it was before."""
+        self._opened.close()
+
+
+def open_logging(
+    format: LogFormat,
+    stream: TextIO,
+    redactor: Redactor,
+    *,
+    file: LogFile | None = None,
+    level: int = logging.INFO,
+    environment: Mapping[str, str] | None = None,
+) -> Logs:
+    """Have all that this process logs written, its own messages and those of libraries, without secrets.
+
+    With a file the stream is written to only where it is a terminal. To systemd's journal each line goes with its
+    priority, and without a time, which the journal has of its own.
+
+    Args:
+        format: lines for people, JSON, or auto: the first on a terminal alone.
+        stream: where lines go, such as stderr.
+        redactor: takes secrets out.
+        file: a file in its place.
+        level: below which nothing is written.
+        environment: the variables; None: this process's.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    opened = ExitStack()
+    root = logging.getLogger()
+    journal = in_journal(stream, os.environ if environment is None else environment)
+    handlers: list[logging.Handler] = []
+    if file is not None:
+        handlers.append(_ToFile(file))
+        handlers[0].setFormatter(_formatter("json" if format == "auto" else format, redactor, journal=False))
+    if file is None or stream.isatty():
+        there: logging.Handler = _ToStream(stream)
+        there.setFormatter(_formatter(_chosen(format, stream), redactor, journal=journal))
+        handlers.append(there)
+    for handler in handlers:
+        root.addHandler(handler)
+        opened.callback(handler.close)
+        opened.callback(root.removeHandler, handler)
+    opened.callback(root.setLevel, root.level)
+    root.setLevel(level)
+    for name in _LIBRARIES:
+        library = logging.getLogger(name)
+        opened.callback(library.setLevel, library.level)
+        library.setLevel(max(level, logging.WARNING))
+    logging.captureWarnings(True)
+    opened.callback(logging.captureWarnings, False)
+    log: BoundLogger = structlog.wrap_logger(
+        logging.getLogger("bot"),
+        processors=[structlog.stdlib.filter_by_level, ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=BoundLogger,
+        context_class=dict,
+        cache_logger_on_first_use=False,
+    )
+    opened.callback(last_words(log))
+    return Logs(log, opened)
+
+
+def in_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Return whether a stream goes to systemd's journal (systemd.exec(5), JOURNAL_STREAM)."""
+    try:
+        status = os.fstat(stream.fileno())
+    except (OSError, ValueError):  # no file behind it
+        return False
+    return environment.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
+
+
+def _chosen(format: LogFormat, stream: TextIO) -> LogFormat:
+    if format != "auto":
+        return format
+    return "text" if stream.isatty() else "json"
+
+
+def _formatter(format: LogFormat, redactor: Redactor, *, journal: bool) -> logging.Formatter:
+    shared: list[Processor] = [structlog.stdlib.add_log_level, *([] if journal else [timed])]
+    render = text_line if format == "text" else json_line
+    formatter = ProcessorFormatter(
+        processors=[
+            ProcessorFormatter.remove_processors_meta,
+            *shared,
+            structlog.processors.format_exc_info,
+            Plain(redactor),
+            render,
+        ],
+        foreign_pre_chain=[structlog.stdlib.add_logger_name],
+    )
+    return _Prefixed(formatter) if journal else formatter
+
+
+class _Prefixed(logging.Formatter):
+    def __init__(self, formatter: logging.Formatter) -> None:
+        super().__init__()
+        self._formatter = formatter
+
+    def format(self, record: logging.LogRecord) -> str:
+        return for_journal(self._formatter.format(record), level_of(record))
+
+
+class _ToStream(logging.StreamHandler[TextIO]):
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Go on: a log that cannot be written must not stop what it tells of, nor show what is not redacted."""
+
+    def flush(self) -> None:
+        # The reader may have gone, or the stream be closed.
+        with suppress(OSError, ValueError):
+            super().flush()
+
+
+class _ToFile(RotatingFileHandler):
+    def __init__(self, file: LogFile) -> None:
+        file.path.parent.mkdir(parents=True, exist_ok=True)
+        super().__init__(
+            file.path, maxBytes=file.bytes, backupCount=file.count, encoding="utf-8", errors="backslashreplace"
+        )
+
+    def _open(self) -> IO[Any]:  # type: ignore[override]
+        """Open it for its owner alone."""
+        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        return os.fdopen(descriptor, self.mode, encoding=self.encoding, errors=self.errors)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Go on, as above: a full disk above all."""

@@ -1,0 +1,115 @@
+"""Events as sentences, for people who read along; what is of interest to programs alone is marked as quiet."""
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["QUIET", "TROUBLE", "sentence"]
+
+QUIET = frozenset(
+    {
+        *("step.started", "step.ended", "step.prompt_changed", "ledger.charged", "model.called", "run.beat"),
+        *("node.updated", "analysis.added", "idea.added", "cell.run", "notification.added", "evaluation.added"),
+    }
+)
+"""Types that tell of each small effect: shown when all are asked for."""
+
+TROUBLE = frozenset(
+    {
+        *("worker.crashed", "notification.failed", "task.died", "task.failed", "trouble.began", "backup.failed"),
+        *("submission.refused", "submission.doubtful", "tick.failed", "loop.failed", "entry.failed"),
+    }
+)
+
+_SENTENCES = {
+    "run.created": "the run {run_id} begins with {agent} and {model}",
+    "run.resumed": "the run {run_id} goes on",
+    "run.ended": "the run {run_id} is {status}",
+    "node.created": "node {node}: {action}",
+    "node.restarted": "node {node} is begun anew",
+    "node.ended": "node {node} is {status}, score {score}",
+    "execution.started": "{execution} starts on the {view} view",
+    "execution.ended": "{execution} ended: {reason} after {seconds} s",
+    "evaluation.added": "{execution} scores {score}",
+    "cell.run": "node {node} tried something out: {status}",
+    "analysis.added": "{post} was read",
+    "idea.added": "idea {idea}, from {sources}",
+    "draft.added": "draft {draft}: {title}",
+    "report.added": "report {report}: score {score}",
+    "model.called": "{model} answered {prompt}",
+    "model.changed": "{after} answers in place of {before}: {why}",
+    "submission.added": "submission {submission} of node {node} is made",
+    "submission.updated": "submission {submission} is {status}, score {score}",
+    "submission.confirmed": "submission {submission} is at Kaggle as {ref}",
+    "submission.doubtful": "submission {submission} may have been sent: {message}",
+    "submission.refused": "submission {submission} was refused: {message}",
+    "notification.added": "the owner is to be told: {kind}",
+    "notification.sent": "the owner was told through {service}: {kind}",
+    "notification.failed": "the owner could not be told through {service}: {error}",
+    "note.added": "note {note} from {by}",
+    "control.changed": "{by} changed {competition} from {before} to {state}",
+    "trouble.began": "{sentence}",
+    "trouble.ended": "over: {key}",
+    "worker.crashed": "a worker failed: {traceback}",
+    "daemon.began": "the daemon begins (version {version}, process {process})",
+    "daemon.ended": "the daemon ended in order",
+    "entry.waiting": "waiting: {why}",
+    "entry.working": "working",
+    "entry.paused": "paused: {why}",
+    "entry.stopped": "stopped: {why}",
+    "entry.over": "over: {why}",
+    "entry.failed": "its work broke: {error}",
+    "task.failed": "the task {task} failed, and is tried again: {error}",
+    "task.died": "the task {task} is given up after {tries} tries: {error}",
+    "tick.failed": "the tick {tick} failed: {error}",
+    "loop.failed": "the loop {loop} failed, and is begun again: {error}",
+    "selection.proposed": "the final selection was proposed: {tags}",
+    "submission.wished": "{by} asked for node {node} to be submitted",
+    "submission.wish_seen": "the wish for node {node} is {state}: {why}",
+    "community.pruned": "what was collected for {competition} was removed: {posts} posts",
+    "backup.made": "the database was copied to {file} and checked: {bytes} bytes",
+    "backup.failed": "no daily backup was made: {error}",
+    "disk.bounded": "{bytes} bytes of the disk were freed in {places} places",
+    "approval.asked": "submission {submission} waits for your word as {approval}",
+    "approval.decided": "{by} said {decision} to submission {submission}",
+}
+_LONGEST = 300
+
+
+def sentence(type: str, fields: Mapping[str, Any]) -> str:
+    """Return one line on an event.
+
+    Args:
+        type: such as `node.ended`.
+        fields: what it holds, with `run_id` and `node`.
+    """
+    known = _SENTENCES.get(type)
+    if known is not None:
+        return _bounded(known.format_map(_Shown(fields)))
+    told = " ".join(
+        f"{name}={_word(value)}" for name, value in fields.items() if value is not None and name != "run_id"
+    )
+    return _bounded(f"{type} {told}".strip())
+
+
+class _Shown(dict[str, str]):
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        super().__init__({name: _word(value) for name, value in fields.items()})
+
+    def __missing__(self, name: str) -> str:
+        return "?"
+
+
+def _word(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_word, value))
+    # Of a traceback the last line says what was wrong.
+    lines = str(value).strip().splitlines() or [""]
+    return lines[-1] if lines[0].startswith("Traceback") else " ".join(lines)
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -1,0 +1,1 @@
+"""Looking in: what a daemon's database says, read while the daemon runs."""

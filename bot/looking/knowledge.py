@@ -1,0 +1,133 @@
+"""Knowledge: the ideas and reports of a run, with whose posts they come from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bot.community.evidence import Evidence, evidence
+from bot.looking.work import lower_is_better
+from state.community import CommunityView
+from state.knowledge import analyses, drafts, ideas, reports
+from state.posts import Post
+from state.store import Store
+from state.tables import Report, Run
+
+__all__ = ["IdeaShown", "ReportShown", "Source", "ideas_of", "reports_shown"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What an idea comes from."""
+
+    item: str
+    """Such as `message/233009` or `report/1`."""
+    title: str | None
+    """None: it is not there any more."""
+    author: str | None
+    url: str | None
+
+
+@dataclass(frozen=True)
+class IdeaShown:
+    """One idea of the pool."""
+
+    competition: str
+    number: int
+    text: str
+    support: float
+    """Mean effectiveness of its sources as they were judged, 0 to 10; 5 where nobody has."""
+    times_used: int
+    """Drafts made of it."""
+    best_score: float | None
+    """Of what came of these, by validation."""
+    known_at: datetime
+    """Since when its sources are known."""
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True)
+class ReportShown:
+    """What came of one draft."""
+
+    competition: str
+    number: str
+    title: str
+    score: float | None
+    """By validation."""
+    node: int | None
+    """The best one."""
+    draft: str | None
+    ideas: tuple[int, ...]
+    """The draft's."""
+    known_at: datetime
+    method: str
+    components: tuple[Any, ...]
+    numbers: str
+    limitations: str
+    next_steps: str
+
+
+def ideas_of(store: Store, run: Run, now: datetime) -> list[IdeaShown]:
+    """Return a run's pool of ideas, best supported first.
+
+    Args:
+        store: the daemon's database.
+        run: the run.
+        now: aware; what became known later is not shown.
+    """
+    lower = lower_is_better(run, store.path.parent)
+    known = analyses(store, run.id, now), drafts(store, run.id, now), reports(store, run.id, now)
+    pool = evidence(ideas(store, run.id, now), *known, None if lower is None else lambda x: -x if lower else x)
+    items = {source for one in pool for source in one.idea.sources if not source.startswith("report/")}
+    posts = {post.item: post for post in CommunityView(store, run.competition, now).find(_of_posts(items))}
+    titles = {f"report/{one.id}": one.title for one in known[2]}
+    return [_idea(run.competition, one, posts, titles) for one in pool]
+
+
+def reports_shown(store: Store, run: Run, now: datetime) -> list[ReportShown]:
+    """Return a run's reports by number; arguments as of `ideas_of`."""
+    used = {draft.id: tuple(draft.idea_ids) for draft in drafts(store, run.id, now)}
+    found = [_report(run.competition, one, used) for one in reports(store, run.id, now)]
+    return sorted(found, key=lambda one: (len(one.number), one.number))
+
+
+def _of_posts(items: set[str]) -> Sequence[str]:
+    return sorted(item for item in items if item.split("/")[0] in ("topic", "message", "kernel"))
+
+
+def _idea(competition: str, one: Evidence, posts: Mapping[str, Post], titles: Mapping[str, str]) -> IdeaShown:
+    return IdeaShown(
+        competition=competition,
+        number=one.idea.id,
+        text=one.idea.text,
+        support=one.support,
+        times_used=one.times_used,
+        best_score=one.best_score,
+        known_at=one.idea.known_at,
+        sources=tuple(_source(item, posts.get(item), titles) for item in one.idea.sources),
+    )
+
+
+def _source(item: str, post: Post | None, titles: Mapping[str, str]) -> Source:
+    if post is None:
+        return Source(item, titles.get(item), None, None)
+    return Source(item, post.title, post.author, post.url)
+
+
+def _report(competition: str, one: Report, used: Mapping[str, tuple[int, ...]]) -> ReportShown:
+    return ReportShown(
+        competition=competition,
+        number=one.id,
+        title=one.title,
+        score=one.score,
+        node=one.best_node,
+        draft=one.draft_id,
+        ideas=used.get(one.draft_id, ()) if one.draft_id is not None else (),
+        known_at=one.known_at,
+        method=one.method,
+        components=tuple(one.components),
+        numbers=one.numbers,
+        limitations=one.limitations,
+        next_steps=one.next_steps,
+    )

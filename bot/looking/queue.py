@@ -1,0 +1,66 @@
+"""The queue: tasks that are due, wait or were given up, and letters to the owner that are not yet sent."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func
+from sqlmodel import Session, col, select
+
+from state.tables import Letter, Notification
+from state.tasks import Task, coming_tasks
+
+__all__ = ["Letters", "Queued", "dead", "letters", "queued"]
+
+
+@dataclass(frozen=True)
+class Queued:
+    """One task."""
+
+    key: str
+    kind: str
+    competition: str
+    """Empty: of none."""
+    due_at: datetime
+    status: str
+    tries: int
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Letters:
+    """Messages to one service that it has not taken yet."""
+
+    waiting: int = 0
+    failing: int = 0
+    """Of these, tried in vain."""
+    error: str | None = None
+    """Of the last attempt in vain."""
+
+
+def queued(session: Session, competition: str, most: int = 5) -> tuple[Queued, ...]:
+    """Return a competition's tasks that are not over, the one that is due first first."""
+    return tuple(map(_queued, coming_tasks(session, competition=competition, most=most)))
+
+
+def dead(session: Session, most: int = 20) -> tuple[Queued, ...]:
+    """Return the tasks that were given up, the latest first."""
+    query = select(Task).where(Task.status == "dead").order_by(col(Task.due_at).desc()).limit(most)
+    return tuple(map(_queued, session.exec(query)))
+
+
+def _queued(row: Task) -> Queued:
+    return Queued(row.key, row.kind, row.competition, row.due_at, row.status, row.tries, row.error)
+
+
+def letters(session: Session) -> dict[str, Letters]:
+    """Return the letters that are not yet taken, by service; what is in no letter yet stands under the empty name."""
+    found: dict[str, Letters] = {}
+    unsent = select(Letter.service, Letter.last_error).where(col(Letter.sent_at).is_(None)).order_by(col(Letter.id))
+    for service, error in session.exec(unsent):
+        so_far = found.get(service, Letters())
+        failing = so_far.failing + (error is not None)
+        found[service] = Letters(so_far.waiting + 1, failing, error if error is not None else so_far.error)
+    unread = select(func.count()).select_from(Notification).where(col(Notification.sent_at).is_(None))
+    if not found and (waiting := session.exec(unread).one()):
+        found[""] = Letters(waiting)
+    return found

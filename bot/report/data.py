@@ -1,0 +1,129 @@
+"""All that a report shows, read from a run's folder."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from bot.evaluation.leaderboard import read_leaderboard
+from bot.leaderboard.board import read_board
+from bot.report.knowledge import Knowledge, read_knowledge
+from bot.report.nodes import NodeRow, node_rows
+from bot.report.read_back import (
+    Competition,
+    RunResult,
+    card_of,
+    read_competition,
+    read_config,
+    read_result,
+    snapshot_of,
+)
+from bot.report.spending import RoleSpending, ViewSpending, by_role, by_view
+from bot.report.words import shortened
+from bot.runs.folder import RunFolder
+from state.engine import reading
+from state.errors import SnapshotError, UsageError
+from state.series import last
+from state.store import read_blob
+from state.tables import Execution, Node, Run
+
+LONGEST_CODE = 150_000
+"""Characters of the submitted script that a page shows."""
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """One run, ready to be shown; nothing in it is escaped."""
+
+    result: RunResult
+    competition: Competition
+    board: tuple[float, ...]
+    """The real leaderboard, best first; empty where the snapshot is gone, or a live one was never read as a whole."""
+    nodes: tuple[NodeRow, ...]
+    knowledge: Knowledge
+    roles: tuple[RoleSpending, ...]
+    views: tuple[ViewSpending, ...]
+    code: str | None
+    config: Mapping[str, Any]
+
+    @property
+    def config_text(self) -> str:
+        """The settings as indented JSON."""
+        return json.dumps(self.config, indent=2, ensure_ascii=False)
+
+
+def read_run(folder: RunFolder) -> ReportData:
+    """Read a finished run's folder, and of its database what is the run's.
+
+    Raises:
+        UsageError: the folder lacks a file of a finished run, or one cannot be read.
+    """
+    result, config = read_result(folder), read_config(folder)
+    if not folder.database.is_file():
+        raise UsageError(f"{folder.database} does not exist.")
+    engine = reading(folder.database)
+    try:
+        # All of it as it stood at one moment, while a bot may write.
+        with Session(engine) as session:
+            return _read(session, result, config)
+    finally:
+        engine.dispose()
+
+
+def _read(session: Session, result: RunResult, config: Mapping[str, Any]) -> ReportData:
+    competition, board = (_live if result.live else _past)(session, result, config)
+    executions = session.exec(select(Execution).where(Execution.run_id == result.run_id)).all()
+    nodes = _nodes(session, result, board, executions)
+    return ReportData(
+        result=result,
+        competition=competition,
+        board=board,
+        nodes=nodes,
+        knowledge=read_knowledge(session, result, nodes),
+        roles=tuple(by_role(session, result.run_id)),
+        views=tuple(by_view(executions)),
+        code=_code(session, result),
+        config=config,
+    )
+
+
+def _past(_: Session, result: RunResult, config: Mapping[str, Any]) -> tuple[Competition, tuple[float, ...]]:
+    """Return what the snapshot says of the competition, and its leaderboard; a page without that is better than none."""
+    snapshot = snapshot_of(config)
+    competition = read_competition(snapshot, result.competition_id)
+    if snapshot is None:
+        return competition, ()
+    try:
+        return competition, read_leaderboard(snapshot / "leaderboard.csv")
+    except SnapshotError:
+        return competition, ()
+
+
+def _live(session: Session, result: RunResult, config: Mapping[str, Any]) -> tuple[Competition, tuple[float, ...]]:
+    """Return what the settings say of the competition, and the leaderboard as it was read last."""
+    slug = result.competition_id
+    facts = last(session, slug, "competition")
+    url = facts.data.get("url") if facts is not None else None
+    board = read_board(session, slug, lower_is_better=result.is_lower_better)
+    return card_of(config, slug, url or None), tuple(board.scores) if board and board.complete else ()
+
+
+def _nodes(
+    session: Session, result: RunResult, board: Sequence[float], executions: Sequence[Execution]
+) -> tuple[NodeRow, ...]:
+    run = session.get(Run, result.run_id)
+    if run is None:
+        raise UsageError(f"the database does not know the run {result.run_id}.")
+    rows = session.exec(select(Node).where(Node.run_id == run.id).order_by(col(Node.id))).all()
+    return node_rows(rows, executions, result, board, run)
+
+
+def _code(session: Session, result: RunResult) -> str | None:
+    if result.chosen_node is None:
+        return None
+    node = session.get(Node, (result.run_id, result.chosen_node))
+    if node is None or node.code_sha is None:
+        return None
+    return shortened(read_blob(session, node.code_sha).decode("utf-8", "replace"), LONGEST_CODE)

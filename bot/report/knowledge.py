@@ -1,0 +1,185 @@
+"""Ideas with their sources, drafts and reports of a run, joined with how they scored."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from bot.report.nodes import NodeRow
+from bot.report.read_back import RunResult
+from bot.report.words import fair_share, shortened, web_link
+from state.tables import Draft, Idea, KernelVersion, Message, Report, Topic
+
+LONGEST_TITLE = 160
+LONGEST_TEXT = 6_000
+TEXT_BUDGET = 200_000
+"""Characters that the texts of all ideas, all drafts and all reports may take on a page, each kind."""
+PARTS_OF_REPORT = 8
+"""Texts of one report: method, numbers, limitations, next steps, and a few components."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What an idea was made of: a post, or a report of the run itself."""
+
+    item: str
+    """Such as `message/233009`."""
+    title: str
+    author: str | None = None
+    time: datetime | None = None
+    link: str | None = None
+    """A web address (http or https), or a place on the page."""
+
+
+@dataclass(frozen=True)
+class ReportRow:
+    """What came of a draft."""
+
+    id: str
+    title: str
+    method: str
+    components: tuple[tuple[str, str], ...]
+    """Name and analysis of each."""
+    numbers: str
+    limitations: str
+    next_steps: str
+    best_node: int | None
+    score: float | None
+
+
+@dataclass(frozen=True)
+class DraftRow:
+    """A draft with its nodes, the best of them by validation score, and its report if one was written."""
+
+    id: str
+    round: int
+    title: str
+    description: str
+    ideas: tuple[int, ...]
+    codebase_report: str | None
+    nodes: tuple[int, ...]
+    best: NodeRow | None
+    report: ReportRow | None
+
+
+@dataclass(frozen=True)
+class IdeaRow:
+    """An idea, where it came from, and the drafts that used it."""
+
+    id: int
+    text: str
+    sources: tuple[Source, ...]
+    drafts: tuple[DraftRow, ...]
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """All that a run learned; ideas whose drafts scored best come first, unused ones last."""
+
+    ideas: tuple[IdeaRow, ...]
+    drafts: tuple[DraftRow, ...]
+    other_reports: tuple[ReportRow, ...]
+    """Reports that belong to no draft, such as the baseline's."""
+
+
+def read_knowledge(session: Session, result: RunResult, nodes: Sequence[NodeRow]) -> Knowledge:
+    """Read what a run learned."""
+    run_id = result.run_id
+    rows = session.exec(select(Report).where(Report.run_id == run_id)).all()
+    limit = fair_share(TEXT_BUDGET, PARTS_OF_REPORT * len(rows), LONGEST_TEXT)
+    reports = {row.id: _report(row, limit) for row in rows}
+    of_draft = {row.draft_id: row.id for row in rows if row.draft_id is not None}
+    drafts = session.exec(select(Draft).where(Draft.run_id == run_id).order_by(col(Draft.created_at))).all()
+    limit = fair_share(TEXT_BUDGET, len(drafts), LONGEST_TEXT)
+    shown = tuple(_draft(d, nodes, reports.get(of_draft.get(d.id, "")), result, limit) for d in drafts)
+    return Knowledge(
+        ideas=_ideas(session, result, shown, reports),
+        drafts=shown,
+        other_reports=tuple(r for r in reports.values() if r.id not in of_draft.values()),
+    )
+
+
+def _ideas(
+    session: Session, result: RunResult, drafts: Sequence[DraftRow], reports: Mapping[str, ReportRow]
+) -> tuple[IdeaRow, ...]:
+    ideas = session.exec(select(Idea).where(Idea.run_id == result.run_id).order_by(col(Idea.id))).all()
+    items = {item for idea in ideas for item in idea.sources}
+    sources = {item: _source(session, result.competition_id, item, reports) for item in items}
+    limit = fair_share(TEXT_BUDGET, len(ideas), LONGEST_TEXT)
+    rows = [
+        IdeaRow(
+            id=idea.id,
+            text=shortened(idea.text, limit),
+            sources=tuple(sources[item] for item in idea.sources),
+            drafts=tuple(d for d in drafts if idea.id in d.ideas),
+        )
+        for idea in ideas
+    ]
+    return tuple(sorted(rows, key=lambda row: _merit(row, result), reverse=True))
+
+
+def _merit(row: IdeaRow, result: RunResult) -> tuple[int, float, int]:
+    scores = [d.best.validation for d in row.drafts if d.best is not None and d.best.validation is not None]
+    best = max((result.oriented(s) for s in scores), default=0.0)
+    return 2 if scores else 1 if row.drafts else 0, best, -row.id
+
+
+def _report(row: Report, limit: int) -> ReportRow:
+    return ReportRow(
+        id=row.id,
+        title=shortened(row.title, LONGEST_TITLE),
+        method=shortened(row.method, limit),
+        components=tuple(_component(c, limit) for c in row.components),
+        numbers=shortened(row.numbers, limit),
+        limitations=shortened(row.limitations, limit),
+        next_steps=shortened(row.next_steps, limit),
+        best_node=row.best_node,
+        score=row.score,
+    )
+
+
+def _component(value: Any, limit: int) -> tuple[str, str]:
+    if isinstance(value, Mapping):
+        return shortened(str(value.get("name", "")), LONGEST_TITLE), shortened(str(value.get("analysis", "")), limit)
+    return "", shortened(str(value), limit)
+
+
+def _draft(row: Draft, nodes: Sequence[NodeRow], report: ReportRow | None, result: RunResult, limit: int) -> DraftRow:
+    own = [n for n in nodes if n.draft_id == row.id]
+    scored = [n for n in own if n.validation is not None]
+    return DraftRow(
+        id=row.id,
+        round=row.round,
+        title=shortened(row.title, LONGEST_TITLE),
+        description=shortened(row.description, limit),
+        ideas=tuple(row.idea_ids),
+        codebase_report=row.codebase_report,
+        nodes=tuple(n.id for n in own),
+        best=max(scored, key=lambda n: (result.oriented(n.validation or 0.0), -n.id), default=None),
+        report=report,
+    )
+
+
+def _source(session: Session, competition: str, item: str, reports: Mapping[str, ReportRow]) -> Source:
+    kind, _, id = item.partition("/")
+    key = (competition, id)
+    if kind == "report" and id in reports:
+        return Source(item, reports[id].title, link=f"#report-{id}")
+    if kind == "kernel" and (kernel := session.get(KernelVersion, key)) is not None:
+        version = "" if kernel.version is None else f" (version {kernel.version})"
+        title = shortened(kernel.title or kernel.ref, LONGEST_TITLE) + version
+        return Source(item, title, kernel.author, kernel.created_at, web_link(kernel.url))
+    if kind == "topic" and (topic := session.get(Topic, key)) is not None:
+        return Source(item, shortened(topic.title, LONGEST_TITLE), topic.author, topic.posted_at, web_link(topic.url))
+    if kind == "message" and (message := session.get(Message, key)) is not None:
+        return _message(session, item, message)
+    return Source(shortened(item, LONGEST_TITLE), "")
+
+
+def _message(session: Session, item: str, message: Message) -> Source:
+    topic = session.get(Topic, (message.competition, message.topic_id))
+    title = "" if topic is None else shortened(topic.title, LONGEST_TITLE)
+    link = None if topic is None else web_link(topic.url)
+    return Source(item, title, message.author, message.edited_at or message.posted_at, link)

@@ -1,0 +1,107 @@
+"""The nodes of a run as a page shows them: what they are, how they scored, and what went wrong."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.evaluation.leaderboard import standing
+from bot.report.read_back import RunResult
+from bot.report.words import fair_share, shortened
+from bot.report.words import reason as reason_in_words
+from state.progress import worked_seconds
+from state.tables import Execution, Node, Run
+
+TEXT_BUDGET = 300_000
+"""Characters that the plans and errors of all nodes may take on a page together."""
+LONGEST_TEXT = 4_000
+
+NodeStatus = Literal["valid", "buggy", "failed", "running"]
+
+
+@dataclass(frozen=True)
+class NodeRow:
+    """One node; scores are the metric's own, seconds count from the run's start."""
+
+    id: int
+    action: str
+    draft_id: str | None
+    parents: tuple[int, ...]
+    plan: str
+    status: NodeStatus
+    what: str
+    """The status in a reader's words, such as `timed out`."""
+    validation: float | None
+    hidden: float | None
+    """Score where it counts: of its hold-out run on the hidden test, graded after the run; live, its best public one."""
+    win_rate: float | None
+    ended: float | None
+    seconds: float | None
+    error: str | None
+    model: str | None
+    chosen: bool
+    best_hidden: bool
+
+
+def node_rows(
+    nodes: Sequence[Node],
+    executions: Sequence[Execution],
+    result: RunResult,
+    board: Sequence[float],
+    run: Run,
+) -> tuple[NodeRow, ...]:
+    """Return the rows in the order of ids."""
+    reasons = {e.node: e.reason for e in sorted(executions, key=lambda e: e.started_at) if e.view != "full"}
+    limit = fair_share(TEXT_BUDGET, 2 * len(nodes), LONGEST_TEXT)
+    best = best_hidden_node(result)
+    return tuple(
+        NodeRow(
+            id=node.id,
+            action=node.action,
+            draft_id=node.draft_id,
+            parents=tuple(node.parents),
+            plan=shortened(node.plan, limit),
+            status=_status(node),
+            what=_what(node, reasons),
+            validation=node.score,
+            hidden=result.hidden_scores.get(node.id),
+            win_rate=_win_rate(result, board, node.id),
+            ended=worked_seconds(run, run.created_at, node.ended_at) if node.ended_at else None,
+            seconds=node.seconds,
+            error=shortened(node.error, limit) if node.error else None,
+            model=node.model,
+            chosen=node.id == result.chosen_node and result.handed_in is not None,
+            best_hidden=node.id == best,
+        )
+        for node in sorted(nodes, key=lambda n: n.id)
+    )
+
+
+def best_hidden_node(result: RunResult) -> int | None:
+    """Return the node that is best where it counts, the earliest of equals."""
+    scores = {node: score for node, score in result.hidden_scores.items() if score is not None}
+    return max(sorted(scores), key=lambda n: result.oriented(scores[n]), default=None)
+
+
+def _win_rate(result: RunResult, board: Sequence[float], node: int) -> float | None:
+    score = result.on_board(node)
+    if score is None or not board:
+        return None
+    return standing(board, score, lower_is_better=result.is_lower_better).win_rate
+
+
+def _status(node: Node) -> NodeStatus:
+    if node.status == "valid" and node.score is not None:
+        return "valid"
+    return "running" if node.status == "running" else "failed" if node.status == "failed" else "buggy"
+
+
+def _what(node: Node, reasons: Mapping[int, str | None]) -> str:
+    status = _status(node)
+    if status == "running":
+        return "unfinished"
+    if status == "failed":
+        return "engine failed"
+    if status == "buggy":
+        reason = reasons.get(node.id)
+        return "buggy" if reason in (None, "finished", "error") else reason_in_words(reason)
+    return "valid"

@@ -1,0 +1,78 @@
+"""report.html: one self-contained page on a finished run, written inside the worker process."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from bot.report import words
+from bot.report.data import ReportData, read_run
+from bot.report.plots import agreement_figure, leaderboard_figure, left_out, time_figure
+from bot.report.tree import BOX_HEIGHT, BOX_WIDTH, tree_drawing
+from bot.runs.folder import RunFolder
+
+_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, those that reorder what a reader sees, and halves of characters."""
+
+
+def write_report(folder: Path, database: Path | None = None) -> None:
+    """Write report.html into a finished run's folder.
+
+    Args:
+        folder: the run's folder with result.json and config.json; nothing else in it is changed.
+        database: where the run's rows are; None: in the folder's own state.db.
+
+    Raises:
+        UsageError: one of these is missing or is not what a finished run writes.
+        OSError: the page cannot be written.
+    """
+    run = RunFolder(folder, database)
+    page = render(read_run(run))
+    target = run.report
+    partial = target.with_suffix(".partial")
+    partial.write_text(page, encoding="utf-8")
+    partial.replace(target)
+
+
+def render(data: ReportData) -> str:
+    """Return the page; every text of the run is escaped."""
+    result = data.result
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            data=data,
+            words=words,
+            test=words.test(result),
+            cautions=words.cautions(result, data.competition),
+            valid_nodes=sum(n.status == "valid" for n in data.nodes),
+            compared=sum(n.validation is not None and n.hidden is not None for n in data.nodes),
+            draft_ids={d.id for d in data.knowledge.drafts},
+            board=leaderboard_figure(result, data.board) if data.board else None,
+            left_out=left_out(data.board, result) if data.board else 0,
+            progress=time_figure(result, data.nodes),
+            agreement=agreement_figure(result, data.nodes),
+            tree=tree_drawing(data.nodes, data.knowledge.drafts, result),
+            size=(BOX_WIDTH, BOX_HEIGHT),
+        )
+    )
+
+
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+
+
+def _shown(value: Any) -> Any:
+    """Replace what cannot be seen, or would deceive the eye, in every text that a template puts out."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", value)
+    return value

@@ -1,0 +1,241 @@
+"""The figures of a report: the leaderboard, scores over time, and validation against the scores that count.
+
+In all of them up or right is better, whatever the metric's direction.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from bot.report import words
+from bot.report.nodes import NodeRow
+from bot.report.range import Shown, rows_without_overlap, shown_range, uncrowded
+from bot.report.read_back import RunResult
+from bot.report.svg import COLOURS, draw
+from bot.report.words import score as score_text
+
+WIDTH = 12.0
+"""Inches of 72 units."""
+LABEL_ROOM = (0.03, 0.06)
+"""Shares of a plot's width and height that a point's number takes."""
+_TIMES = ((172_800.0, 86_400.0, "days"), (7200.0, 3600.0, "hours"), (180.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
+
+
+def leaderboard_figure(result: RunResult, board: Sequence[float]) -> Markup:
+    """Draw where the score stands: the teams' histogram, and the share of teams that each score beats."""
+    lines = result.thresholds
+    ours = [result.score] if result.score is not None else []
+    shown = shown_range(board, [*lines.values(), *ours])
+
+    def fill(figure: Figure) -> None:
+        top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(1.25, 1))
+        _histogram(top, board, shown)
+        _beaten(bottom, board, shown, result)
+        _lines(top, bottom, {**lines, **({"this run": result.score} if result.score is not None else {})}, shown)
+        bottom.set_xlim(*_ends(shown, result))
+        bottom.set_xlabel(f"{words.board(result)} leaderboard score (better to the right)")
+
+    return draw("board", "The score among the scores of the leaderboard's teams", (WIDTH, 5.2), fill)
+
+
+def left_out(board: Sequence[float], result: RunResult) -> int:
+    """Return how many teams lie outside the leaderboard figure."""
+    ours = [result.score] if result.score is not None else []
+    shown = shown_range(board, [*result.thresholds.values(), *ours])
+    return sum(not shown.holds(score) for score in board)
+
+
+def _histogram(axes: Axes, board: Sequence[float], shown: Shown) -> None:
+    inside = [score for score in board if shown.holds(score)]
+    axes.hist(inside, bins=70, range=(shown.low, shown.high), color=COLOURS["bars"])
+    axes.set_ylabel("teams")
+    axes.tick_params(bottom=False)
+    axes.grid(axis="x", visible=False)
+
+
+def _beaten(axes: Axes, board: Sequence[float], shown: Shown, result: RunResult) -> None:
+    scores = np.sort(np.asarray(board, dtype=float))
+    xs = np.linspace(shown.low, shown.high, 400)
+    if result.is_lower_better:
+        beaten = len(scores) - np.searchsorted(scores, xs, side="right")
+    else:
+        beaten = np.searchsorted(scores, xs, side="left")
+    axes.plot(xs, beaten / len(scores), color=COLOURS["muted"], linewidth=1.8)
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_ylabel("teams beaten")
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    if result.score is not None:
+        at = (shown.clamp(result.score), result.win_rate)
+        axes.plot(*at, "o", color=COLOURS["ours"], markersize=8, zorder=5)
+
+
+def _lines(top: Axes, bottom: Axes, lines: dict[str, float], shown: Shown) -> None:
+    """Draw the medals' and the median's lines and ours, labelled above the plot without touching each other."""
+    merged: dict[float, list[str]] = {}
+    for name, value in lines.items():
+        merged.setdefault(value, []).append(name)
+    labels = {value: f"{' = '.join(names)} {score_text(value)}" for value, names in merged.items()}
+    per_character = (shown.high - shown.low) / (WIDTH * 72 - 70) * 7.2
+    widths = [len(label) * per_character + 2 * per_character for label in labels.values()]
+    rows = rows_without_overlap([shown.clamp(v) for v in labels], widths)
+    for (value, label), row in zip(labels.items(), rows, strict=True):
+        own = "this run" in merged[value]
+        colour = COLOURS["ours"] if own else COLOURS.get(merged[value][0], COLOURS["ink"])
+        style: dict[str, Any] = {"color": colour, "linewidth": 2.4 if own else 1.6, "linestyle": "-" if own else "--"}
+        for axes in (top, bottom):
+            if shown.holds(value):
+                axes.axvline(value, **style)
+        off = "" if shown.holds(value) else " (off the scale)"
+        top.annotate(
+            label + off,
+            (shown.clamp(value), 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 5 + 15 * row),
+            textcoords="offset points",
+            ha="center",
+            color=colour,
+            fontweight="bold" if own else "normal",
+        )
+
+
+def _ends(shown: Shown, result: RunResult) -> tuple[float, float]:
+    """Return the axis' ends, the better one last."""
+    return (shown.high, shown.low) if result.is_lower_better else (shown.low, shown.high)
+
+
+def time_figure(result: RunResult, nodes: Sequence[NodeRow]) -> Markup | None:
+    """Draw every node's validation score over time with the best so far, and what share of the teams the bests beat."""
+    scored = [n for n in nodes if n.validation is not None and n.ended is not None]
+    if not scored:
+        return None
+    last = max(n.ended for n in nodes if n.ended is not None)
+    unit, unit_name = next((u, name) for most, u, name in _TIMES if last >= most)
+    graded = [(s / unit, rate) for s, _, rate in result.best_over_time if rate is not None]
+
+    def fill(figure: Figure) -> None:
+        if graded:
+            top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+            _win_rates(bottom, graded, last / unit)
+        else:
+            top = bottom = figure.subplots()
+        _scores(top, result, nodes, scored, unit, last)
+        bottom.set_xlabel(f"{unit_name} since the start")
+
+    return draw("time", "Validation scores over time", (WIDTH, 5.6 if graded else 4.0), fill)
+
+
+def _scores(
+    axes: Axes, result: RunResult, nodes: Sequence[NodeRow], scored: Sequence[NodeRow], unit: float, last: float
+) -> None:
+    values = [n.validation or 0.0 for n in scored]
+    bests = _best_so_far(result, scored)
+    shown = shown_range(values, [score for _, score in bests[1:]] or values[:1])
+    times = [seconds / unit for seconds, _ in bests]
+    axes.step(
+        [*times, last / unit],
+        [shown.clamp(s) for _, s in (*bests, bests[-1])],
+        where="post",
+        color=COLOURS["good"],
+        linewidth=2,
+        label="best so far",
+    )
+    _points(axes, scored, unit, shown)
+    lost = [(n.ended or 0.0) / unit for n in nodes if n.status != "valid" and n.ended is not None]
+    if lost:
+        axes.plot(
+            lost,
+            [0.03] * len(lost),
+            "x",
+            transform=axes.get_xaxis_transform(),
+            color=COLOURS["bad"],
+            markersize=7,
+            markeredgewidth=1.8,
+            label="no score",
+            clip_on=False,
+        )
+    axes.set_ylim(*_ends(shown, result))
+    axes.set_xlim(0, 1.03 * max(last / unit, 1e-9))
+    places = [((n.ended or 0.0) / unit, shown.clamp(n.validation or 0.0)) for n in scored]
+    _number(axes, scored, places, words.chosen(result))
+    axes.set_ylabel("validation score (better upwards)")
+    axes.legend(loc="lower right", ncols=5, frameon=False, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+
+
+def _points(axes: Axes, scored: Sequence[NodeRow], unit: float, shown: Shown) -> None:
+    inside = [n for n in scored if shown.holds(n.validation or 0.0)]
+    outside = [n for n in scored if n not in inside]
+    for group, marker, label in ((inside, "o", "node"), (outside, "d", "node off the scale")):
+        if group:
+            xs = [(n.ended or 0.0) / unit for n in group]
+            ys = [shown.clamp(n.validation or 0.0) for n in group]
+            axes.plot(xs, ys, marker, color=COLOURS["good"], markersize=6.5, alpha=0.75, label=label, clip_on=False)
+
+
+def _number(axes: Axes, nodes: Sequence[NodeRow], points: Sequence[tuple[float, float]], label: str) -> None:
+    """Make the chosen node stand out under its label, and number as many points as there is room for, it first.
+
+    The limits of the axes must be set.
+    """
+    order = sorted(range(len(nodes)), key=lambda i: (not nodes[i].chosen, not nodes[i].best_hidden, -nodes[i].id))
+    places = [tuple(axes.transLimits.transform(points[i])) for i in order]
+    for kept in uncrowded(places, LABEL_ROOM):
+        node, at = nodes[order[kept]], points[order[kept]]
+        style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9.5, "color": COLOURS["muted"]}
+        axes.annotate(str(node.id), at, xytext=(6, 5), **style)
+    for node, at in zip(nodes, points, strict=True):
+        if node.chosen:
+            axes.plot(*at, "*", color=COLOURS["ours"], markersize=15, zorder=6, label=label, clip_on=False)
+
+
+def _best_so_far(result: RunResult, scored: Sequence[NodeRow]) -> list[tuple[float, float]]:
+    """Return (seconds, score) at each gain."""
+    bests: list[tuple[float, float]] = []
+    for node in sorted(scored, key=lambda n: (n.ended or 0.0, n.id)):
+        value = node.validation or 0.0
+        if not bests or result.oriented(value) > result.oriented(bests[-1][1]):
+            bests.append((node.ended or 0.0, value))
+    return bests
+
+
+def _win_rates(axes: Axes, graded: Sequence[tuple[float, float]], last: float) -> None:
+    times, rates = zip(*graded, strict=True)
+    axes.step([*times, last], [*rates, rates[-1]], where="post", color=COLOURS["ours"], linewidth=2)
+    axes.plot(times, rates, "o", color=COLOURS["ours"], markersize=5)
+    axes.set_ylim(-0.04, 1.04)
+    axes.set_ylabel("teams beaten\nby the best")
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+
+
+def agreement_figure(result: RunResult, nodes: Sequence[NodeRow]) -> Markup | None:
+    """Draw each node's validation score against the one where it counts; None without two nodes that have both."""
+    both = [n for n in nodes if n.validation is not None and n.hidden is not None]
+    if len(both) < 2:
+        return None
+    across = shown_range([n.validation or 0.0 for n in both])
+    upward = shown_range([n.hidden or 0.0 for n in both])
+
+    def fill(figure: Figure) -> None:
+        axes = figure.subplots()
+        low, high = max(across.low, upward.low), min(across.high, upward.high)
+        if low < high:
+            axes.plot([low, high], [low, high], color=COLOURS["muted"], linewidth=1.2, linestyle=":", label="equal")
+        points = [(across.clamp(n.validation or 0.0), upward.clamp(n.hidden or 0.0)) for n in both]
+        axes.plot(*zip(*points, strict=True), "o", color=COLOURS["good"], markersize=7, alpha=0.75, label="node")
+        for node, at in zip(both, points, strict=True):
+            if node.best_hidden:
+                ring: dict[str, Any] = {"markersize": 15, "markerfacecolor": "none", "markeredgewidth": 1.8}
+                axes.plot(*at, "o", color=COLOURS["ink"], label=f"best on the {words.test(result)}", **ring)
+        axes.set_xlim(*_ends(across, result))
+        axes.set_ylim(*_ends(upward, result))
+        _number(axes, both, points, words.chosen(result))
+        axes.set_xlabel("validation score (better to the right)")
+        axes.set_ylabel(f"{words.test(result)} score (better upwards)")
+        axes.legend(loc="lower right", ncols=5, frameon=False, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+
+    title = f"Validation score against {words.test(result)} score, a point a node"
+    return draw("agreement", title, (WIDTH, 5.2), fill)

@@ -1,0 +1,173 @@
+"""The solution tree as a drawing: time runs down, each step built on another goes right, a band a draft."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bot.report.knowledge import DraftRow
+from bot.report.nodes import NodeRow
+from bot.report.read_back import RunResult
+from bot.report.words import first_words
+
+BOX_WIDTH, BOX_HEIGHT = 108, 40
+COLUMN, ROW = 136, 50
+MARGIN = 12
+HEADING = 24
+"""Height of a band's heading."""
+BAND_GAP = 10
+LEAST_WIDTH = 560
+CHARACTER = 7.6
+"""Width of a heading's average character."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """One node, its corner in units of the drawing; `merit` (0 to 1) is its place among the scored nodes."""
+
+    node: NodeRow
+    x: int
+    y: int
+    merit: float | None
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A curve from a node to one that was built on it; `first` unless it is a further parent of a merge."""
+
+    path: str
+    first: bool
+
+
+@dataclass(frozen=True)
+class Band:
+    """All that grew from one draft."""
+
+    heading: str
+    y: int
+    height: int
+
+
+@dataclass(frozen=True)
+class TreeDrawing:
+    """The whole drawing in its own units."""
+
+    width: int
+    height: int
+    bands: tuple[Band, ...]
+    boxes: tuple[Box, ...]
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True)
+class _Place:
+    column: int
+    y: int
+
+
+def tree_drawing(nodes: Sequence[NodeRow], drafts: Sequence[DraftRow], result: RunResult) -> TreeDrawing:
+    """Lay out all nodes; a node stands in the row of its first parent or below, one column to the right of it."""
+    children = _children(nodes)
+    by_id = {n.id: n for n in nodes}
+    places: dict[int, _Place] = {}
+    bands: list[Band] = []
+    y = MARGIN
+    for heading, roots in _groups(nodes, drafts):
+        top = y + HEADING
+        rows = 0
+        for root in roots:
+            rows = _place(root, 0, rows, top, children, places)
+        bands.append(Band(heading, y, HEADING + rows * ROW))
+        y += HEADING + rows * ROW + BAND_GAP
+    merits = _merits(nodes, result)
+    drawn = 2 * MARGIN + BOX_WIDTH + COLUMN * max((p.column for p in places.values()), default=0)
+    width = max(drawn, LEAST_WIDTH)
+    return TreeDrawing(
+        width=width,
+        height=y + MARGIN - BAND_GAP,
+        bands=tuple(replace(b, heading=first_words(b.heading, int((width - 2 * MARGIN) / CHARACTER))) for b in bands),
+        boxes=tuple(Box(by_id[i], _x(p), p.y, merits.get(i)) for i, p in sorted(places.items())),
+        edges=tuple(_edges(nodes, places)),
+    )
+
+
+def _x(place: _Place) -> int:
+    return MARGIN + place.column * COLUMN
+
+
+def _first_parent(node: NodeRow, known: Mapping[int, object]) -> int | None:
+    # Only an older node can be built on, so that no row of a database makes a circle.
+    return next((p for p in node.parents if p in known and p < node.id), None)
+
+
+def _children(nodes: Sequence[NodeRow]) -> dict[int | None, list[int]]:
+    known = {n.id: n for n in nodes}
+    children: dict[int | None, list[int]] = {}
+    for node in sorted(nodes, key=lambda n: n.id):
+        children.setdefault(_first_parent(node, known), []).append(node.id)
+    return children
+
+
+def _groups(nodes: Sequence[NodeRow], drafts: Sequence[DraftRow]) -> list[tuple[str, list[int]]]:
+    """Return heading and roots of each band, in the order of the first root."""
+    titles = {d.id: d.title for d in drafts}
+    by_id = {n.id: n for n in nodes}
+    groups: dict[str, list[int]] = {}
+    for root in _children(nodes).get(None, []):
+        draft = by_id[root].draft_id
+        if draft is None:
+            heading = "Baseline" if root == 1 else f"Grown from node {root}"
+        else:
+            heading = f"Draft {draft}: {titles[draft]}" if titles.get(draft) else f"Draft {draft}"
+        groups.setdefault(heading, []).append(root)
+    return list(groups.items())
+
+
+def _place(
+    root: int,
+    column: int,
+    row: int,
+    top: int,
+    children: Mapping[int | None, Sequence[int]],
+    places: dict[int, _Place],
+) -> int:
+    """Place a node and all that grew from it, a stack instead of recursion; returns the next free row."""
+    stack = [(root, column, True)]
+    free = row
+    while stack:
+        node, column, opens_row = stack.pop()
+        if opens_row:
+            current, free = free, free + 1
+        else:
+            current = free - 1
+        places[node] = _Place(column, top + current * ROW)
+        # The first child goes on in its parent's row, so it is placed next; the others open rows below.
+        below = list(children.get(node, ()))
+        stack += [(child, column + 1, index > 0) for index, child in reversed(list(enumerate(below)))]
+    return free
+
+
+def _merits(nodes: Sequence[NodeRow], result: RunResult) -> dict[int, float]:
+    """Return each scored node's place from 0 (worst) to 1 (best)."""
+    scored = [n for n in nodes if n.validation is not None]
+    ordered = sorted({result.oriented(n.validation or 0.0) for n in scored})
+    last = max(1, len(ordered) - 1)
+    place = {score: index / last if len(ordered) > 1 else 1.0 for index, score in enumerate(ordered)}
+    return {n.id: place[result.oriented(n.validation or 0.0)] for n in scored}
+
+
+def _edges(nodes: Sequence[NodeRow], places: Mapping[int, _Place]) -> list[Edge]:
+    edges = []
+    for node in nodes:
+        first = _first_parent(node, places)
+        for parent in node.parents:
+            if parent in places and parent < node.id:
+                edges.append(Edge(_curve(places[parent], places[node.id]), parent == first))
+    return edges
+
+
+def _curve(start: _Place, end: _Place) -> str:
+    x1, y1 = _x(start) + BOX_WIDTH, start.y + BOX_HEIGHT // 2
+    x2, y2 = _x(end), end.y + BOX_HEIGHT // 2
+    if y1 == y2 and x2 > x1:
+        return f"M{x1} {y1} H{x2}"
+    middle = max(x1 + 8, x2 - 14)
+    return f"M{x1} {y1} C{middle} {y1} {x2 - 22} {y2} {x2} {y2}"

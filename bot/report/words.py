@@ -1,0 +1,164 @@
+"""How a page writes numbers, times and the verdict; unknown values become a dash or the word itself."""
+
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+from bot.report.read_back import Competition, RunResult
+
+NONE = "–"
+"""What stands for a value that there is not."""
+
+
+def score(value: float | None) -> str:
+    """Write a score in six significant digits."""
+    return NONE if value is None else f"{value:.6g}"
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """Write a share (0 to 1) as a percentage."""
+    return NONE if share is None else f"{100 * share:.{digits}f}%"
+
+
+def integer(value: float | None) -> str:
+    """Write a count with separators between thousands."""
+    return NONE if value is None else f"{round(value):,}"
+
+
+def reason(exit_reason: str | None) -> str:
+    """Write why an execution ended, such as `timed out` or `killed by monitor`."""
+    known = {None: "unfinished", "gpu_out_of_memory": "out of GPU memory", "infrastructure": "engine failed"}
+    return known.get(exit_reason) or str(exit_reason).replace("_", " ")
+
+
+def money(usd: float | None) -> str:
+    """Write dollars; `unknown` where a price is not known."""
+    if usd is None:
+        return "unknown"
+    return f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
+
+
+def duration(seconds: float | None) -> str:
+    """Write seconds with a unit that fits, such as `4.2 s`, `3 min 20 s`, `1 h 05 min` or `3 d 4 h`."""
+    if seconds is None:
+        return NONE
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    if minutes >= 2 * 24 * 60:
+        return f"{minutes // (24 * 60)} d {minutes // 60 % 24} h"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def memory(size: int | None) -> str:
+    """Write bytes as MiB or GiB."""
+    if size is None:
+        return NONE
+    return f"{size / 2**20:.0f} MiB" if size < 2**30 else f"{size / 2**30:.1f} GiB"
+
+
+def moment(time: datetime | None) -> str:
+    """Write a time in UTC to the minute."""
+    return NONE if time is None else f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def shortened(text: str, limit: int) -> str:
+    """Cut a text to `limit` characters, and say how many are left out."""
+    return text if len(text) <= limit else f"{text[:limit]}\n[… {len(text) - limit:,} more characters]"
+
+
+def fair_share(budget: int, texts: int, longest: int) -> int:
+    """Return how many characters each of so many texts may take of a page."""
+    return min(longest, budget // max(1, texts))
+
+
+def first_words(text: str, limit: int) -> str:
+    """Return the beginning of a text as one line."""
+    line = " ".join(text[: 2 * limit].split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def last_line(text: str, limit: int) -> str:
+    """Return the last line that says something, as the last line of a traceback does."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return first_words(lines[-1], limit) if lines else ""
+
+
+def plural(count: int, noun: str) -> str:
+    """Write a count with its noun."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def web_link(url: str | None) -> str | None:
+    """Return a URL that a page may link to: plain http(s) with a host, nothing that runs."""
+    if not url:
+        return None
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return None
+    return url.strip() if parts.scheme in ("http", "https") and parts.netloc else None
+
+
+def test(result: RunResult) -> str:
+    """Name what nodes were tried on besides validation: a snapshot's hidden test, or a site's public leaderboard."""
+    return "public leaderboard" if result.live else "hidden test"
+
+
+def chosen(result: RunResult) -> str:
+    """Say what the chosen node is: a live run hands in many, of which one counts."""
+    return "the one that counts" if result.live else "handed in"
+
+
+def board(result: RunResult) -> str:
+    """Name the leaderboard that the run is compared with."""
+    return "public" if result.live and result.score_kind != "private" else "private"
+
+
+def verdict(result: RunResult) -> str:
+    """Say in one sentence what came of the run."""
+    if result.live:
+        return _live_verdict(result)
+    if result.chosen_node is None and not result.submission_exists:
+        return f"Nothing was handed in: {result.handed_in_note or 'there is no submission'}."
+    if not result.valid_submission or result.score is None:
+        return f"The submission is invalid and has no score: {result.message or 'no reason is given'}"
+    field = f"strictly better than {percent(result.win_rate)} of {plural(result.n_teams, 'team')}"
+    if result.medal is not None:
+        return f"Scored {score(result.score)}: a {result.medal} medal, {field}."
+    where = "above" if result.above_median else "not above"
+    return f"Scored {score(result.score)}: {where} the median, no medal, {field}."
+
+
+def _live_verdict(result: RunResult) -> str:
+    if not result.submission_exists:
+        return f"Nothing was handed in: {result.handed_in_note or 'there is no submission'}."
+    if result.score is None and result.rank is None:
+        return f"There is no score yet: {result.message or 'the site has not told one'}"
+    of = (
+        f"Rank {integer(result.rank)} of {plural(result.n_teams, 'team')}" if result.rank is not None else "No rank yet"
+    )
+    medal = f"a {result.medal} medal" if result.medal is not None else "no medal"
+    where = f"on the {board(result)} leaderboard with a score of {score(result.score)}"
+    return f"{of} {where}: {medal}{'' if result.score_kind == 'private' else ' as it stands'}."
+
+
+def cautions(result: RunResult, competition: Competition) -> list[str]:
+    """Return what a reader must know before believing the figures."""
+    found = []
+    if result.live and result.submission_exists and result.score_kind != "private":
+        found.append("The private scores, which decide, are not known yet: all figures are of the public leaderboard.")
+    if result.misconfigured:
+        found.append("The model was misconfigured: the run ended early and its result says little.")
+    if result.stopped_by:
+        found.append(f"The search was ended by: {result.stopped_by}.")
+    if result.isolation == "none":
+        found.append("Isolation: none. Nothing kept the scripts from reading other files of the machine.")
+    if result.baseline_handed_in:
+        found.append("The safe baseline was handed in: no later node had a better validation score.")
+    if result.note:
+        found.append(result.note)
+    if competition.split:
+        found.append(f"Test data: {competition.split}")
+    return found

@@ -1,0 +1,12 @@
+"""The agents by name."""
+
+from collections.abc import Callable, Mapping
+
+from bot.runs.context import RunContext
+from bot.strategies import Strategy
+from bot.strategies.aide import aide
+from bot.strategies.comind import comind
+
+__all__ = ["AGENTS"]
+
+AGENTS: Mapping[str, Callable[[RunContext], Strategy]] = {"comind": comind, "aide": aide}

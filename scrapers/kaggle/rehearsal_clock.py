@@ -1,0 +1,65 @@
+"""The clock of a rehearsal, read from the stand-in site itself, so that both have exactly the same time."""
+
+import ipaddress
+from urllib.parse import urlsplit
+
+import httpx2
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from state.clock import FastClock
+from state.errors import SiteUnavailable, UsageError
+
+__all__ = ["site_clock"]
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    start: AwareDatetime
+    speed: float = Field(gt=0, allow_inf_nan=False)
+    began: float = Field(allow_inf_nan=False)
+
+
+async def site_clock(http: httpx2.AsyncClient, url: str) -> FastClock:
+    """Ask a stand-in site for its clock. Kaggle has none to ask for, and is never asked.
+
+    Args:
+        http: see `scrapers.kaggle.client.open_http`; whoever opened it closes it.
+        url: what `[kaggle] url` says of a rehearsal, such as `http://127.0.0.1:8899/v1`.
+
+    Raises:
+        UsageError: the address is not on this machine.
+        SiteUnavailable: nobody answers there, or whoever does tells no clock.
+    """
+    address = _address(url)
+    try:
+        answer = await http.get(address, follow_redirects=False)
+    except httpx2.HTTPError as error:
+        reason = str(error) or type(error).__name__
+        raise SiteUnavailable(f"no stand-in site answers at {address}: {reason}; start `bot rehearse`") from error
+    if answer.status_code != 200:
+        raise SiteUnavailable(f"{address} was answered with {answer.status_code}; is that `bot rehearse`?")
+    try:
+        told = _Told.model_validate_json(answer.content)
+    except ValidationError as error:
+        raise SiteUnavailable(f"{address} tells no clock: {error.errors()[0]['msg']}") from error
+    return FastClock(told.start, told.speed, told.began)
+
+
+def _address(url: str) -> str:
+    """Return where a stand-in tells its clock."""
+    try:
+        parts = urlsplit(url)
+        here = parts.scheme in ("http", "https") and parts.port != 0 and _loopback(parts.hostname or "")
+    except ValueError:
+        here = False
+    if not here:
+        raise UsageError(f"a rehearsal needs [kaggle] url to be a stand-in on this machine, and {url} is not")
+    return f"{parts.scheme}://{parts.netloc}/clock"
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

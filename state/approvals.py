@@ -1,0 +1,111 @@
+"""Approvals and wishes: what the owner's word is asked for and what it was, each move with its event in one transaction."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from sqlmodel import Session, col, select
+
+from state.errors import UsageError
+from state.store import Transaction
+from state.tables import Approval, Submission, Wish
+
+__all__ = [
+    "Verdict",
+    "WishState",
+    "answer_wish",
+    "approval_of",
+    "ask_approval",
+    "decide_approval",
+    "find_approval",
+    "make_wish",
+    "open_wishes",
+    "undecided",
+    "wish_for",
+]
+
+Verdict = Literal["approved", "refused", "expired", "moot"]
+"""moot: it needs no word any more, as another file goes instead or the site has it already."""
+WishState = Literal["open", "intended", "refused"]
+
+
+def ask_approval(tx: Transaction, run_id: str, submission: str, *, expires_at: datetime, why: str) -> Approval:
+    """Hold a submission until somebody decides; one that was asked about is left as it is."""
+    known = approval_of(tx.session, run_id, submission)
+    if known is not None:
+        return known
+    row = Approval(run_id=run_id, submission=submission, asked_at=tx.now(), expires_at=expires_at, why=why)
+    tx.add(row)
+    tx.session.flush()
+    tx.record("approval.asked", run_id=run_id, submission=submission, approval=row.id, expires_at=expires_at, why=why)
+    return row
+
+
+def decide_approval(tx: Transaction, id: int, verdict: Verdict, by: str) -> Approval:
+    """Write down what was decided.
+
+    Raises:
+        UsageError: it is decided already, otherwise.
+    """
+    row = tx.session.get_one(Approval, id)
+    if row.decision is not None:
+        if row.decision != verdict:
+            raise UsageError(f"submission {id} is {row.decision} already, by {row.by}")
+        return row
+    row.decision, row.decided_at, row.by = verdict, tx.now(), by
+    tx.add(row)
+    tx.record("approval.decided", run_id=row.run_id, submission=row.submission, approval=id, decision=verdict, by=by)
+    return row
+
+
+def approval_of(session: Session, run_id: str, submission: str) -> Approval | None:
+    """Return what was asked about a submission, None where nothing was."""
+    query = select(Approval).where(Approval.run_id == run_id, Approval.submission == submission)
+    return session.exec(query).first()
+
+
+def undecided(session: Session) -> Sequence[Approval]:
+    """Return what waits for a word, the earliest first."""
+    return session.exec(select(Approval).where(col(Approval.decision).is_(None)).order_by(col(Approval.id))).all()
+
+
+def find_approval(session: Session, name: str) -> Approval | None:
+    """Return what was asked under a number, or about the submission with a tag."""
+    if name.isascii() and name.isdigit():
+        return session.get(Approval, int(name))
+    sent = session.exec(select(Submission).where(Submission.tag == name)).first()
+    return None if sent is None else approval_of(session, sent.run_id, sent.id)
+
+
+def make_wish(tx: Transaction, run_id: str, node: int, by: str) -> Wish:
+    """Ask for a node to be submitted; one that is open for it is given back as it is."""
+    same = select(Wish).where(Wish.run_id == run_id, Wish.node == node, Wish.state == "open")
+    known = tx.session.exec(same).first()
+    if known is not None:
+        return known
+    row = Wish(run_id=run_id, node=node, wished_at=tx.now(), by=by)
+    tx.add(row)
+    tx.session.flush()
+    tx.record("submission.wished", run_id=run_id, node=node, wish=row.id, by=by)
+    return row
+
+
+def open_wishes(session: Session, run_id: str) -> Sequence[Wish]:
+    """Return a run's wishes that are neither fulfilled nor refused, the earliest first."""
+    query = select(Wish).where(Wish.run_id == run_id, Wish.state == "open")
+    return session.exec(query.order_by(col(Wish.id))).all()
+
+
+def wish_for(session: Session, run_id: str, submission: str) -> Wish | None:
+    """Return the wish that became a submission, None where it was the bot's own doing."""
+    query = select(Wish).where(Wish.run_id == run_id, Wish.submission == submission)
+    return session.exec(query).first()
+
+
+def answer_wish(tx: Transaction, id: int, state: WishState, why: str, submission: str | None = None) -> Wish:
+    """Write down what a daemon said to a wish, or what became of it."""
+    row = tx.session.get_one(Wish, id)
+    row.seen_at, row.state, row.why, row.submission = tx.now(), state, why, submission
+    tx.add(row)
+    tx.record("submission.wish_seen", run_id=row.run_id, node=row.node, wish=id, state=state, why=why)
+    return row

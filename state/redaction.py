@@ -1,0 +1,136 @@
+"""Redaction: the process's own secrets, in whatever form they stand in a text, and what looks like one, become `[secret]`."""
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+__all__ = ["MASK", "SHORTEST", "Look", "Redactor"]
+
+MASK = "[secret]"
+SHORTEST = 8
+"""Characters; what is shorter stands in too many texts by chance."""
+
+_BASE64_BITS = 6
+_LONG = 40
+"""Characters from which on a text is first looked at for whether it holds any secret."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What looks like a secret, whosever it is."""
+
+    pattern: re.Pattern[str]
+    """It must take a time that is linear in the text."""
+    any_of: tuple[str, ...] = ()
+    """Texts one of which is in whatever it matches, as looking for these is faster; none: it is always tried."""
+
+    def taken_out(self, text: str) -> str:
+        """Return a text without what it matches."""
+        if self.any_of and not any(one in text for one in self.any_of):
+            return text
+        return self.pattern.sub(MASK, text)
+
+
+class Redactor:
+    """Takes secrets out of texts; one that knows neither any nor how any looks leaves all as it is."""
+
+    def __init__(self, secrets: Iterable[str] = (), looks: Iterable[Look] = ()) -> None:
+        """Take up the secrets.
+
+        Args:
+            secrets: as they are; those of fewer than `SHORTEST` characters are left out.
+            looks: what else looks like a secret.
+        """
+        forms = {form for secret in secrets if len(secret) >= SHORTEST for form in _forms(secret)}
+        # The longest first, as a form may be the beginning of another.
+        ordered = sorted(forms, key=lambda form: (-len(form), form))
+        self._own = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        encoded = [form.encode(errors="surrogatepass") for form in ordered]
+        self._own_bytes = re.compile(b"|".join(map(re.escape, encoded))) if encoded else None
+        # Where none of these is, no form is; looking for each by itself is five times as fast as the pattern.
+        self._cores = tuple(form for form in ordered if not any(one in form for one in forms if one != form))
+        self._cores_bytes = tuple(core.encode(errors="surrogatepass") for core in self._cores)
+        self._looks = tuple(looks)
+
+    def __repr__(self) -> str:
+        """Show no secret."""
+        return f"Redactor({'some secrets' if self._own else 'no secret'}, {len(self._looks)} looks)"
+
+    def __bool__(self) -> bool:
+        """Whether there is anything that it would take out."""
+        return self._own is not None or bool(self._looks)
+
+    def may_hold_own(self, text: str) -> bool:
+        """Return whether a text may hold one of the process's own secrets."""
+        return any(core in text for core in self._cores)
+
+    def may_hold_any(self, text: str) -> bool:
+        """Return whether `text` may change a text, or a value whose JSON it is; a look that is quickly told."""
+        return self.may_hold_own(text) or any(
+            not look.any_of or any(one in text for one in look.any_of) for look in self._looks
+        )
+
+    def own(self, text: str) -> str:
+        """Return a text without the process's own secrets; for what others wrote, which may look like anything."""
+        if self._own is None or len(text) < SHORTEST:
+            return text
+        if len(text) > _LONG and not self.may_hold_own(text):
+            return text
+        return self._own.sub(MASK, text)
+
+    def own_bytes(self, data: bytes) -> bytes:
+        """Return a body without the process's own secrets (as UTF-8)."""
+        if self._own_bytes is None or not any(core in data for core in self._cores_bytes):
+            return data
+        return self._own_bytes.sub(MASK.encode(), data)
+
+    def text(self, text: str) -> str:
+        """Return a text of ours without its own secrets and without what looks like one."""
+        text = self.own(text)
+        for look in self._looks if len(text) >= SHORTEST else ():
+            text = look.taken_out(text)
+        return text
+
+    def value(self, value: Any) -> Any:
+        """Return a JSON value, all of its texts and keys as by `text`."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.value(key): self.value(one) for key, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(one) for one in value]
+        return value
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield the forms in which a secret may stand in a text."""
+    yield secret
+    for url in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
+        yield url
+        yield re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), url)
+    for ascii_only in (True, False):
+        escaped = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
+        yield escaped
+        yield json.dumps(escaped, ensure_ascii=ascii_only)[1:-1]
+    shown = html.escape(secret)
+    yield shown
+    # As Jinja writes quotes.
+    yield shown.replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
+    yield from _base64_forms(secret.encode(errors="surrogatepass"))
+
+
+def _base64_forms(secret: bytes) -> Iterator[str]:
+    """Yield what is seen of a secret in base64, whatever bytes stand before and after it."""
+    for before in range(3):
+        coded = base64.b64encode(bytes(before) + secret).decode()
+        # Characters that also hold bits of what stands beside it.
+        first = -(-before * 8 // _BASE64_BITS)
+        seen = coded[first : (before + len(secret)) * 8 // _BASE64_BITS]
+        if len(seen) >= SHORTEST:
+            yield seen
+            yield seen.replace("+", "-").replace("/", "_")

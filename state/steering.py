@@ -1,0 +1,105 @@
+"""Steering: what the owner says while the bot runs, as rows that the running process reads.
+
+A note is the owner's word to the agents of one competition. A control says whether that competition is worked on:
+`paused` begins nothing new until it is `running` again, `stopped` ends the work on it for good, in order.
+"""
+
+import unicodedata
+from datetime import datetime
+from typing import Any, ClassVar, Literal, cast
+
+from sqlalchemy import Index
+from sqlmodel import Field, Session, SQLModel, col, select
+
+from state.errors import UsageError
+from state.store import NO_RUN, Transaction
+
+__all__ = ["LONGEST_NOTE", "Control", "ControlState", "Note", "add_note", "control", "notes", "set_control"]
+
+ControlState = Literal["running", "paused", "stopped"]
+
+LONGEST_NOTE = 4_000
+"""Characters; a note goes into prompts."""
+_JOINERS = "\u200c\u200d"
+"""Invisible, but some scripts need them."""
+
+
+class Note(SQLModel, table=True):
+    """The owner's word on a competition; it is kept as it was said."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_note_competition", "competition", "at"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    competition: str
+    text: str
+    at: datetime
+    by: str
+    """Who said it, as the machine knows him."""
+
+    @property
+    def item(self) -> str:
+        """How a prompt that holds it names it, such as `note/3`."""
+        return f"note/{self.id}"
+
+
+class Control(SQLModel, table=True):
+    """Whether a competition is worked on; one without a row is."""
+
+    competition: str = Field(primary_key=True)
+    state: str = "running"
+    """See `ControlState`."""
+    at: datetime
+    by: str
+
+
+def add_note(tx: Transaction, competition: str, text: str, by: str = "owner") -> Note:
+    """Keep a note; its text is cleaned of characters that nobody sees.
+
+    Raises:
+        UsageError: it says nothing, is longer than `LONGEST_NOTE`, or holds control characters.
+    """
+    row = Note(competition=competition, text=_cleaned(text), at=tx.now(), by=by)
+    tx.add(row)
+    tx.session.flush()
+    tx.record("note.added", run_id=NO_RUN, competition=competition, note=row.id, by=by)
+    return row
+
+
+def notes(session: Session, competition: str, as_of: datetime) -> list[Note]:
+    """Return the notes on a competition up to a time, the oldest first."""
+    query = select(Note).where(Note.competition == competition, Note.at <= as_of).order_by(col(Note.at), col(Note.id))
+    return list(session.exec(query))
+
+
+def control(session: Session, competition: str) -> ControlState:
+    """Return whether a competition is worked on."""
+    row = session.get(Control, competition)
+    return "running" if row is None else cast(ControlState, row.state)
+
+
+def set_control(tx: Transaction, competition: str, state: ControlState, by: str = "owner") -> bool:
+    """Say whether a competition is to be worked on; returns whether that changes anything."""
+    before = control(tx.session, competition)
+    if before == state:
+        return False
+    tx.session.merge(Control(competition=competition, state=state, at=tx.now(), by=by))
+    tx.record("control.changed", run_id=NO_RUN, competition=competition, state=state, before=before, by=by)
+    return True
+
+
+def _cleaned(text: str) -> str:
+    """Return the text as it is kept.
+
+    Raises:
+        UsageError: as of `add_note`.
+    """
+    text = text.replace("\r\n", "\n")
+    kept = "".join(one for one in text if unicodedata.category(one) != "Cf" or one in _JOINERS).strip()
+    wrong = next((one for one in kept if one not in "\n\t" and unicodedata.category(one) in ("Cc", "Cs")), None)
+    if wrong is not None:
+        raise UsageError(f"the note holds the control character U+{ord(wrong):04X}: leave that out")
+    if not kept.strip(_JOINERS):
+        raise UsageError("the note is empty: say something, or give - to have it read from stdin")
+    if len(kept) > LONGEST_NOTE:
+        raise UsageError(f"the note has {len(kept)} characters, and may have {LONGEST_NOTE}: say it more shortly")
+    return kept

@@ -1,0 +1,296 @@
+"""Tasks: what is to be done once at some time, as rows that a worker leases; nothing is lost when the process dies.
+
+A lease says who works on a task. It is taken back because its owner is gone, which the one daemon of a folder knows
+when it starts, and not because a time is over: clocks are put back, and machines sleep.
+"""
+
+import json
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar, Literal
+
+from sqlalchemy import JSON, ColumnElement, Index, and_, delete, func
+from sqlmodel import Field, Session, SQLModel, col, select
+
+from state.store import Transaction, as_stored
+
+__all__ = [
+    "MOST_INTERRUPTIONS",
+    "Task",
+    "TaskStatus",
+    "claim_task",
+    "coming_tasks",
+    "finish_task",
+    "has_open_task",
+    "next_due",
+    "prune_tasks",
+    "put_task",
+    "recover_tasks",
+    "release_tasks",
+    "renew_tasks",
+    "retry_task",
+    "task_counts",
+]
+
+TaskStatus = Literal["queued", "leased", "done", "dead"]
+"""queued: waits for its time or for a worker; leased: somebody works on it; done; dead: given up."""
+
+MOST_INTERRUPTIONS = 20
+"""A task during which the process died this often is taken to be what kills it."""
+_FREE_INTERRUPTIONS = 2
+_FIRST_PAUSE = timedelta(seconds=10)
+_LONGEST_PAUSE = timedelta(hours=1)
+_MOST_WORDS = 500
+
+# Written out, at a fraction of the cost, as these are asked at every turn of a worker.
+_PUT = (
+    "INSERT INTO task (key, kind, competition, payload, created_at, due_at, status, tries, interruptions) "
+    "VALUES (?, ?, ?, ?, ?, ?, 'queued', 0, 0) ON CONFLICT (key) DO NOTHING"
+)
+# Tried in the future: the clock was put back since, and what was due once does not wait for that time again.
+_FIRST = """
+    SELECT key, CASE WHEN tried_at > :now THEN min(due_at, :now) ELSE due_at END AS due FROM task
+    WHERE status = 'queued' AND kind IN (SELECT value FROM json_each(:kinds))
+    AND NOT EXISTS (SELECT 1 FROM json_each(:busy) WHERE value = json_array(kind, competition))
+    ORDER BY due, key LIMIT 1
+"""
+
+
+class Task(SQLModel, table=True):
+    """Something to do once; all times are those of the store's clock."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_task_status", "status", "due_at"),)
+
+    key: str = Field(primary_key=True)
+    """Says what is done and for when, such as `poll:titanic:2026-11-20T10:00`: under one key it is done once."""
+    kind: str
+    """Who can do it."""
+    competition: str = ""
+    """Whose it is, empty: nobody's."""
+    payload: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    """What there is to know besides the key; small JSON."""
+    created_at: datetime
+    due_at: datetime
+    """Not begun before."""
+    status: str = "queued"
+    """See `TaskStatus`."""
+    owner: str | None = None
+    """Who works on it."""
+    lease_until: datetime | None = None
+    """Until when that was last confirmed; shows others whether its owner is still at it."""
+    tried_at: datetime | None = None
+    """When it was last begun."""
+    tries: int = 0
+    """How often it was tried and failed."""
+    interruptions: int = 0
+    """How often the process died while it was worked on."""
+    ended_at: datetime | None = None
+    error: str | None = None
+    """How the last try failed."""
+
+
+def put_task(
+    tx: Transaction,
+    key: str,
+    kind: str,
+    *,
+    competition: str = "",
+    due_at: datetime | None = None,
+    payload: dict[str, Any] | None = None,
+) -> bool:
+    """Put a task into the queue; one whose key is known, whatever became of it, is left as it is.
+
+    Args:
+        tx: the transaction.
+        key: what is done and for when.
+        kind: who can do it.
+        competition: whose it is.
+        due_at: when to begin at the earliest; None is now.
+        payload: small JSON.
+
+    Returns:
+        Whether it is new.
+    """
+    now = as_stored(tx.now())
+    due = now if due_at is None else as_stored(due_at)
+    values = (key, kind, competition, json.dumps(payload or {}), now, due)
+    return tx.connection.exec_driver_sql(_PUT, values).rowcount == 1
+
+
+def claim_task(
+    tx: Transaction,
+    owner: str,
+    *,
+    kinds: Collection[str],
+    busy: Iterable[tuple[str, str]] = (),
+    lease_seconds: float,
+) -> Task | None:
+    """Lease the task that has been due for longest, of those that may be begun now; None where none is due.
+
+    Args:
+        tx: the transaction.
+        owner: who will work on it.
+        kinds: of one of these.
+        busy: pairs of kind and competition, of which none may be begun.
+        lease_seconds: how long the lease lasts, unless it is renewed.
+    """
+    now = tx.now()
+    tx.session.flush()
+    found = _first(tx.session, now, kinds, busy)
+    if found is None or found[1] > now:
+        return None
+    row = tx.session.get_one(Task, found[0])
+    row.status, row.owner, row.tried_at = "leased", owner, now
+    row.lease_until = now + timedelta(seconds=lease_seconds)
+    tx.add(row)
+    return row
+
+
+def next_due(
+    session: Session, now: datetime, kinds: Collection[str], busy: Iterable[tuple[str, str]] = ()
+) -> datetime | None:
+    """Return when the next task of these kinds is due, a time that is over where one is already; None where none waits."""
+    found = _first(session, now, kinds, busy)
+    return None if found is None else found[1]
+
+
+def renew_tasks(tx: Transaction, owner: str, keys: Collection[str], *, lease_seconds: float) -> set[str]:
+    """Confirm leases; returns those keys whose lease is the owner's still."""
+    rows = tx.session.exec(select(Task).where(_held(owner), col(Task.key).in_(keys))).all()
+    for row in rows:
+        row.lease_until = tx.now() + timedelta(seconds=lease_seconds)
+        tx.add(row)
+    return {row.key for row in rows}
+
+
+def finish_task(tx: Transaction, key: str, owner: str) -> bool:
+    """End a task as done; returns whether the lease was the owner's, else nothing is changed."""
+    row = _leased(tx, key, owner)
+    if row is not None:
+        _let_go(tx, row, "done")
+    return row is not None
+
+
+def retry_task(
+    tx: Transaction, key: str, owner: str, *, due_at: datetime, error: str, most: int, counted: bool = True
+) -> Task | None:
+    """Put a task back after a try that failed, or give it up.
+
+    Args:
+        tx: the transaction.
+        key: which task.
+        owner: who worked on it.
+        due_at: when to try again.
+        error: how it failed; what is longer than a few lines is cut.
+        most: how many tries may fail before it is dead.
+        counted: whether this one is among them.
+
+    Returns:
+        The task, queued or dead; None where the lease is not the owner's, and nothing was changed.
+    """
+    row = _leased(tx, key, owner)
+    if row is None:
+        return None
+    row.tries += counted
+    row.error = error[:_MOST_WORDS]
+    if row.tries >= most:
+        _let_go(tx, row, "dead")
+    else:
+        row.due_at = due_at
+        _let_go(tx, row, "queued")
+    return row
+
+
+def release_tasks(tx: Transaction, owner: str, keys: Collection[str]) -> int:
+    """Put tasks back that their owner could not end, as though they had not been begun; returns how many."""
+    rows = tx.session.exec(select(Task).where(_held(owner), col(Task.key).in_(keys))).all()
+    for row in rows:
+        _let_go(tx, row, "queued")
+    return len(rows)
+
+
+def recover_tasks(tx: Transaction, *, running: Collection[str] = (), ran_out: datetime | None = None) -> list[Task]:
+    """Put tasks back whose owner is gone, and return them, each queued or dead.
+
+    The first interruptions delay nothing; after more of them a task waits for a growing time, so that one which kills
+    the process lets others go on in between, and in the end it is dead.
+
+    Args:
+        tx: the transaction.
+        running: keys of those that somebody does work on.
+        ran_out: only leases that ended by this time; None is all, for whoever knows that there is no other owner.
+    """
+    query = select(Task).where(Task.status == "leased", col(Task.key).not_in(running))
+    if ran_out is not None:
+        query = query.where(col(Task.lease_until) <= ran_out)
+    rows = list(tx.session.exec(query).all())
+    for row in rows:
+        row.interruptions += 1
+        if row.interruptions >= MOST_INTERRUPTIONS:
+            row.error = f"the process ended {row.interruptions} times while it was worked on"
+            _let_go(tx, row, "dead")
+            continue
+        if row.interruptions > _FREE_INTERRUPTIONS:
+            doubled = _FIRST_PAUSE * 2 ** (row.interruptions - _FREE_INTERRUPTIONS - 1)
+            row.due_at = tx.now() + min(doubled, _LONGEST_PAUSE)
+        _let_go(tx, row, "queued")
+    return rows
+
+
+def has_open_task(session: Session, kind: str, competition: str) -> bool:
+    """Return whether a competition has a task of a kind that is queued or worked on."""
+    query = select(Task.key).where(Task.kind == kind, Task.competition == competition)
+    return session.exec(query.where(col(Task.status).in_(("queued", "leased"))).limit(1)).first() is not None
+
+
+def prune_tasks(tx: Transaction, before: datetime) -> int:
+    """Forget tasks that ended before a time, and return how many; put again under the same key, one is done again."""
+    done = delete(Task).where(col(Task.status).in_(("done", "dead")), col(Task.ended_at) < before)
+    return len(tx.session.execute(done.returning(col(Task.key))).all())
+
+
+def task_counts(session: Session) -> dict[str, dict[str, int]]:
+    """Return how many tasks there are, by kind and within it by status."""
+    counts: dict[str, dict[str, int]] = {}
+    query = select(Task.kind, Task.status, func.count()).group_by(col(Task.kind), col(Task.status))
+    for kind, status, count in session.exec(query):
+        counts.setdefault(kind, {})[status] = count
+    return counts
+
+
+def coming_tasks(session: Session, *, competition: str | None = None, most: int = 20) -> list[Task]:
+    """Return what is worked on and what comes next, by the time at which it is due; None: of all competitions."""
+    query = select(Task).where(col(Task.status).in_(("leased", "queued")))
+    if competition is not None:
+        query = query.where(Task.competition == competition)
+    return list(session.exec(query.order_by(col(Task.due_at), col(Task.key)).limit(most)).all())
+
+
+def _first(
+    session: Session, now: datetime, kinds: Collection[str], busy: Iterable[tuple[str, str]]
+) -> tuple[str, datetime] | None:
+    """Return the key of the task that is to be begun next, of those that may be, and when it is due."""
+    given = {"now": as_stored(now), "kinds": json.dumps(list(kinds)), "busy": _as_json(busy)}
+    row = session.connection().exec_driver_sql(_FIRST, given).first()
+    return None if row is None else (row.key, datetime.fromisoformat(row.due).replace(tzinfo=UTC))
+
+
+def _as_json(pairs: Iterable[tuple[str, str]]) -> str:
+    # As SQLite's json_array() writes them, with which they are compared.
+    return json.dumps([list(pair) for pair in pairs], separators=(",", ":"), ensure_ascii=False)
+
+
+def _held(owner: str) -> ColumnElement[bool]:
+    return and_(col(Task.status) == "leased", col(Task.owner) == owner)
+
+
+def _leased(tx: Transaction, key: str, owner: str) -> Task | None:
+    row = tx.session.get(Task, key)
+    return row if row is not None and row.status == "leased" and row.owner == owner else None
+
+
+def _let_go(tx: Transaction, row: Task, status: TaskStatus) -> None:
+    row.status, row.owner, row.lease_until = status, None, None
+    if status in ("done", "dead"):
+        row.ended_at = tx.now()
+    tx.add(row)

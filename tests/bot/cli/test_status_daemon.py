@@ -1,0 +1,205 @@
+"""`bot status` of a daemon: read from its database alone, while it writes, and nothing changed by it."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli import app
+from bot.daemon import presence, trouble
+from bot.daemon.presence import LOCK
+from sandbox.locks import take
+from state.clock import FastClock
+from state.errors import UsageError
+from state.progress import create_node
+from state.steering import set_control
+from state.store import Store
+from tests.bot.looking import parts
+from tests.bot.looking.parts import NOMAD, NOW, RUN, SPOOKY
+
+TOML = f"""
+[daemon]
+dir = "state"
+
+[budget.day]
+money = 2.0
+
+[competitions.{SPOOKY}]
+submit = true
+max_cost_per_day = 1.0
+submissions_per_day = 3
+
+[competitions.{NOMAD}]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("bot.toml").write_text(TOML, encoding="utf-8")
+    return tmp_path / "state"
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["status", *arguments], catch_exceptions=False)
+
+
+def status() -> dict[str, Any]:
+    done = invoke("--json")
+    assert done.exit_code == 0, done.output
+    (line,) = done.stdout.splitlines()
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def lines(text: str, label: str) -> list[str]:
+    """Return what stands behind a label, its wrapped lines put together."""
+    found: list[str] = []
+    mine = False
+    for line in text.splitlines():
+        if line.startswith(f"  {label} "):
+            found.append(line.removeprefix(f"  {label} ").strip())
+            mine = True
+        elif mine and line.startswith(" " * 12):
+            found[-1] += f" {line.strip()}"
+        else:
+            mine = False
+    return found
+
+
+def test_each_competition_is_told_of_in_a_table_and_in_lines_that_fit_a_screen(folder: Path) -> None:
+    parts.busy(folder)
+    shown = invoke().stdout
+    assert max(map(len, shown.splitlines())) <= 100
+    assert "84 of 1241" in shown
+    assert "bronze" in shown
+    (trouble,) = lines(shown, "NEEDS YOU")
+    assert trouble.startswith(f"accept the rules of {NOMAD} on its page (for ")
+    assert lines(shown, "given up") == [f"learn:{SPOOKY} (failed once): no answer"]
+    assert lines(shown, "state")[0].endswith("its rules are not accepted")
+    assert lines(shown, "knows") == ["1 message in 1 topic, 1 kernel, 2 analysed; 2 ideas, 1 draft, 1 report"]
+    assert lines(shown, "nodes") == ["5: 1 running, 2 valid, 1 buggy, 1 failed; best by validation: 0.4 of node 3"]
+    assert lines(shown, "now")[0].startswith("node 4: n4-holdout-0 on holdout for ")
+    assert lines(shown, "trouble")[0].endswith("Kaggle answered 503 to kernels/list")
+    assert lines(shown, "note") == [
+        "1 of 2026-11-20 08:00 UTC, read by the planner 2026-11-20 09:00 UTC: look at punctuation",
+        "2 of 2026-11-20 09:40 UTC, not read yet: and at stop words",
+    ]
+
+
+def test_a_program_gets_one_object_with_all_of_it(folder: Path) -> None:
+    parts.busy(folder)
+    found = status()
+    daemon = found["daemon"]
+    assert (daemon["running"], daemon["process"], daemon["since"]) == (False, 4242, "2026-11-19T10:00:00Z")
+    assert [one["key"] for one in daemon["troubles"]] == [f"rules/{NOMAD}"]
+    assert daemon["spent"]["figures"]["money"]["cap"] == 2.0
+    nomad, spooky = found["competitions"]
+    assert (nomad["competition"], nomad["state"], nomad["why"]) == (NOMAD, "waiting", "its rules are not accepted")
+    assert (nomad["run"], nomad["deadline"], nomad["submit"]) == (None, None, False)
+    assert (spooky["state"], spooky["run"]["id"], spooky["deadline"]) == ("working", RUN, "2026-12-02T22:00:00Z")
+    assert {part["part"]: part["failures"] for part in spooky["polled"]} == {
+        "competitions": 0,
+        "topics": 0,
+        "kernels": 1,
+    }
+    assert spooky["pool"] == {"analyses": 2, "ideas": 2, "drafts": 1, "reports": 1}
+    assert spooky["nodes"] == {
+        **{"running": 1, "valid": 2, "buggy": 1, "failed": 1},
+        **{"best": 3, "best_score": 0.4},
+    }
+    assert (spooky["rank"]["rank"], spooky["rank"]["teams"], spooky["rank"]["medal"]) == (84, 1241, "bronze")
+    assert (spooky["sent"]["all"], spooky["sent"]["last_score"]) == (2, 0.55)
+    assert [one["level"] for one in spooky["spent"]] == ["competition", "competition day", "run"]
+    assert [one["key"] for one in spooky["next"]] == [f"poll:{SPOOKY}", f"submit:{SPOOKY}"]
+    assert [(note["id"], note["read_by"]) for note in spooky["notes"]] == [(1, "planner"), (2, None)]
+
+
+def test_a_daemon_that_runs_is_told_apart_from_one_that_was_killed_or_ended(folder: Path) -> None:
+    parts.busy(folder)
+    assert "NOT RUNNING" in invoke().stdout
+    assert "did not end in order" in " ".join(invoke().stdout.split())
+    lock = take(folder / LOCK)
+    assert lock is not None
+    assert status()["daemon"]["running"]
+    assert "running since 2026-11-19 10:00 UTC" in invoke().stdout
+    lock.release()
+    with Store.open(folder / "bot.db", parts.StandingClock(NOW)) as store, store.write() as tx:
+        presence.ended(tx)
+    assert status()["daemon"]["ended"] == "2026-11-20T10:00:00Z"
+
+
+def test_days_left_and_what_was_today_go_by_the_rehearsals_clock(folder: Path) -> None:
+    parts.busy(folder)
+    fast = FastClock(NOW + timedelta(hours=1), 0.001)
+    with Store.open(folder / "bot.db", fast) as store, store.write() as tx:
+        presence.began(tx, 1)
+    found = status()
+    assert found["daemon"]["now"].startswith("2026-11-20T11:00")
+    _, spooky = found["competitions"]
+    assert spooky["days_left"] == pytest.approx(12.5 - 1 / 24, abs=0.001)
+    assert (spooky["sent"]["today"], spooky["sent"]["left_today"]) == (1, 2), "of the owner's 3"
+    assert {one["level"]: one["figures"]["money"]["spent"] for one in spooky["spent"]} == {
+        "competition": 1.0,
+        "competition day": 0.25,
+        "run": 1.0,
+    }
+
+
+def test_it_is_read_while_the_daemon_writes_and_changes_nothing(folder: Path) -> None:
+    clock = parts.busy(folder)
+    with parts.opened(folder, clock) as store, store.write() as tx:
+        create_node(tx, RUN, action="draft")
+        tx.session.flush()
+        before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if not path.name.endswith("-shm")}
+        _, spooky = status()["competitions"]
+        assert spooky["nodes"]["running"] == 1, "what is not committed is not seen"
+        after = {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if not path.name.endswith("-shm")}
+        assert after == before
+
+
+def test_what_others_wrote_does_not_steer_the_terminal(folder: Path) -> None:
+    clock = parts.busy(folder)
+    with parts.opened(folder, clock) as store, store.write() as tx:
+        trouble.begin(tx, "odd", "\x1b[31mred [/bold]")
+    shown = invoke().stdout
+    assert "red [/bold]" in shown
+    assert "\x1b" not in shown
+
+
+def test_the_owners_word_stands_beside_the_state(folder: Path) -> None:
+    clock = parts.busy(folder)
+    with parts.opened(folder, clock) as store, store.write() as tx:
+        set_control(tx, SPOOKY, "paused")
+    assert "you have paused it" in invoke().stdout
+    assert status()["competitions"][1]["control"] == "paused"
+
+
+def test_a_new_database_without_anything_is_no_trouble(folder: Path) -> None:
+    Store.open(folder / "bot.db", parts.StandingClock(NOW)).close()
+    found = status()
+    assert [one["state"] for one in found["competitions"]] == ["not begun", "not begun"]
+    assert "never was" in invoke().stdout
+
+
+def test_runs_in_folders_are_shown_as_before_and_named_where_there_is_a_daemon_too(folder: Path) -> None:
+    with pytest.raises(UsageError, match="neither a daemon's database"):
+        invoke()
+    Path("runs").mkdir()
+    assert "no runs in runs" in invoke().stdout
+    parts.busy(folder)
+    assert "`bot status runs` shows them" in invoke().stdout
+    assert "no runs in runs" in invoke("runs").stdout
+
+
+def test_another_configuration_names_another_daemon(folder: Path, tmp_path: Path) -> None:
+    parts.busy(tmp_path / "elsewhere")
+    (tmp_path / "other.toml").write_text(f"[daemon]\ndir = {str(tmp_path / 'elsewhere')!r}\n")
+    found = json.loads(invoke("--json", "--config", "other.toml").stdout)
+    assert [(one["competition"], one["configured"]) for one in found["competitions"]] == [
+        (NOMAD, False),
+        (SPOOKY, False),
+    ]

@@ -1,0 +1,166 @@
+"""`bot submissions`, `approve` and `submit`: what they show, what they leave for the daemon, and when nobody has looked."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlmodel import select
+from typer.testing import CliRunner, Result
+
+from bot.cli import app
+from bot.daemon.affairs import ACCEPTED
+from state.approvals import answer_wish, ask_approval, open_wishes
+from state.clock import SystemClock
+from state.errors import UsageError
+from state.outward import CONSIDERED, advance_submission, intend_submission, update_submission
+from state.progress import create_node, create_run, end_node
+from state.series import take_reading
+from state.store import Store
+from state.tables import Approval, Event
+
+RUN = "titanic-aide-builtin-0-20200101T000000Z"
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A daemon's folder with a run that has sent one file and holds another."""
+    monkeypatch.setenv("LOGNAME", "ada")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bot.toml").write_text('[daemon]\ndir = "state"\n\n[competitions.titanic]\n', encoding="utf-8")
+    (tmp_path / "state").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def store(here: Path) -> Iterator[Store]:
+    with Store.open(here / "state" / "bot.db", SystemClock()) as opened:
+        with opened.write() as tx:
+            create_run(tx, RUN, competition="titanic", agent="aide", model="builtin", seed=0, cutoff=None)
+            for id, score in ((1, 0.7), (2, 0.8), (3, None)):
+                create_node(tx, RUN, action="draft", id=id)
+                end_node(tx, RUN, id, "buggy" if score is None else "valid", score=score)
+        with opened.write() as tx:
+            one = intend_submission(tx, RUN, node=1, handed_in="refit", file_sha="ab" * 32)
+            told = {"decision": "send", "until": None, "of_file": False, "affairs": "x"}
+            tx.record(CONSIDERED, run_id=RUN, node=1, submission=one.id, why="it is the first", **told)
+            advance_submission(tx, RUN, one.id, "sending")
+            advance_submission(tx, RUN, one.id, "confirmed", ref="7")
+            update_submission(tx, RUN, one.id, score=0.65)
+            two = intend_submission(tx, RUN, node=2, handed_in="holdout", file_sha="cd" * 32)
+            ask_approval(tx, RUN, two.id, expires_at=tx.now() + timedelta(hours=1), why="a gain of 0.1")
+        yield opened
+
+
+def bot(*arguments: str, status: int = 0) -> Result:
+    done = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert done.exit_code == status, done.output
+    return done
+
+
+@pytest.mark.usefixtures("store")
+def test_what_was_sent_and_what_waits_is_listed_with_scores_and_why() -> None:
+    table = bot("submissions").stdout
+    assert "it is the first" in " ".join(table.split())
+    first, second = (json.loads(line) for line in bot("submissions", "titanic", "--json").stdout.splitlines())
+    assert (first["node"], first["validation"], first["public"], first["status"]) == (1, 0.7, 0.65, "confirmed")
+    assert (first["how"], first["why"], first["approval"]) == ("refit", "it is the first", None)
+    assert (second["status"], second["approval"]) == ("held", 1)
+    assert "waits for `bot approve 1` until" in second["why"] and "a gain of 0.1" in second["why"]
+    with pytest.raises(UsageError, match="there is no run on wine"):
+        bot("submissions", "wine")
+
+
+def test_what_was_decided_against_is_told_too(store: Store) -> None:
+    with store.write() as tx:
+        told = {"decision": "never", "until": None, "of_file": False, "affairs": "x", "submission": None}
+        tx.record(CONSIDERED, run_id=RUN, node=2, why="the gain is too small", **told)
+    assert "node 2 is not sent: the gain is too small" in bot("submissions").stdout
+
+
+def test_without_a_database_each_says_so() -> None:
+    for command in (("submissions",), ("approve", "1"), ("submit", "titanic", "2")):
+        with pytest.raises(UsageError, match="there is no database"):
+            bot(*command)
+
+
+def test_an_approval_is_written_down_for_the_daemon_once(store: Store) -> None:
+    assert "submission 1 may go; no daemon runs now" in bot("approve", "1").stdout
+    bot("approve", "1")
+    with pytest.raises(UsageError, match="is approved already, by ada"):
+        bot("approve", "1", "--refuse")
+    with store.read() as session:
+        (row,) = session.exec(select(Approval)).all()
+    assert (row.decision, row.by) == ("approved", "ada")
+
+
+def test_a_refusal_goes_by_the_tag_as_well(store: Store) -> None:
+    told = json.loads(bot("approve", f"{RUN}-2-cdcdcdcd", "--refuse", "--json").stdout)
+    assert (told["decision"], told["submission"], told["daemon_runs"]) == ("refused", "2", False)
+
+
+@pytest.mark.usefixtures("store")
+def test_what_does_not_wait_is_said_with_what_does() -> None:
+    with pytest.raises(UsageError, match="there is no submission 9 that waits for your word: waiting are 1"):
+        bot("approve", "9")
+
+
+def test_changed_rules_are_accepted_as_they_were_read(store: Store) -> None:
+    with pytest.raises(UsageError, match="whose rules page was read"):
+        bot("approve", "titanic", "--rules")
+    with store.write() as tx:
+        take_reading(tx, "titanic", "page", "rules", {}, content="be kind")
+    told = json.loads(bot("approve", "titanic", "--rules", "--json").stdout)
+    with store.read() as session:
+        (event,) = session.exec(select(Event).where(Event.type == ACCEPTED)).all()
+    assert event.data == {"sha256": told["rules"], "by": "ada"}
+
+
+def test_a_wish_that_nobody_has_looked_at_is_kept_and_said_so(store: Store) -> None:
+    done = bot("submit", "titanic", "2", "--wait", "0", status=1)
+    assert done.stdout.strip() == (
+        "node 2 on titanic is wished for, and no daemon runs: it will look at it when `bot run` starts"
+    )
+    told = json.loads(bot("submit", "titanic", "2", "--wait", "0", "--json", status=1).stdout)
+    assert (told["wish"], told["seen"], told["state"]) == (1, False, "open")
+    with store.read() as session:
+        assert [(wish.node, wish.by) for wish in open_wishes(session, RUN)] == [(2, "ada")]
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "words"),
+    [
+        ("intended", 0, "is submission 5 of its run"),
+        ("refused", 1, "is not sent: too bad"),
+        ("open", 0, "waits: too bad"),
+    ],
+)
+def test_what_the_daemon_says_is_told(store: Store, state: str, status: int, words: str) -> None:
+    def daemon() -> None:
+        with Store.open(store.path, SystemClock()) as other:
+            while True:
+                time.sleep(0.02)
+                with other.read() as session:
+                    wishes = open_wishes(session, RUN)
+                for wish in wishes:
+                    with other.write() as tx:
+                        answer_wish(tx, wish.id or 0, state, "too bad", "5" if state == "intended" else None)
+                    return
+
+    thread = threading.Thread(target=daemon)
+    thread.start()
+    done = bot("submit", "titanic", "2", "--wait", "20", status=status)
+    thread.join()
+    assert words in done.stdout
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    ("node", "words"), [("3", "node 3 on titanic is buggy and has no validation score"), ("9", "has no node 9")]
+)
+def test_a_node_that_cannot_be_sent_is_refused_at_once(node: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        bot("submit", "titanic", node)

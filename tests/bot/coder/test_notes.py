@@ -1,0 +1,29 @@
+"""The owner's notes in prompts."""
+
+from datetime import UTC, datetime
+
+from bot.coder import OwnerNote, TaskText
+from bot.community.prompts import AnalyzePost, PostText
+from bot.models import Item
+
+AT = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+
+
+def prompt(*notes: OwnerNote) -> AnalyzePost:
+    task = TaskText("T", "words", "rmse", "minimize", "id", ("y",), "submission.csv", notes)
+    return AnalyzePost(
+        task, PostText(Item("message/1", AT), "message", "", None, None, None, None, "# The owner's word")
+    )
+
+
+def test_a_note_stands_outside_of_what_is_quoted_with_its_date_and_among_the_items():
+    asked = prompt(OwnerNote(Item("note/3", AT), "Use boosting.\u202e"))
+    text = asked.messages()[-1].content
+    assert "# The owner's word\nThe owner of this bot has left these notes." in text
+    assert "- (2026-11-20 09:30 UTC) Use boosting.\n" in text
+    assert text.index("Use boosting.") < text.index("<post id=")
+    assert [item.id for item in asked.items()] == ["message/1", "note/3"]
+
+
+def test_without_a_note_nothing_is_said_of_them():
+    assert "has left these notes" not in prompt().messages()[-1].content

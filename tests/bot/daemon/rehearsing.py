@@ -1,0 +1,123 @@
+"""A whole rehearsal: the stand-in site and the daemon as processes of their own, and receivers of what the owner is told."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.bot.notify.receivers import HookSite, MailServer
+
+TOKEN = "KGAT_" + "0123456789abcdef" * 2
+PATIENCE = 60.0
+"""Seconds after which a process that does not come up is given up."""
+
+
+@dataclass
+class Rehearsal:
+    """What a test sees of it."""
+
+    folder: Path
+    slugs: Sequence[str]
+    url: str
+    mail: MailServer
+    hook: HookSite
+    site: "subprocess.Popen[str]"
+    starts: list["subprocess.Popen[str]"] = field(default_factory=list)
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "bot.toml"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "daemon.log"
+
+    def environment(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
+        return {
+            **kept,
+            "HOME": str(self.folder),
+            "KAGGLE_API_TOKEN": TOKEN,
+            "MAIL_URL": self.mail.url,
+            "SLACK_URL": f"mmost://127.0.0.1:{self.hook.port}/{'a' * 26}",
+        }
+
+    def bot(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Run another command beside the daemon."""
+        command = [sys.executable, "-m", "bot", *arguments, "--config", str(self.config)]
+        return subprocess.run(
+            command, env=self.environment(), cwd=self.folder, capture_output=True, text=True, timeout=120
+        )
+
+    def start(self) -> "subprocess.Popen[str]":
+        """Start the daemon, to run until all is over."""
+        command = [sys.executable, "-m", "bot", "run", "--config", str(self.config), "--until-over"]
+        with self.log.open("a") as log:
+            begun = subprocess.Popen(command, env=self.environment(), cwd=self.folder, stderr=log, text=True)
+        self.starts.append(begun)
+        return begun
+
+    def result(self, slug: str) -> dict[str, Any]:
+        """Return the competition's result.json."""
+        (found,) = (self.folder / "state" / "runs").glob(f"{slug.replace('-', '_')}-*/result.json")
+        return dict(json.loads(found.read_text()))
+
+    def final(self) -> dict[str, Any]:
+        """End the site, and return by competition how it saw the end."""
+        self.site.send_signal(signal.SIGTERM)
+        out, _ = self.site.communicate(timeout=PATIENCE)
+        return {one["competition"]: one for one in map(json.loads, out.splitlines())}
+
+
+@contextmanager
+def rehearsal(
+    folder: Path, snapshots: Sequence[Path], *, speed: float, faults_seed: int | None = None, more: str = ""
+) -> Iterator[Rehearsal]:
+    """Have a site and its receivers while this lasts; all processes are gone afterwards."""
+    with MailServer() as mail, HookSite() as hook:
+        command = [sys.executable, "-m", "bot", "rehearse", *map(str, snapshots), "--json", "--port", "0"]
+        command += ["--speed", str(speed), "--token", TOKEN]
+        command += [] if faults_seed is None else ["--faults-seed", str(faults_seed)]
+        with (folder / "site.log").open("w") as log:
+            site = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder)
+        made = None
+        try:
+            assert site.stdout is not None
+            announced = json.loads(site.stdout.readline())
+            slugs = [path.name for path in snapshots]
+            made = Rehearsal(folder, slugs, announced["url"], mail, hook, site)
+            tables = "".join(
+                f'[competitions.{slug}]\nsubmit = true\nmodel = "builtin"\n'
+                "max_submissions = 200\nreserved_submissions = 4\n"
+                for slug in slugs
+            )
+            made.config.write_text(
+                f'[daemon]\ndir = "{folder}/state"\nrehearsal = true\nsandbox = "process"\n'
+                f'[kaggle]\nurl = "{made.url}/v1"\n'
+                '[notify]\nservices = ["MAIL_URL", "SLACK_URL"]\nper_hour = 1000\n'
+                # A day is over in seconds: what is asked a hundred times a day would take all of the machine.
+                "[polling]\ntopics = 10800\nkernels = 14400\ntop = 14400\nrereads = 43200\nscores = 21600\n"
+                "submissions = 7200\ncompetitions = 43200\npages = 43200\n"
+                f"{more}{tables}"
+            )
+            yield made
+        finally:
+            for process in (*(made.starts if made else ()), site):
+                process.kill()
+                process.wait()
+
+
+def wait_for(what: Any, seconds: float, process: "subprocess.Popen[str]") -> None:
+    """Return once it holds; fails if that takes longer, or the process ends before."""
+    until = time.monotonic() + seconds
+    while not what():
+        assert process.poll() is None, f"it ended with {process.returncode}"
+        assert time.monotonic() < until, "it took too long"
+        time.sleep(0.2)

@@ -1,0 +1,83 @@
+"""One try of a task: whatever its handler raises is an outcome."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from bot.daemon.handling import Handler, Outcome, attempt
+from state.errors import InfrastructureFailure, Retry, StateUnavailable
+from state.tasks import Task
+
+AT = datetime(2020, 1, 1, tzinfo=UTC)
+TASK = Task(key="poll:titanic:1", kind="poll", created_at=AT, due_at=AT)
+
+
+def raising(error: BaseException) -> Callable[[Task], Awaitable[None]]:
+    async def run(task: Task) -> None:
+        raise error
+
+    return run
+
+
+async def outcome(run: Callable[[Task], Awaitable[None]], *, longest: float = 30.0) -> Outcome:
+    return await attempt(Handler(run, longest=longest), TASK, lambda: False)
+
+
+async def test_a_handler_that_returns_has_done_it() -> None:
+    seen: list[Task] = []
+
+    async def run(task: Task) -> None:
+        seen.append(task)
+
+    assert await outcome(run) == Outcome("done")
+    assert seen == [TASK]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("x"), SystemExit(1), InfrastructureFailure("x"), TimeoutError("a site"), asyncio.CancelledError()],
+)
+async def test_whatever_it_raises_has_failed(error: BaseException) -> None:
+    assert await outcome(raising(error)) == Outcome("failed", error)
+
+
+async def test_it_may_say_when_to_try_again() -> None:
+    error = Retry(90, "the quota is used up", counted=False)
+    assert await outcome(raising(error)) == Outcome("later", error, 90, counted=False)
+    assert (await outcome(raising(Retry(-5)))).seconds == 0
+
+
+async def test_trouble_of_the_database_is_not_the_tasks() -> None:
+    error = StateUnavailable("locked")
+    assert await outcome(raising(error)) == Outcome("later", error, None, counted=False)
+
+
+async def test_what_takes_too_long_is_broken_off_and_the_trace_says_where_it_hung() -> None:
+    async def hang(task: Task) -> None:
+        await asyncio.Event().wait()
+
+    ended = await outcome(hang, longest=0.02)
+    assert ended.kind == "failed"
+    assert str(ended.error) == "it took longer than 0.02 s"
+    assert isinstance(ended.error, TimeoutError) and isinstance(ended.error.__cause__, TimeoutError)
+
+
+async def test_what_is_broken_off_by_the_end_of_the_workers_has_not_failed() -> None:
+    begun = asyncio.Event()
+
+    async def hang(task: Task) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    work = asyncio.create_task(attempt(Handler(hang), TASK, lambda: True))
+    await begun.wait()
+    work.cancel()
+    assert await work == Outcome("released")
+
+
+@pytest.mark.parametrize("bound", [{"at_once": 0}, {"tries": 0}, {"longest": 0.0}])
+def test_a_handler_that_could_never_do_anything_is_refused(bound: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="at least"):
+        Handler(raising(ValueError()), **bound)

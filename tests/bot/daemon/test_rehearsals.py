@@ -1,0 +1,145 @@
+"""The daemon competes on two past competitions at once, from the first poll to the deadline, without a person."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from state.clock import SystemClock
+from state.derive import from_events, from_rows
+from state.store import Store
+from tests import needs
+from tests.bot.daemon.rehearsing import Rehearsal, rehearsal, wait_for
+
+SLUGS = ("spooky-author-identification", "nomad2018-predict-transparent-conductors")
+SPEED = float(os.environ.get("BOT_REHEARSAL_SPEED", "25000"))
+"""To be less where the machine is slow or has other work."""
+LONGEST = 300.0 + 5.2e6 / SPEED
+"""Seconds: those of the longer of the two competitions, and some more for the start and the end."""
+NOTE = "Prefer character n-grams, and never trust a public score alone."
+
+
+def rows(it: Rehearsal, query: str, *values: Any) -> list[Any]:
+    with closing(sqlite3.connect(f"file:{it.folder}/state/bot.db?mode=ro", uri=True)) as connection:
+        return connection.execute(query, values).fetchall()
+
+
+def submitted(it: Rehearsal) -> bool:
+    try:
+        return bool(rows(it, "SELECT 1 FROM submission WHERE status = 'confirmed' LIMIT 1"))
+    except sqlite3.OperationalError:
+        return False  # the daemon has not made its tables yet
+
+
+def check_submissions(it: Rehearsal, final: dict[str, dict[str, Any]]) -> None:
+    """Each file is at the site as often as we know of it, within the site's quota and our own cap of each day."""
+    for slug in SLUGS:
+        ours = rows(
+            it,
+            "SELECT tag, ref, at, score FROM submission JOIN run ON run.id = run_id WHERE competition = ? "
+            "AND submission.status = 'confirmed'",
+            slug,
+        )
+        assert final[slug]["submissions"] == len(ours) == len({ref for _, ref, _, _ in ours}) > 0, slug
+        assert final[slug]["failed"] == 0
+        days = Counter(at[:10] for _, _, at, _ in ours)
+        assert max(days.values()) <= 5
+        assert all(score is not None for *_, score in ours), "a public score is missing"
+
+
+def check_result(it: Rehearsal, slug: str, final: dict[str, Any]) -> None:
+    result = it.result(slug)
+    assert result["competition_id"] == slug
+    assert result["score_kind"] == "private"
+    assert result["score"] == pytest.approx(final["private_score"])
+    assert result["rank"] == final["rank"]
+    assert result["win_rate"] == pytest.approx((result["n_teams"] - result["rank"]) / result["n_teams"])
+    assert len(result["submissions"]) == final["submissions"]
+    (report,) = (it.folder / "state" / "runs").glob(f"{slug.replace('-', '_')}-*/report.html")
+    assert slug in report.read_text()
+
+
+def gain(it: Rehearsal, slug: str) -> float:
+    """Return by how much the best public score is better than the first, on any one board so its rank."""
+    scores = [
+        score
+        for (score,) in rows(
+            it,
+            "SELECT score FROM submission JOIN run ON run.id = run_id WHERE competition = ? AND score IS NOT NULL "
+            "ORDER BY submission.at",
+            slug,
+        )
+    ]
+    return float(scores[0] - min(scores))  # neither metric is one to be maximised
+
+
+def check_database(it: Rehearsal) -> None:
+    """What the rows say and what the events say is the same, and nothing is left half done."""
+    with Store.open(it.folder / "state" / "bot.db", SystemClock()) as store:
+        for (run,) in rows(it, "SELECT id FROM run"):
+            assert from_events(store.export_events(run)) == from_rows(store, run)
+    assert rows(it, "SELECT key FROM task WHERE status = 'dead'") == []
+    assert rows(it, "SELECT key, count(*) FROM notification GROUP BY key HAVING count(*) > 1") == []
+
+
+def check_told(it: Rehearsal) -> None:
+    """Both services had all that was to be told."""
+    kinds = {kind for (kind,) in rows(it, "SELECT DISTINCT kind FROM notification")}
+    assert {"submission.scored", "standing.best", "selection.proposed", "summary.daily"} <= kinds
+    mails = "\n".join(str(mail["Subject"]) for mail in it.mail.took)
+    texts = "\n".join(str(one.get("text")) for one in it.hook.took)
+    for slug in SLUGS:
+        assert slug in mails and slug in texts
+    assert rows(it, "SELECT count(*) FROM letter WHERE sent_at IS NULL") == [(0,)]
+
+
+@pytest.mark.integration
+def test_two_competitions_from_the_first_poll_to_the_deadline(tmp_path: Path) -> None:
+    paths = [needs.snapshots() / slug for slug in SLUGS]
+    with rehearsal(tmp_path, paths, speed=SPEED) as it:
+        daemon = it.start()
+        wait_for(lambda: submitted(it), 120, daemon)
+        noted = it.bot("note", SLUGS[0], NOTE)
+        assert noted.returncode == 0, noted.stderr
+        assert daemon.wait(LONGEST) == 0, it.log.read_text()[-3000:]
+        final = it.final()
+        check_submissions(it, final)
+        for slug in SLUGS:
+            check_result(it, slug, final[slug])
+        # What the first script reaches on the other is hardly beaten by more than chance in so short a time.
+        assert gain(it, SLUGS[0]) > 0 and gain(it, SLUGS[1]) >= 0
+        check_told(it)
+        check_database(it)
+        (read,) = rows(it, "SELECT count(*) FROM modelcall WHERE items LIKE '%\"note/1\"%'")[0]
+        assert read > 0, "no prompt held the owner's note"
+        status = it.bot("status")
+        assert "note" in status.stdout
+
+
+@pytest.mark.integration
+def test_faults_and_kills_lose_and_double_nothing(tmp_path: Path) -> None:
+    paths = [needs.snapshots() / slug for slug in SLUGS]
+    rng = random.Random(7)
+    with rehearsal(tmp_path, paths, speed=SPEED, faults_seed=7) as it:
+        for _ in range(10):
+            daemon = it.start()
+            try:
+                daemon.wait(rng.uniform(4.0, 16.0))
+                raise AssertionError(f"it ended by itself with {daemon.returncode}: {it.log.read_text()[-3000:]}")
+            except subprocess.TimeoutExpired:
+                daemon.send_signal(signal.SIGKILL)
+                daemon.wait()
+        assert it.start().wait(LONGEST) == 0, it.log.read_text()[-3000:]
+        final = it.final()
+        check_submissions(it, final)
+        for slug in SLUGS:
+            check_result(it, slug, final[slug])
+        check_told(it)
+        check_database(it)

@@ -1,0 +1,162 @@
+"""Stopping workers: who ends in time is written down, everything else goes back, and nothing is begun any more."""
+
+import asyncio
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import replace
+
+from bot.daemon.workers import Handler, Workers
+from state.errors import Retry
+from state.store import Store
+from state.tasks import Task
+from tests.bot.daemon.parts import LONGEST, QUICK, put, row, started, status, told, until
+
+KEY = "poll:titanic:1"
+
+
+class Slow:
+    """A handler that ends when it is told to, and says what became of it."""
+
+    def __init__(self) -> None:
+        self.begun, self.go, self.is_cancelled = asyncio.Event(), asyncio.Event(), False
+
+    async def run(self, task: Task) -> None:
+        self.begun.set()
+        try:
+            await self.go.wait()
+        except asyncio.CancelledError:
+            self.is_cancelled = True
+            raise
+
+
+def workers(store: Store, handler: Handler) -> Workers:
+    return Workers(store, store.clock, {"poll": handler}, QUICK)
+
+
+async def test_what_ends_within_the_grace_is_done_and_nothing_new_is_begun(store: Store) -> None:
+    slow = Slow()
+    put(store, KEY, "poll:spooky:1")
+    async with started(workers(store, Handler(slow.run))) as made:
+        await slow.begun.wait()
+        stopping = asyncio.create_task(made.stop(LONGEST))
+        await asyncio.sleep(0)
+        slow.go.set()
+        await stopping
+        assert sorted([status(store, KEY), status(store, "poll:spooky:1")]) == ["done", "queued"]
+        assert made.running == ()
+    assert not slow.is_cancelled
+
+
+async def test_without_enough_grace_it_goes_back_as_though_it_had_not_been_begun(store: Store) -> None:
+    slow = Slow()
+    put(store, KEY)
+    async with started(workers(store, Handler(slow.run))) as made:
+        await slow.begun.wait()
+        await made.stop(0.05)
+    assert slow.is_cancelled
+    task = row(store, KEY)
+    assert (task.status, task.owner, task.tries, task.interruptions, task.error) == ("queued", None, 0, 0, None)
+    assert told(store, "task.failed") == []
+
+
+async def test_workers_that_are_cancelled_put_back_what_they_worked_on(store: Store) -> None:
+    slow = Slow()
+    put(store, KEY)
+    async with started(workers(store, Handler(slow.run))):
+        await slow.begun.wait()
+    assert slow.is_cancelled
+    assert status(store, KEY) == "queued"
+
+
+async def test_what_a_handler_makes_of_its_cancellation_is_heard(store: Store) -> None:
+    begun = asyncio.Event()
+
+    async def done_all_the_same(task: Task) -> None:
+        begun.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    async def not_now(task: Task) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError as error:
+            raise Retry(3600, "not now", counted=False) from error
+
+    for number, (run, expected) in enumerate([(done_all_the_same, "done"), (not_now, "queued")]):
+        begun.clear()
+        put(store, f"poll:titanic:{number}")
+        async with started(workers(store, Handler(run))) as made:
+            await begun.wait()
+            await made.stop(0.0)
+        assert status(store, f"poll:titanic:{number}") == expected
+
+
+async def test_one_that_does_not_end_keeps_nobody_and_is_taken_back_at_the_next_start(store: Store) -> None:
+    go, begun = asyncio.Event(), 0
+
+    async def deaf(task: Task) -> None:
+        nonlocal begun
+        begun += 1
+        while not go.is_set():
+            with suppress(asyncio.CancelledError):
+                await go.wait()
+
+    put(store, KEY)
+    settings = replace(QUICK, cancel_seconds=0.05)
+    made = Workers(store, store.clock, {"poll": Handler(deaf)}, settings)
+    async with started(made):
+        await until(lambda: begun == 1)
+        await made.stop(0.0)
+    assert status(store, KEY) == "leased"
+    again = Workers(store, store.clock, {"poll": Handler(deaf)}, settings)
+    async with started(again):
+        await until(lambda: begun == 2)
+        go.set()
+        await until(lambda: status(store, KEY) == "done")
+    assert row(store, KEY).interruptions == 1
+    await until(lambda: len(asyncio.all_tasks()) == 1)
+
+
+async def test_the_same_workers_started_again_do_not_begin_what_still_runs(store: Store) -> None:
+    go, begun = asyncio.Event(), 0
+
+    async def deaf(task: Task) -> None:
+        nonlocal begun
+        begun += 1
+        while not go.is_set():
+            with suppress(asyncio.CancelledError):
+                await go.wait()
+
+    put(store, KEY)
+    made = Workers(store, store.clock, {"poll": Handler(deaf)}, replace(QUICK, cancel_seconds=0.05))
+    async with started(made):
+        await until(lambda: begun == 1)
+    async with started(made):
+        turns = made.turns
+        await until(lambda: made.turns > turns + 2)
+        go.set()
+        await until(lambda: status(store, KEY) == "done")
+    assert begun == 1
+
+
+async def test_a_database_that_cannot_be_used_does_not_keep_them_from_stopping(store: Store) -> None:
+    slow = Slow()
+    put(store, KEY)
+    async with started(workers(store, Handler(slow.run))) as made:
+        await slow.begun.wait()
+        with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            slow.go.set()
+            async with asyncio.timeout(LONGEST):
+                await made.stop(0.1)
+    assert status(store, KEY) == "leased"
+
+
+async def test_who_stops_before_they_run_has_them_do_nothing(store: Store) -> None:
+    slow = Slow()
+    put(store, KEY)
+    made = workers(store, Handler(slow.run))
+    await made.stop(LONGEST)
+    await made.run()
+    assert (made.turns, status(store, KEY)) == (0, "queued")

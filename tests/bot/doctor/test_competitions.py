@@ -1,0 +1,82 @@
+"""The doctor asks Kaggle of each configured competition whether it is entered, and whether its task is certain."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.daemon.settings import CompetitionSettings
+from bot.doctor import Check
+from bot.doctor.competitions import check_competitions
+from bot.rehearsal.settings import SiteSettings
+from scrapers.kaggle.settings import KaggleSection
+from scrapers.snapshot import Snapshot
+from tests.bot.rehearsal.parts import DEADLINE, START, HandClock, Served, served, tiny
+from tests.bot.submission.kaggle_site import AT_ONCE
+from tests.tiny_snapshot import SLUG
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    return tiny(tmp_path_factory.mktemp("doctor"))
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_CONFIG_DIR", "CREDENTIALS_DIRECTORY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KAGGLE_API_TOKEN", SiteSettings().token)
+
+
+def checked(site: Served, *slugs: str, clock: HandClock | None = None, **settings: object) -> list[Check]:
+    tables = {slug: CompetitionSettings.model_validate(settings) for slug in slugs or (SLUG,)}
+    return check_competitions(
+        KaggleSection(url=f"{site.client.url}/v1", pace=AT_ONCE), tables, clock or HandClock(START)
+    )
+
+
+def test_one_that_is_entered_and_whose_card_is_certain_is_ok(snapshot: Snapshot) -> None:
+    with served(snapshot) as site:
+        (found,) = checked(site)
+    assert (found.part, found.status) == (SLUG, "ok"), found
+    assert found.found.startswith("entered; its card is certain")
+
+
+def test_one_that_is_not_entered_fails_and_the_page_of_its_rules_is_named(snapshot: Snapshot) -> None:
+    with served(snapshot, SiteSettings(entered=False)) as site:
+        (found,) = checked(site)
+    assert found.status == "fails"
+    assert found.mend == f"enter it and accept its rules: https://www.kaggle.com/competitions/{SLUG}/rules"
+
+
+def test_one_that_there_is_not_fails_and_the_others_are_looked_at(snapshot: Snapshot) -> None:
+    with served(snapshot) as site:
+        wrong, right = checked(site, "titanik", SLUG)
+    assert (wrong.part, wrong.status, right.status) == ("titanik", "fails", "ok")
+    assert "[competitions.titanik] in bot.toml" in (wrong.mend or "")
+
+
+def test_what_is_not_certain_of_the_task_comes_with_the_lines_to_write(snapshot: Snapshot) -> None:
+    with served(snapshot) as site:
+        (found,) = checked(site, metric="accuracy", direction="minimize")
+    assert found.status == "fails"
+    assert found.found.startswith("its card is not certain: ")
+    assert (found.mend or "").startswith(f"write into bot.toml, below [competitions.{SLUG}]: ")
+
+
+def test_one_whose_deadline_has_passed_is_a_warning(snapshot: Snapshot) -> None:
+    with served(snapshot) as site:
+        (found,) = checked(site, clock=HandClock(DEADLINE))
+    assert (found.status, found.found) == ("warning", "its deadline was 2020-03-01 00:00 UTC")
+
+
+def test_a_site_that_does_not_answer_is_a_warning_for_each() -> None:
+    found = check_competitions(KaggleSection(url="http://127.0.0.1:9/v1"), {"titanic": CompetitionSettings()})
+    assert [(one.part, one.status) for one in found] == [("titanic", "warning")]
+
+
+def test_without_a_key_or_a_competition_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    nowhere = KaggleSection(url="http://127.0.0.1:9/v1")
+    assert check_competitions(nowhere, {}) == []
+    monkeypatch.delenv("KAGGLE_API_TOKEN")
+    assert check_competitions(nowhere, {"titanic": CompetitionSettings()}) == []

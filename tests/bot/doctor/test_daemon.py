@@ -1,0 +1,174 @@
+"""What the doctor says of the daemon's folder, database, backups, log and unit, and how to mend each."""
+
+import os
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.daemon.settings import DaemonSettings
+from bot.doctor.daemon import (
+    check_backups,
+    check_daemon,
+    check_daemon_database,
+    check_log_file,
+    check_service,
+    shown_service,
+)
+from bot.runs.disk import DiskSettings
+from sandbox.locks import take
+from state.clock import SystemClock
+from state.daily import daily_backup
+from state.faults import backup_path
+from state.schema import HEAD
+from state.store import Store
+
+ROOMY = DiskSettings(free_gb=0.0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of a daemon that has run."""
+    folder = tmp_path / "bot"
+    folder.mkdir(mode=0o700)
+    Store.open(folder / "bot.db", SystemClock()).close()
+    return folder
+
+
+def settings(folder: Path, **more: object) -> DaemonSettings:
+    return DaemonSettings.model_validate({"dir": folder, **more})
+
+
+def age(file: Path, **span: float) -> None:
+    then = (datetime.now(UTC) - timedelta(**span)).timestamp()
+    os.utime(file, (then, then))
+
+
+def test_a_folder_that_is_not_there_yet_will_be_made(tmp_path: Path) -> None:
+    found = check_daemon(settings(tmp_path / "a" / "b"), ROOMY)
+    assert (found.status, "is made when `bot run` starts" in found.found) == ("ok", True)
+    assert (
+        check_daemon_database(tmp_path / "a").status == check_backups(tmp_path / "a", datetime.now(UTC)).status == "ok"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_is_said_whether_a_daemon_runs(folder: Path) -> None:
+    assert check_daemon(settings(folder), ROOMY).found.startswith("no daemon runs in ")
+    lock = take(folder / "daemon.lock")
+    assert lock is not None
+    try:
+        assert check_daemon(settings(folder), ROOMY).found.startswith("a daemon runs in ")
+    finally:
+        lock.release()
+
+
+def test_a_folder_that_others_may_read_is_a_warning(folder: Path) -> None:
+    folder.chmod(0o755)
+    found = check_daemon(settings(folder), ROOMY)
+    assert (found.status, (found.mend or "").startswith(f"chmod 700 {folder}")) == ("warning", True)
+
+
+def test_a_disk_without_room_fails(folder: Path) -> None:
+    found = check_daemon(settings(folder), DiskSettings(free_gb=1e9))
+    assert (found.status, "bot prune" in (found.mend or "")) == ("fails", True)
+
+
+def test_a_folder_that_may_not_be_written_fails() -> None:
+    # Not even root may write there.
+    found = check_daemon(settings(Path("/proc/sys/kernel/kaggle-bot")), ROOMY)
+    assert found.status == "fails"
+    assert "set dir under [daemon]" in (found.mend or "")
+
+
+def test_a_sound_database_is_left_as_it_is(folder: Path) -> None:
+    before = (folder / "bot.db").read_bytes()
+    found = check_daemon_database(folder)
+    assert (found.status, found.found.endswith(f"schema {HEAD}")) == ("ok", True)
+    assert (folder / "bot.db").read_bytes() == before
+
+
+def test_an_older_database_is_upgraded_later_and_a_newer_one_fails(folder: Path) -> None:
+    for version, status, said in (("0001", "ok", f"becomes {HEAD}"), ("9999", "fails", "by a newer version")):
+        with closing(sqlite3.connect(folder / "bot.db")) as connection, connection:
+            connection.execute("UPDATE alembic_version SET version_num = ?", (version,))
+        found = check_daemon_database(folder)
+        assert (found.status, said in found.found) == (status, True)
+
+
+def test_a_damaged_database_fails_and_so_does_one_that_is_gone(folder: Path) -> None:
+    path = folder / "bot.db"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    for said in ("is damaged", "is gone"):
+        found = check_daemon_database(folder)
+        assert (found.status, said in found.found or "cannot be read" in found.found) == ("fails", True)
+        assert f"bot restore {path}" in (found.mend or "")
+        path.unlink(missing_ok=True)
+        backup_path(path).write_bytes(whole)
+
+
+def test_backups_are_counted_and_old_ones_are_a_warning_while_a_daemon_runs(folder: Path) -> None:
+    now = datetime.now(UTC)
+    assert check_backups(folder, now).status == "warning"
+    with Store.open(folder / "bot.db", SystemClock()) as store:
+        made = daily_backup(store)
+    found = check_backups(folder, now)
+    assert (found.status, found.found.startswith("1 daily; the newest of ")) == ("ok", True)
+    age(made.path, days=3)
+    age(backup_path(folder / "bot.db"), days=3) if backup_path(folder / "bot.db").exists() else None
+    assert check_backups(folder, now).status == "ok", "nobody makes any while none runs"
+    lock = take(folder / "daemon.lock")
+    assert lock is not None
+    try:
+        assert check_backups(folder, now).status == "warning"
+    finally:
+        lock.release()
+
+
+def test_a_log_file_is_checked_where_there_is_one(tmp_path: Path) -> None:
+    assert check_log_file(settings(tmp_path)) is None
+    found = check_log_file(settings(tmp_path, log_file=tmp_path / "log" / "bot.log", log_file_mb=2, log_files=3))
+    assert found is not None
+    assert (found.status, found.found) == ("ok", f"{tmp_path}/log/bot.log, with earlier ones up to 8 MB")
+    for wrong in (tmp_path, Path("/proc/sys/kernel/bot.log")):
+        failing = check_log_file(settings(tmp_path, log_file=wrong))
+        assert failing is not None and failing.status == "fails"
+
+
+def unit(active: str, sub: str, **more: str) -> Mapping[str, str]:
+    return {"LoadState": "loaded", "ActiveState": active, "SubState": sub, "NRestarts": "0", **more}
+
+
+@pytest.mark.parametrize("properties", [None, {"LoadState": "not-found", "ActiveState": "inactive"}])
+def test_without_systemd_or_a_unit_nothing_is_said(properties: Mapping[str, str] | None) -> None:
+    assert check_service(lambda: properties) is None
+
+
+@pytest.mark.parametrize(
+    ("properties", "status", "said", "mend"),
+    [
+        (unit("active", "running"), "ok", "active (running)", None),
+        (unit("active", "running", NRestarts="3"), "warning", "restarted 3 times", "journalctl"),
+        (unit("inactive", "dead"), "warning", "inactive (dead)", "systemctl start"),
+        (unit("failed", "failed", ExecMainStatus="78"), "fails", "configuration is wrong", "bot config check"),
+        (unit("failed", "failed", Result="watchdog", ExecMainStatus="6"), "fails", "watchdog", "journalctl"),
+        ({"LoadState": "bad-setting"}, "fails", "cannot load", "systemd-analyze verify"),
+    ],
+)
+def test_each_state_of_the_unit_says_what_to_do(
+    properties: Mapping[str, str], status: str, said: str, mend: str | None
+) -> None:
+    found = check_service(lambda: properties)
+    assert found is not None
+    assert (found.status, said in found.found) == (status, True)
+    assert (found.mend is None) is (mend is None)
+    assert mend is None or mend in (found.mend or "")
+
+
+def test_asking_systemd_gives_properties_or_nothing() -> None:
+    found = shown_service()
+    assert found is None or "LoadState" in found

@@ -1,0 +1,73 @@
+"""Noise: the bootstrap's standard errors are those that theory knows, paired ones are far smaller, and it ends in time."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bot.evaluation import noise
+from bot.evaluation.noise import score_noise
+from scrapers.card import TaskCard
+from state.errors import InfrastructureFailure, InvalidSubmission
+from tests.bot.evaluation.parts import card, write
+
+ROWS = 2_000
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(1)
+    hard, own = rng.normal(0, 2, ROWS), rng.normal(0, 0.2, (2, ROWS))
+    named = [f"r{n}" for n in range(ROWS)]
+    write(tmp_path / "view" / "sample_validation.csv", ["id", "y"], ([id, 0] for id in named))
+    write(tmp_path / "labels" / "labels.csv", ["id", "y"], ([id, 0] for id in named))
+    for name, errors in (("a", hard + own[0]), ("b", hard * 1.05 + own[1])):
+        write(tmp_path / f"{name}.csv", ["id", "y"], zip(reversed(named), reversed(errors.tolist()), strict=True))
+    return tmp_path
+
+
+def found(here: Path, other: str | None = "b", task: TaskCard | None = None, **more: float) -> dict[str, float]:
+    files = (here / "a.csv", here / f"{other}.csv" if other else None)
+    return score_noise(here / "labels", here / "view", *files, task or card("mae"), 0, **more)
+
+
+def test_it_is_the_standard_error_of_the_mean_where_the_score_is_a_mean(here: Path) -> None:
+    values = [abs(float(line.split(",")[1])) for line in (here / "a.csv").read_text().splitlines()[1:]]
+    told = found(here, None)
+    assert told["score_error"] == pytest.approx(np.std(values) / math.sqrt(ROWS), rel=0.15)
+    assert (told["gain"], told["gain_error"], told["rows"]) == (None, None, ROWS)
+
+
+def test_a_paired_difference_is_far_less_uncertain_and_oriented(here: Path) -> None:
+    told = found(here)
+    assert told["gain"] > 0, "the first errs less, and less is better"
+    assert told["gain_error"] < told["score_error"] / 3
+    assert found(here) == told, "seeded"
+    assert score_noise(here / "labels", here / "view", here / "b.csv", here / "a.csv", card("mae"), 0)[
+        "gain"
+    ] == pytest.approx(-told["gain"])
+
+
+def test_another_that_cannot_be_read_is_none(here: Path) -> None:
+    assert found(here, "missing")["gain_error"] is None
+    with pytest.raises(InvalidSubmission):
+        score_noise(here / "labels", here / "view", here / "missing.csv", None, card("mae"), 0)
+    (here / "labels" / "labels.csv").unlink()
+    with pytest.raises(InfrastructureFailure, match="labels"):
+        found(here)
+
+
+def test_a_metric_that_is_not_defined_on_the_draws_gives_none(here: Path) -> None:
+    assert found(here, task=card("roc_auc")) | {"draws": 0} == {
+        **{"score_error": None, "gain": None, "gain_error": None, "rows": ROWS},
+        "draws": 0,
+    }
+
+
+def test_a_slow_metric_is_computed_on_fewer_rows_and_scaled(here: Path) -> None:
+    quick = found(here)
+    told = found(here, seconds=1e-3)
+    assert told["rows"] < ROWS and told["draws"] >= noise.FEWEST
+    assert told["score_error"] == pytest.approx(quick["score_error"], rel=0.5)
+    assert found(here, seconds=0.0)["draws"] == noise.FEWEST

@@ -1,0 +1,120 @@
+"""Events of all runs are read in their order, of one competition or of all, and each is a sentence."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.logs.events import EventLog
+from bot.logs.sentences import QUIET, TROUBLE, sentence
+from state.progress import create_node, create_run, end_node
+from state.steering import add_note, set_control
+from state.store import Store
+from tests.state.conftest import START, StandingClock
+
+
+@pytest.fixture
+def clock() -> StandingClock:
+    return StandingClock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: StandingClock) -> Iterator[Store]:
+    with Store.open(tmp_path / "bot.db", clock) as store:
+        for slug in ("titanic", "wine"):
+            with store.write() as tx:
+                run = f"{slug}-comind-1"
+                create_run(tx, run, competition=slug, agent="comind", model="builtin", seed=1, cutoff=None)
+                create_node(tx, run, action="draft", id=1)
+                tx.record("ledger.charged", run_id=run, kind="tokens")
+            clock.pass_by(3_600)
+        with store.write() as tx:
+            add_note(tx, "titanic", "look", by="ada")
+            set_control(tx, "wine", "paused", by="ada")
+            end_node(tx, "wine-comind-1", 1, "buggy", error="it is wrong")
+        yield store
+
+
+def types(log: EventLog) -> list[tuple[str | None, str]]:
+    return [(one.competition, one.type) for one in log.newest(100)]
+
+
+def test_all_are_in_order_with_the_competition_that_they_are_of(store: Store) -> None:
+    assert types(EventLog(store)) == [
+        ("titanic", "run.created"),
+        ("titanic", "node.created"),
+        ("wine", "run.created"),
+        ("wine", "node.created"),
+        ("titanic", "note.added"),
+        ("wine", "control.changed"),
+        ("wine", "node.ended"),
+    ]
+
+
+def test_those_of_one_competition_are_of_its_runs_and_of_the_bot_about_it(store: Store) -> None:
+    assert [type for _, type in types(EventLog(store, "titanic"))] == ["run.created", "node.created", "note.added"]
+    assert types(EventLog(store, "spooky")) == []
+
+
+def test_quiet_ones_are_shown_when_all_are_asked_for(store: Store) -> None:
+    assert ("titanic", "ledger.charged") in types(EventLog(store, all=True))
+
+
+def test_the_newest_few_come_the_oldest_of_them_first(store: Store) -> None:
+    assert [one.type for one in EventLog(store).newest(2)] == ["control.changed", "node.ended"]
+    assert EventLog(store).newest(0) == []
+
+
+def test_those_since_a_time_and_those_after_another(store: Store) -> None:
+    log = EventLog(store)
+    assert [one.type for one in log.since(START + timedelta(hours=2))] == [
+        "note.added",
+        "control.changed",
+        "node.ended",
+    ]
+    first = next(log.since(START))
+    assert [one.id for one in log.after(first.id)] == [one.id for one in log.newest(100)][1:]
+    assert list(log.after(log.last())) == []
+
+
+def test_more_than_a_page_of_events_is_read_without_loss(store: Store) -> None:
+    before = EventLog(store).last()
+    with store.write() as tx:
+        for number in range(1_234):
+            tx.record("x.y", run_id="bot", number=number)
+    assert [one.data["number"] for one in EventLog(store).after(before)] == list(range(1_234))
+
+
+def test_an_event_is_an_object_under_the_names_that_logs_have(store: Store) -> None:
+    (note,) = (one for one in EventLog(store).newest(100) if one.type == "note.added")
+    assert note.to_json() == {
+        "id": note.id,
+        "at": "2020-01-01T02:00:00Z",
+        "level": "info",
+        "type": "note.added",
+        "competition": "titanic",
+        "run": None,
+        "node": None,
+        "data": {"competition": "titanic", "note": 1, "by": "ada"},
+    }
+
+
+def test_known_types_are_sentences_and_others_tell_what_they_hold(store: Store) -> None:
+    said = [one.sentence for one in EventLog(store).newest(100)]
+    assert said[0] == "the run titanic-comind-1 begins with comind and builtin"
+    assert said[-3:] == ["note 1 from ada", "ada changed wine from running to paused", "node 1 is buggy, score none"]
+    assert sentence("x.y", {"run_id": "r", "a": 1.23456789, "b": ["c", "d"], "e": None}) == "x.y a=1.23457 b=c, d"
+
+
+def test_a_sentence_is_one_line_however_long_or_incomplete_an_event_is() -> None:
+    assert sentence("worker.crashed", {"traceback": "Traceback (most recent call last):\n  x\nValueError: wrong"}) == (
+        "a worker failed: ValueError: wrong"
+    )
+    assert sentence("node.ended", {}) == "node ? is ?, score ?"
+    assert len(sentence("trouble.began", {"sentence": "x " * 10_000})) < 400
+    assert "\n" not in sentence("x.y", {"text": "a\nb"})
+
+
+def test_nothing_that_went_wrong_is_quiet() -> None:
+    assert not QUIET & TROUBLE

@@ -1,0 +1,213 @@
+"""The page on a finished run: what it says, that it is safe to open, and that it is never missing."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.report.page import write_report
+from bot.report.read_back import RunResult
+from state.errors import UsageError
+from tests.bot.replay.conftest import Bot, bot, results, tiny
+from tests.bot.report.finished_runs import FakeRun, write_run
+
+__all__ = ["bot", "tiny"]
+
+HOSTILE = (
+    "<script>alert(1)</script></pre></title></svg><img src=x onerror=alert(2)>\"' onload=alert(3) & \u202egnp \x00"
+)
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """A page taken apart; reading it fails where tags do not match."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    def values(self, attribute: str) -> list[str]:
+        """Return all values of an attribute."""
+        return [str(attrs[attribute]) for _, attrs in self.tags if attribute in attrs]
+
+    @property
+    def prose(self) -> str:
+        """All text as a reader sees it, in one line."""
+        return " ".join(" ".join(self.words).split())
+
+
+def page(tmp_path: Path, run: FakeRun) -> Page:
+    folder = write_run(tmp_path / "run", run)
+    write_report(folder)
+    return Page((folder / "report.html").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    return page(tmp_path_factory.mktemp("usual"), FakeRun())
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    return page(tmp_path_factory.mktemp("hostile"), FakeRun(hostile=HOSTILE))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "above the median, no medal, strictly better than 80.4% of 803 teams.",
+        "Isolation: none.",
+        "nothing after 2017-12-15 00:00 UTC was known",
+        "3 teams lie outside the part shown.",
+        "Rank correlation 0.812 over",
+        "timed out",
+        "(4 killed by monitor)",
+        "Naive Bayes, well done (version 2) by bob",
+        "message/17 : Trees? by Ann",
+        "kernel/gone",
+        "1 h 06 min",
+        "unknown",
+        "2.0 GiB",
+        "most of the gain",
+        "model.fit(train)",
+        '"hash": "0123"',
+    ],
+)
+def test_a_page_tells(usual: Page, words: str):
+    assert words in usual.prose
+
+
+def test_every_node_has_a_row_and_a_place_in_the_tree(usual: Page):
+    ids = usual.values("id")
+    assert [f"node-{n}" for n in range(1, 13)] == [i for i in ids if re.fullmatch(r"node-\d+", i)]
+    boxes = [a for tag, a in usual.tags if tag == "g" and str(a.get("class")).startswith("box")]
+    assert len(boxes) == 12
+    assert sum("chosen" in str(a["class"]) for a in boxes) == 1
+
+
+def test_ids_are_unique_and_links_on_the_page_lead_somewhere(usual: Page):
+    ids = usual.values("id")
+    assert len(ids) == len(set(ids))
+    targets = [h[1:] for h in usual.values("href") + usual.values("xlink:href") if h.startswith("#")]
+    targets += re.findall(r"url\(#([^)]+)\)", usual.text)
+    assert set(targets) <= set(ids)
+    assert len(targets) > 50
+
+
+def test_every_figure_says_what_it_shows(usual: Page):
+    figures = [a for tag, a in usual.tags if tag == "svg"]
+    assert len(figures) == 4
+    assert all(a.get("role") == "img" and a.get("aria-label") for a in figures)
+
+
+@pytest.mark.parametrize("which", ["usual", "hostile"])
+def test_a_page_loads_nothing_and_runs_nothing(which: str, request: pytest.FixtureRequest):
+    taken: Page = request.getfixturevalue(which)
+    assert not {tag for tag, _ in taken.tags} & {"script", "img", "iframe", "object", "embed", "base", "form"}
+    assert [name for _, attrs in taken.tags for name in attrs if name.startswith("on") or name == "src"] == []
+    links = [(tag, str(attrs["href"])) for tag, attrs in taken.tags if "href" in attrs]
+    assert {href for tag, href in links if tag == "link"} == {"data:,"}
+    assert {href for tag, href in links if tag == "a" and not href.startswith("#")} == {
+        "https://example.org/wine",
+        "https://example.org/t/1",
+    }
+    assert re.findall(r"@import|url\((?!#)", taken.text) == []
+    policy = next(str(a["content"]) for tag, a in taken.tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert "default-src 'none'" in policy
+
+
+def test_foreign_text_is_shown_as_it_is_but_for_what_cannot_be_seen(hostile: Page):
+    shown = HOSTILE.replace("\u202e", "\ufffd").replace("\x00", "\ufffd")
+    for before in ("Trees?", "well done", "Ann", "average models", "number 2", "'target'", "character counts.", "gain"):
+        assert f"{before} {shown}" in hostile.prose, before
+    assert "\u202e" not in hostile.text
+    assert "\x00" not in hostile.text
+
+
+def test_a_run_without_a_score_has_a_page(tmp_path: Path):
+    changes = {"stopped_by": "the key is wrong", "misconfigured": True}
+    shown = page(tmp_path, FakeRun(nodes=3, failing=0, community=False, changes=changes | _invalid()))
+    assert "The submission is invalid and has no score: row 3: not a number" in shown.prose
+    assert "The search was ended by: the key is wrong." in shown.prose
+    assert "The run went without a community, and kept no ideas." in shown.prose
+
+
+def _invalid() -> dict[str, Any]:
+    return {"valid_submission": False, "score": None, "win_rate": 0.0, "message": "row 3: not a number"}
+
+
+def test_a_run_that_handed_in_nothing_has_a_page(tmp_path: Path):
+    changes = {"chosen_node": None, "validation_score": None, "submission_exists": False, "hidden_scores": {}}
+    shown = page(tmp_path, FakeRun(nodes=0, drafts=0, community=False, changes=_invalid() | changes))
+    assert "Nothing was handed in: no node has a score" in shown.prose
+    for words in ("No node has a score.", "There are no nodes.", "kept no ideas", "kept no drafts", "There is none."):
+        assert words in shown.prose
+
+
+def test_nodes_that_all_failed_have_a_page(tmp_path: Path):
+    changes = {"chosen_node": None, "best_over_time": [], "hidden_scores": {}, "validation_score": None}
+    shown = page(tmp_path, FakeRun(nodes=1, failing=1, changes=changes))
+    assert "there is nothing to compare" in shown.prose
+
+
+def test_a_page_without_the_snapshot_goes_without_the_board(tmp_path: Path):
+    folder = write_run(tmp_path / "run", FakeRun(nodes=4))
+    (folder / "snapshot").rename(tmp_path / "elsewhere")
+    write_report(folder)
+    assert "The snapshot's leaderboard is not there any more" in Page((folder / "report.html").read_text()).prose
+
+
+def test_equal_runs_give_equal_pages(tmp_path: Path):
+    folder = write_run(tmp_path / "run", FakeRun(nodes=5, lower_is_better=False))
+    write_report(folder)
+    first = (folder / "report.html").read_bytes()
+    write_report(folder)
+    assert (folder / "report.html").read_bytes() == first
+
+
+def test_a_long_run_with_long_texts_stays_a_small_page(tmp_path: Path):
+    folder = write_run(tmp_path / "run", FakeRun(nodes=80, drafts=12, hostile="long " * 3000))
+    write_report(folder)
+    assert (folder / "report.html").stat().st_size < 1_500_000
+
+
+@pytest.mark.parametrize("missing", ["result.json", "config.json", "state.db"])
+def test_a_folder_that_is_no_finished_run_is_refused(tmp_path: Path, missing: str):
+    folder = write_run(tmp_path / "run", FakeRun(nodes=1))
+    (folder / missing).unlink()
+    with pytest.raises(UsageError, match=re.escape(missing)):
+        write_report(folder)
+
+
+@pytest.mark.integration
+def test_a_whole_replay_writes_its_page(bot: Bot, tiny: Path):
+    (result,) = results(bot("replay", tiny, "--model", "builtin", "--steps", 1, "--sandbox", "process", "--json"))
+    assert result["report_error"] is None
+    shown = Page((Path(result["run"]) / "report.html").read_text(encoding="utf-8"))
+    assert "Tiny table" in shown.prose
+    assert "The safe baseline was handed in" in shown.prose
+    assert [i for i in shown.values("id") if i.startswith("node-")] == ["node-1"]
+    optional = {"message", "note"}
+    assert set(RunResult.model_fields) - optional <= set(result), "the page must read what a result really holds"

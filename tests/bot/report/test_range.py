@@ -1,0 +1,57 @@
+"""Which part of an axis is shown, and which labels there is room for."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.report.range import rows_without_overlap, shown_range, uncrowded
+
+scores = st.floats(-1e6, 1e6, allow_subnormal=False)
+
+
+def test_absurd_scores_at_both_ends_are_cut_off():
+    board = [0.4 + i / 1000 for i in range(100)]
+    shown = shown_range([*board, 35.0, 1e9, -1e9])
+    assert 0.3 < shown.low < 0.4
+    assert 0.5 < shown.high < 0.6
+
+
+def test_what_is_wanted_widens_the_range_only_if_it_is_near():
+    board = [0.4 + i / 1000 for i in range(100)]
+    assert shown_range(board, [0.36]).holds(0.36)
+    assert not shown_range(board, [5.0]).holds(5.0)
+    assert shown_range(board, [5.0]) == shown_range(board)
+
+
+def test_a_board_of_equal_scores_still_has_a_range():
+    shown = shown_range([1.0] * 50, [1.0, 0.999])
+    assert shown.low < 0.999
+    assert shown.high > 1.0
+
+
+@given(st.lists(scores, min_size=1, max_size=40), st.lists(scores, max_size=4))
+def test_a_range_is_finite_and_holds_the_middle_of_the_values(values: list[float], wanted: list[float]):
+    shown = shown_range(values, wanted)
+    assert math.isfinite(shown.low)
+    assert shown.low < shown.high
+    assert shown.holds(sorted(values)[len(values) // 2])
+    assert all(shown.holds(shown.clamp(value)) for value in values)
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.floats(1, 30)), max_size=12))
+def test_labels_of_one_row_never_overlap(labels: list[tuple[float, float]]):
+    rows = rows_without_overlap([c for c, _ in labels], [w for _, w in labels])
+    for i, (centre, width) in enumerate(labels):
+        for j, (other, room) in enumerate(labels[:i]):
+            assert rows[i] != rows[j] or abs(centre - other) >= (width + room) / 2
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=30))
+def test_the_first_point_is_always_labelled_and_no_two_labels_meet(points: list[tuple[float, float]]):
+    kept = uncrowded(points, (0.1, 0.1))
+    assert kept[0] == 0
+    for i in kept:
+        for j in kept:
+            (x1, y1), (x2, y2) = points[i], points[j]
+            assert i == j or abs(x1 - x2) >= 0.1 or abs(y1 - y2) >= 0.1

@@ -1,0 +1,194 @@
+"""A search that waits for its turn, as several share a machine."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bot.coder.machine import this_machine
+from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.executor import Executor, ExecutorSettings
+from bot.evaluation.worker import Worker
+from bot.models.ask import Asker
+from bot.models.recorded import RecordedModel
+from bot.runs.budget import RunBudget
+from bot.runs.context import EngineSettings, RunContext
+from bot.runs.folder import RunFolder
+from bot.runs.leasing import Leasing
+from bot.runs.stopwatch import Stopwatch
+from bot.strategies import Action, Remaining, Strategy, Tree
+from bot.strategies.search import Search
+from sandbox import Limits
+from sandbox.leases import Leases
+from sandbox.process import ProcessSandbox
+from scrapers.snapshot import Snapshot
+from state.clock import ReplayClock
+from state.errors import BudgetExceeded
+from state.progress import create_node, create_run, end_node
+from state.steps import Steps
+from state.store import Store
+from tests.tiny_snapshot import write_tiny
+
+RUN = "run"
+
+
+@asynccontextmanager
+async def opened(folder: Path, steps: int) -> AsyncIterator[RunContext]:
+    """Give a run whose baseline has ended."""
+    snapshot = Snapshot.load(write_tiny(folder / "tiny"), METRIC_DIRECTIONS)
+    run, locks, stopwatch, sandbox = RunFolder(folder / "run"), folder / "locks", Stopwatch(), ProcessSandbox()
+    clock = ReplayClock(snapshot.card.deadline)
+    for path in (run.path, locks):
+        path.mkdir()
+    with Store.open(run.database, clock) as store:
+        with store.write() as tx:
+            create_run(tx, RUN, competition="tiny", agent="comind", model="m", seed=0, cutoff=None)
+            create_node(tx, RUN, action="draft", id=1)
+            end_node(tx, RUN, 1, "valid", score=0.5)
+        rows = Steps(store, RUN)
+        async with aclosing(Worker()) as worker:
+            leasing = Leasing(Leases(locks), 1, 0, lambda: 60.0, stopwatch, lambda line: None)
+            settings = ExecutorSettings(snapshot.data, 0, 1, Limits(60.0))
+            yield RunContext(
+                run_id=RUN,
+                card=snapshot.card,
+                seed=0,
+                settings=EngineSettings(),
+                store=store,
+                steps=rows,
+                clock=clock,
+                asker=Asker(RecordedModel(folder), store, RUN, clock, rows),
+                model_name="m",
+                executor=Executor(RUN, snapshot.card, run, settings, store, rows, sandbox, worker, stopwatch, leasing),
+                budget=RunBudget(stopwatch, 600.0, steps),
+                machine=this_machine(1, 1 << 30, sandbox.describe(), 0),
+                preview="",
+                community_at=None,
+                say=lambda line: None,
+            )
+
+
+class Drafts:
+    """A policy that always wants another draft, and keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[Remaining] = []
+
+    def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
+        self.told.append(budget)
+        return [Action("draft", draft_id=len(tree.nodes))] * min(1, free_slots)
+
+
+@dataclass
+class Work:
+    """A playbook that ends its node at once, the first time perhaps with an error."""
+
+    context: RunContext
+    error: Exception | None = None
+    played: list[int] = field(default_factory=list)
+
+    async def play(self, action: Action, node: int, tree: Tree) -> None:
+        self.played.append(node)
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+        with self.context.store.write() as tx:
+            end_node(tx, RUN, node, "valid", score=0.5)
+
+
+@dataclass
+class Gate:
+    """Turns by hand."""
+
+    places: int = 0
+    later: bool = True
+    renewed: int | None = None
+    waits: bool = False
+    """Whether a day's cap has room again after it was waited for."""
+    begun: int = 0
+    ended: int = 0
+    waited: int = 0
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def free(self, running: int) -> int:
+        return self.places
+
+    def begin(self) -> None:
+        self.begun += 1
+        self.places -= 1
+
+    def end(self, seconds: float) -> None:
+        self.ended += 1
+
+    def more_later(self) -> bool:
+        return self.later
+
+    async def changed(self) -> None:
+        await self.opened.wait()
+        self.opened.clear()
+
+    def renewed_after(self) -> int | None:
+        return self.renewed
+
+    async def renews(self, error: BudgetExceeded) -> bool:
+        self.waited += 1
+        return self.waits
+
+    def open(self, places: int = 0) -> None:
+        self.places += places
+        self.opened.set()
+
+
+async def finish(tree: Tree) -> None:
+    """Nothing is left to be written."""
+
+
+def search(context: RunContext, gate: Gate, work: Work, policy: Drafts) -> Search:
+    return Search(context, Strategy("drafts", policy, {"draft": work}, finish), 1, gate)
+
+
+async def until(holds: object) -> None:
+    async with asyncio.timeout(20):
+        while not holds():  # type: ignore[operator]
+            await asyncio.sleep(0.01)
+
+
+async def test_nothing_begins_before_its_turn_and_it_ends_when_no_more_will_come(tmp_path: Path) -> None:
+    async with opened(tmp_path, steps=10) as context:
+        gate, policy, work = Gate(), Drafts(), Work(context)
+        going = asyncio.create_task(search(context, gate, work, policy).run())
+        await asyncio.sleep(0.1)
+        assert work.played == []
+        assert policy.told == []
+        gate.open(2)
+        await until(lambda: gate.ended == 2)
+        assert work.played == [2, 3]
+        assert not going.done()
+        gate.later = False
+        gate.open()
+        await asyncio.wait_for(going, 20)
+        assert (gate.begun, gate.ended) == (2, 2)
+
+
+async def test_the_policy_is_told_of_what_was_learnt(tmp_path: Path) -> None:
+    async with opened(tmp_path, steps=10) as context:
+        gate, policy = Gate(places=1, later=False, renewed=7), Drafts()
+        await search(context, gate, Work(context), policy).run()
+        assert policy.told[0].renewed_after == 7
+
+
+async def test_a_cap_that_renews_is_waited_for_and_another_ends_the_search(tmp_path: Path) -> None:
+    async with opened(tmp_path, steps=10) as context:
+        gate = Gate(places=1, later=False, waits=True)
+        work = Work(context, BudgetExceeded("the day's cap is reached", renews=True))
+        await search(context, gate, work, Drafts()).run()
+        assert (work.played, gate.waited) == ([2, 2], 1)
+
+        gate = Gate(places=1)
+        work = Work(context, BudgetExceeded("the run's cap is reached"))
+        stopped = search(context, gate, work, Drafts())
+        await asyncio.wait_for(stopped.run(), 20)
+        assert stopped.stopped_by == "the run's cap is reached"
+        assert stopped.tree()[3].state == "failed"

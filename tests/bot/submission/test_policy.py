@@ -1,0 +1,247 @@
+"""The policy: its rules one by one, and laws that hold whatever the facts."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.daemon.settings import CompetitionSettings
+from bot.submission.policy import ALIKE, BEYOND, LARGE, LATE, Facts, decide, midnight_after
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+DEADLINE = datetime(2026, 4, 1, tzinfo=UTC)
+FACTS = Facts(
+    now=NOON,
+    deadline=DEADLINE,
+    remaining_today=5,
+    remaining_total=None,
+    sent_today=0,
+    sent=3,
+    score=0.9,
+    best_sent=0.8,
+    noise=0.01,
+    entered=True,
+)
+OPEN = CompetitionSettings(submit=True)
+RESERVING = CompetitionSettings(submit=True, max_submissions=10, reserved_submissions=4, reserved_days=2.0)
+
+
+def test_a_large_gain_goes_at_once_and_the_sentence_has_the_figures() -> None:
+    decision = decide(FACTS, OPEN)
+    assert (decision.verdict, decision.until) == ("send", None)
+    assert decision.why == "a gain of 0.1 over the best sent, with a standard error of 0.01"
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"closed": "the site takes no submissions any more"}, "takes no submissions any more"),
+        ({"entered": False}, "not entered"),
+        ({"rules_changed": True}, "rules page has changed"),
+        ({"capped": "the run's cap is reached"}, "cap is reached"),
+        ({"invalid": "row 3 is missing"}, "not valid: row 3 is missing"),
+        ({"copied": "every value is that of x.csv"}, "not our own: every value"),
+        ({"now": DEADLINE}, "deadline was at 2026-04-01T00:00:00Z"),
+        ({"score": 0.79}, "a gain of -0.01"),
+        ({"score": None}, "no validation score"),
+        ({"remaining_total": 0}, "the site takes no more"),
+    ],
+)
+def test_what_forbids_is_said(changed: dict[str, Any], words: str) -> None:
+    decision = decide(replace(FACTS, **changed), OPEN)
+    assert decision.verdict == "never"
+    assert words in decision.why
+
+
+def test_nothing_goes_unless_it_is_said() -> None:
+    decision = decide(FACTS, CompetitionSettings())
+    assert (decision.verdict, "submit = true" in decision.why) == ("never", True)
+
+
+def test_only_what_is_wrong_with_the_file_lets_another_node_go() -> None:
+    assert [
+        decide(replace(FACTS, **{name: "x"}), OPEN).of_file for name in ("invalid", "copied", "closed", "capped")
+    ] == [
+        *(True, True),
+        *(False, False),
+    ]
+
+
+def test_the_first_file_goes_whatever_its_score() -> None:
+    assert decide(replace(FACTS, best_sent=None, noise=None, score=-5.0), OPEN).why == "it is the first"
+
+
+def test_a_gain_must_be_beyond_the_noise_and_less_so_in_the_last_days() -> None:
+    small = replace(FACTS, score=0.8 + 0.01 * (BEYOND + LATE) / 2)
+    early, late = decide(small, OPEN), decide(replace(small, now=DEADLINE - timedelta(days=2)), OPEN)
+    assert (early.verdict, early.until) == ("wait", DEADLINE - timedelta(days=3))
+    assert late.verdict == "send"
+    assert decide(replace(small, score=0.8 + 0.009 * LATE), OPEN).verdict == "never"
+
+
+def test_noise_that_is_not_known_is_no_noise_to_be_beyond() -> None:
+    decision = decide(replace(FACTS, noise=None), OPEN)
+    assert (decision.verdict, decision.until) == ("wait", NOON + timedelta(hours=1))
+
+
+@pytest.mark.parametrize(("sent_today", "hour"), [(1, 4.8), (2, 9.6), (4, 19.2)])
+def test_of_five_a_day_the_kth_may_go_when_so_much_of_the_day_is_over(sent_today: int, hour: float) -> None:
+    medium = replace(
+        FACTS, score=0.8 + 0.01 * (BEYOND + LARGE) / 2, sent_today=sent_today, remaining_today=5 - sent_today
+    )
+    turn = datetime(2026, 3, 2, tzinfo=UTC) + timedelta(hours=hour)
+    before = decide(replace(medium, now=turn - timedelta(seconds=1)), OPEN)
+    assert (before.verdict, before.until) == ("wait", turn)
+    assert f"file {sent_today + 1} of 5 for today" in before.why
+    assert decide(replace(medium, now=turn), OPEN).verdict == "send"
+    assert decide(replace(medium, now=turn - timedelta(hours=1), score=0.95), OPEN).verdict == "send"
+
+
+def test_the_last_day_ends_at_the_deadline() -> None:
+    soon = replace(FACTS, deadline=NOON + timedelta(hours=2), score=0.82, sent_today=4, remaining_today=1)
+    assert decide(replace(soon, now=NOON - timedelta(hours=2)), OPEN).until == NOON - timedelta(hours=12 - 14 * 0.8)
+    assert decide(soon, OPEN).verdict == "send"
+
+
+def test_when_the_day_is_used_up_it_waits_for_the_next_unless_there_is_none() -> None:
+    midnight = datetime(2026, 3, 3, tzinfo=UTC)
+    full = replace(FACTS, remaining_today=0, sent_today=5)
+    assert (decide(full, OPEN).verdict, decide(full, OPEN).until) == ("wait", midnight)
+    assert decide(replace(full, deadline=midnight), OPEN).verdict == "never"
+    own = decide(replace(FACTS, sent_today=2), CompetitionSettings(submit=True, submissions_per_day=2))
+    assert (own.until, "submissions_per_day is 2" in own.why) == (midnight, True)
+    cap = decide(replace(FACTS, capped_today="the day's cap is reached"), OPEN)
+    assert (cap.verdict, cap.until) == ("wait", midnight)
+
+
+def test_the_reserve_is_kept_for_the_last_days() -> None:
+    kept = decide(replace(FACTS, sent=6), RESERVING)
+    assert (kept.verdict, kept.until) == ("wait", DEADLINE - timedelta(days=2))
+    assert "reserve of 4" in kept.why
+    assert decide(replace(FACTS, sent=5), RESERVING).verdict == "send"
+    late = replace(FACTS, sent=9, now=DEADLINE - timedelta(days=1))
+    assert decide(late, RESERVING).verdict == "send"
+    assert "max_submissions is 10" in decide(replace(late, sent=10), RESERVING).why
+
+
+def test_a_person_is_asked_where_that_is_wanted_or_the_script_is_nearly_a_kernel() -> None:
+    asking = CompetitionSettings(submit=True, approve="ask")
+    assert decide(FACTS, asking).verdict == "hold"
+    assert decide(replace(FACTS, approved=True), asking).verdict == "send"
+    assert decide(replace(FACTS, wished=True), asking).verdict == "send"
+    like = replace(FACTS, alike=0.94, kernel="ann/strong", wished=True)
+    held = decide(like, OPEN)
+    assert (held.verdict, held.why.split(":")[0]) == (
+        "hold",
+        "94% of the script is that of the public kernel ann/strong",
+    )
+    assert decide(replace(like, approved=True), OPEN).verdict == "send"
+    assert decide(replace(like, alike=ALIKE - 0.01), OPEN).verdict == "send"
+
+
+def test_a_wish_needs_no_gain_and_no_turn_but_all_else() -> None:
+    wish = replace(FACTS, wished=True, score=0.1, sent_today=4, remaining_today=1, noise=None)
+    assert decide(wish, OPEN).verdict == "send"
+    assert decide(replace(wish, sent=6), RESERVING).verdict == "wait"
+    assert decide(replace(wish, rules_changed=True), OPEN).verdict == "never"
+
+
+_score = st.floats(-1, 1)
+_count = st.integers(0, 12)
+
+
+@st.composite
+def facts(draw: st.DrawFn) -> Facts:
+    return Facts(
+        now=NOON + timedelta(minutes=draw(st.integers(-40 * 1440, 40 * 1440))),
+        deadline=draw(st.none() | st.just(DEADLINE)),
+        remaining_today=draw(st.none() | _count),
+        remaining_total=draw(st.none() | _count),
+        sent_today=draw(_count),
+        sent=draw(_count),
+        score=draw(st.none() | _score),
+        best_sent=draw(st.none() | _score),
+        noise=draw(st.none() | st.floats(0, 1)),
+        entered=draw(st.sampled_from([None, True, True, False])),
+        closed=draw(st.sampled_from([None, None, "closed"])),
+        rules_changed=draw(st.sampled_from([False, False, True])),
+        capped=draw(st.sampled_from([None, None, "cap"])),
+        capped_today=draw(st.sampled_from([None, None, "cap of the day"])),
+        invalid=draw(st.sampled_from([None, None, "bad"])),
+        copied=draw(st.sampled_from([None, None, "copy"])),
+        alike=draw(st.sampled_from([0.0, 0.5, 0.95])),
+        kernel="ann/strong",
+        approved=draw(st.booleans()),
+        wished=draw(st.booleans()),
+    )
+
+
+@st.composite
+def allowed(draw: st.DrawFn) -> CompetitionSettings:
+    most = draw(st.none() | _count)
+    return CompetitionSettings(
+        submit=draw(st.sampled_from([True, True, True, False])),
+        approve=draw(st.sampled_from(["auto", "ask"])),
+        submissions_per_day=draw(st.none() | st.integers(1, 8)),
+        max_submissions=most,
+        reserved_submissions=0 if most is None else draw(st.integers(0, most)),
+        reserved_days=draw(st.sampled_from([0.0, 0.5, 3.0])),
+    )
+
+
+_RANK = {"never": 0, "wait": 1, "hold": 2, "send": 2}
+
+
+@given(facts(), allowed())
+def test_never_beyond_quota_caps_or_reserve_and_never_against_a_fact(one: Facts, own: CompetitionSettings) -> None:
+    decision = decide(one, own)
+    assert decision.why
+    assert (decision.until is not None) == (decision.verdict == "wait")
+    if decision.verdict == "wait":
+        assert decision.until is not None and decision.until > one.now
+        assert one.deadline is None or decision.until < one.deadline
+    if decision.verdict not in ("send", "hold"):
+        return
+    assert own.submit and one.entered is not False and not one.rules_changed
+    assert (one.closed, one.capped, one.capped_today, one.invalid, one.copied) == (None,) * 5
+    assert one.deadline is None or one.now < one.deadline
+    assert one.remaining_today is None or one.remaining_today > 0
+    assert one.remaining_total is None or one.remaining_total > 0
+    assert own.submissions_per_day is None or one.sent_today < own.submissions_per_day
+    late = one.deadline is not None and one.now >= one.deadline - timedelta(days=own.reserved_days)
+    if own.max_submissions is not None:
+        assert one.sent < own.max_submissions - (0 if late else own.reserved_submissions)
+    if not one.wished and one.best_sent is not None:
+        assert one.score is not None and one.noise is not None
+        assert one.score - one.best_sent > (LATE if late else BEYOND) * one.noise
+    if decision.verdict == "send" and not one.approved:
+        assert one.alike < ALIKE
+        assert own.approve == "auto" or one.wished
+
+
+@given(facts(), allowed(), _score, _score)
+def test_a_larger_gain_is_never_held_back_more(
+    one: Facts, own: CompetitionSettings, first: float, second: float
+) -> None:
+    low, high = (decide(replace(one, score=score), own) for score in sorted((first, second)))
+    assert _RANK[low.verdict] <= _RANK[high.verdict]
+
+
+@given(facts(), allowed(), st.integers(1, 5))
+def test_having_sent_more_never_lets_more_go(one: Facts, own: CompetitionSettings, more: int) -> None:
+    fewer = decide(one, own)
+    sent = replace(one, sent=one.sent + more, sent_today=one.sent_today + more)
+    if one.remaining_today is not None:
+        sent = replace(sent, remaining_today=max(0, one.remaining_today - more))
+    assert _RANK[decide(sent, own).verdict] <= _RANK[fewer.verdict]
+
+
+@given(st.integers(0, 10**6))
+def test_midnight_is_the_next_one(minutes: int) -> None:
+    now = NOON + timedelta(minutes=minutes)
+    after = midnight_after(now)
+    assert (after.hour, after.minute, after.tzinfo) == (0, 0, UTC)
+    assert timedelta(0) < after - now <= timedelta(days=1)
