@@ -71,7 +71,6 @@ class Slots:
         share = self.shares[name]
         share.running += 1
         share.wants = False
-        share.served += share.cost / max(share.weight(), 1e-9)
 
     def end(self, name: str, seconds: float) -> None:
         """Give a slot back after so many seconds."""
@@ -79,7 +78,7 @@ class Slots:
         if share is None:
             return
         share.running = max(0, share.running - 1)
-        share.served += (seconds - share.cost) / max(share.weight(), 1e-9)
+        share.served += seconds / max(share.weight(), 1e-9)
         share.cost += _SMOOTHING * (seconds - share.cost)
         self.pulse()
 
@@ -110,4 +109,9 @@ def urgency(now: datetime, deadline: datetime, *, recent: int, gains: int, score
 
 
 def _before(one: Share, other: Share) -> bool:
-    return (one.served, one.name) < (other.served, other.name)
+    return (_had(one), one.name) < (_had(other), other.name)
+
+
+def _had(share: Share) -> float:
+    """Return what it had, and what its nodes that run are likely to take."""
+    return share.served + share.running * share.cost / max(share.weight(), 1e-9)

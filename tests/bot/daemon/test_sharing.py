@@ -59,6 +59,16 @@ def test_who_rests_is_not_waited_for_and_who_comes_late_makes_nothing_up():
     assert slots.free("a") == 1
 
 
+def test_who_comes_while_another_runs_is_next():
+    slots = Slots(1)
+    slots.join("a", lambda: 1.0)
+    slots.begin("a")
+    slots.join("b", lambda: 1.0)
+    slots.free("b")
+    slots.end("a", 5.0)
+    assert (slots.free("a"), slots.free("b")) == (0, 1)
+
+
 def test_who_has_left_gives_its_place_back():
     slots = Slots(1)
     slots.join("a", lambda: 1.0)
