@@ -41,6 +41,7 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> Store:
                 f"there is no database {path}: it is made when `bot run` starts, or name the bot.toml it uses"
             )
         _refuse_foreign(path.parent)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Here, as only commands about a daemon should pay for what it imports.
     from bot.daemon.presence import presence
 

@@ -50,7 +50,7 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str], tuple[str, ...]], ...] = (
         "a token",
         _ANY,
         re.compile(r"(?<![A-Za-z0-9])(?:xox[a-z]-|xapp-|gh[opsur]_|github_pat_|glpat-)[A-Za-z0-9_-]{8,}"),
-        ("xox", "xapp-", "gh", "glpat-"),
+        ("xox", "xapp-", "gh", "github_pat_", "glpat-"),
     ),
     ("a token", _ANY, re.compile(r"(?:slack|tgram|discord|pover)://[^\s\"']{8,}"), ("://",)),
     (

@@ -91,7 +91,7 @@ class Duties:
         shared = self.shared
         now = shared.clock.now()
         yesterday = (now - timedelta(days=1)).date()
-        summary = daily_summary(shared.store, yesterday, now, self.allowance())
+        summary = await asyncio.to_thread(daily_summary, shared.store, yesterday, now, self.allowance())
         with shared.store.write() as tx:
             notify(tx, summary.notice())
             prune_tasks(tx, now - _KEPT)
@@ -102,7 +102,7 @@ class Duties:
         """Look after the machine, and after what is spent."""
         shared = self.shared
         await check_health(shared)
-        reached = budget_notices(shared.store, self.allowance(), shared.clock.now())
+        reached = await asyncio.to_thread(budget_notices, shared.store, self.allowance(), shared.clock.now())
         if reached:
             with shared.store.write() as tx:
                 for event in reached:

@@ -1,39 +1,28 @@
 """An entry: one competition at work, from its first look to its end."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from bot.community.learning import learn_news
+from bot.daemon.at_work import AtWork, open_work
 from bot.daemon.candidates import FILES
 from bot.daemon.finish import finish_live
-from bot.daemon.live_run import LiveRun, begin_run, live_run_of, open_run_context
+from bot.daemon.live_run import LiveRun, begin_run, live_run_of
 from bot.daemon.preparing import Task, Waiting, deadline_of, prepare
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
-from bot.daemon.sharing import urgency
-from bot.daemon.submitting import Desk
 from bot.daemon.trouble import begin, end
-from bot.daemon.turns import LiveTurns
-from bot.notify.events.standing import NewBest
-from bot.notify.outbox import NO_RUN, notify
+from bot.notify.outbox import NO_RUN
 from bot.report.result import Ended
-from bot.runs.context import RunContext
-from bot.runs.stopwatch import Stopwatch
-from bot.strategies.agents import AGENTS
 from bot.strategies.attempts import load_tree
-from bot.strategies.search import Search
-from bot.submission.kaggle import KaggleSubmitter
 from scrapers.card import TaskCard
-from state.errors import BotError, NotAuthenticated
-from state.knowledge import analyses
+from scrapers.kaggle.polling.watch import Part
+from state.errors import BotError, KaggleError, NotAuthenticated, NotSent, SiteUnavailable
 from state.progress import end_run
 from state.steering import control
-from state.tables import Analysis, Node
-from state.tasks import put_task
 
 __all__ = ["Entry", "State"]
 
@@ -45,22 +34,7 @@ _LOOK_AGAIN = 3600.0
 _AFTER_FAILURE = 600.0
 _AFTERWARDS = timedelta(days=7)
 """For so long after the end private scores are waited for."""
-_RECENT = 10
-"""Nodes by which a competition's promise is judged."""
-_STRONG = 8.0
-"""Effectiveness, from 0 to 10, from which on a post is worth another round at once."""
-
-
-@dataclass
-class _Open:
-    """A run whose services are open."""
-
-    run: LiveRun
-    context: RunContext
-    search: Search
-    turns: LiveTurns
-    desk: Desk
-    stopwatch: Stopwatch
+_AT_THE_END: tuple[Part, ...] = ("competitions", "submissions", "top", "board")
 
 
 class Entry:
@@ -72,10 +46,9 @@ class Entry:
         self.state: State = "waiting"
         self.why = "it has not been looked at yet"
         self._shared = shared
-        self._open: _Open | None = None
+        self._open: AtWork | None = None
         self._changed = asyncio.Event()
         self._again = False
-        self._told_best: int | None = None
 
     async def work(self) -> None:
         """Work on it until it is over or stopped; whatever fails is told, and tried again later."""
@@ -106,22 +79,8 @@ class Entry:
 
     async def learn(self) -> None:
         """Have what is new analysed, and what is strong change what is tried next."""
-        here = self._open
-        if here is None or self.own.agent != "comind":
-            return
-        before = {row.id for row in self._analyses(here)}
-        if not await learn_news(here.context):
-            return
-        new = [row for row in self._analyses(here) if row.id not in before]
-        community = here.context.community
-        best, card = here.context.card.oriented, here.context.card
-        top = load_tree(here.context).best()
-        shown = {post.item: post for post in community.find(row.id for row in new)} if community else {}
-        scores = [post.public_score for post in shown.values() if post.public_score is not None]
-        stronger = top is not None and any(best(score) > (top.score or 0.0) for score in scores)
-        if stronger or any(row.effectiveness >= _STRONG for row in new):
-            self._shared.say(card.slug, "something strong was posted: another round of drafts is opened")
-            here.turns.renew()
+        if (here := self._open) is not None:
+            await here.learn()
 
     def board_moved(self) -> None:
         """Open another round of drafts, as the leaderboard has moved."""
@@ -237,7 +196,7 @@ class Entry:
             await self.submit()
             await self._until_deadline(here)
 
-    async def _attend(self, here: _Open, searching: "asyncio.Task[None]") -> None:
+    async def _attend(self, here: AtWork, searching: "asyncio.Task[None]") -> None:
         """Look after a search: pauses are shown, and a new best is told and considered."""
         while not searching.done():
             changed = asyncio.create_task(self._wait_for_change())
@@ -248,7 +207,7 @@ class Entry:
                 self._set("paused" if paused else "working", "the owner has paused it" if paused else "")
         searching.result()
 
-    async def _until_deadline(self, here: _Open) -> None:
+    async def _until_deadline(self, here: AtWork) -> None:
         """Keep the desk open until the end: what is held may still be approved, and scores come in."""
         while not self._again:
             left = (deadline_of(self._shared, here.run.card, self.own) - self._shared.clock.now()).total_seconds()
@@ -267,6 +226,7 @@ class Entry:
             return True
         task = Task(card, self._shared.competition(self.slug) / "data")
         run = begin_run(self._shared, task, self.own)
+        await self._read_the_end()
         async with self._opened(run) as here:
             await here.desk.settle()
             machinery = self._shared.machinery
@@ -283,86 +243,25 @@ class Entry:
         await self._pause(_LOOK_AGAIN)
         return False
 
+    async def _read_the_end(self) -> None:
+        """Read what the end changes now: some of it would not be due for a day."""
+        for part in _AT_THE_END:
+            with contextlib.suppress(KaggleError, SiteUnavailable, NotSent):
+                await self._shared.poller.poll(self.slug, part)
+
     @asynccontextmanager
-    async def _opened(self, run: LiveRun) -> AsyncIterator[_Open]:
-        shared, stopwatch = self._shared, Stopwatch()
-        share = shared.slots.join(self.slug, self._weight)
+    async def _opened(self, run: LiveRun) -> AsyncIterator[AtWork]:
         try:
-            async with open_run_context(shared, run, stopwatch) as context:
-                turns = LiveTurns(
-                    shared.slots,
-                    self.slug,
-                    shared.store,
-                    run.id,
-                    shared.clock,
-                    self.own.nodes_per_day,
-                    paused=self._is_paused,
-                    ended=self._node_ended,
-                )
-                search = Search(context, AGENTS[run.settings.agent](context), run.settings.parallel, turns)
-                submitter = KaggleSubmitter(shared.client, self.slug, run.card.submission_file)
-                desk = Desk(context, shared.competition(self.slug), self.own, submitter, shared.machinery.worker)
-                self._open = _Open(run, context, search, turns, desk, stopwatch)
+            async with open_work(self._shared, run) as self._open:
                 yield self._open
         finally:
             self._open = None
-            shared.slots.leave(share.name)
-
-    def _is_paused(self) -> bool:
-        with self._shared.store.read() as session:
-            return control(session, self.slug) == "paused"
-
-    def _weight(self) -> float:
-        here = self._open
-        if here is None:
-            return self.own.weight
-        nodes = [node for node in load_tree(here.context).nodes if node.state != "running"]
-        best, gains = float("-inf"), []
-        for node in nodes:
-            better = node.valid and node.score is not None and node.score > best
-            gains.append(better)
-            best = node.score if better and node.score is not None else best
-        recent = gains[-_RECENT:]
-        deadline = deadline_of(self._shared, here.run.card, self.own)
-        factor = urgency(
-            self._shared.clock.now(), deadline, recent=len(recent), gains=sum(recent), scored=best > float("-inf")
-        )
-        return self.own.weight * factor
 
     def _card(self) -> TaskCard | None:
         if self._open is not None:
             return self._open.run.card
         row = live_run_of(self._shared.store, self.slug)
         return None if row is None else TaskCard.model_validate(row.config["card"])
-
-    def _node_ended(self) -> None:
-        """Tell of a new best node, and have it considered."""
-        here = self._open
-        if here is None:
-            return
-        nodes = load_tree(here.context).valid()
-        best = load_tree(here.context).best()
-        if best is None or best.id == self._told_best:
-            return
-        earlier = max((n.score for n in nodes if n.id < best.id and n.score is not None), default=None)
-        card = here.context.card
-        with self._shared.store.write() as tx:
-            row = tx.session.get_one(Node, (here.run.id, best.id))
-            title = row.plan.strip().splitlines()[0][:200] if row.plan.strip() else row.action
-            event = NewBest(
-                self.slug,
-                here.run.id,
-                best.id,
-                card.oriented(best.score or 0.0),
-                None if earlier is None else card.oriented(earlier),
-                title,
-            )
-            notify(tx, event.notice(here.run.id))
-            put_task(tx, f"submit:{here.run.id}:node {best.id}", "submit", competition=self.slug)
-        self._told_best = best.id
-
-    def _analyses(self, here: _Open) -> list[Analysis]:
-        return analyses(self._shared.store, here.run.id, self._shared.clock.as_of())
 
     def _set(self, state: State, why: str) -> None:
         """Write down how it stands, where that is new."""

@@ -3,8 +3,8 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,37 +12,21 @@ from bot.configuration import Configuration, Settings, read_configuration
 from bot.daemon.duties import Duties
 from bot.daemon.entry import Entry
 from bot.daemon.failures import record_failure
-from bot.daemon.live_run import choice_of
 from bot.daemon.metrics import serve_metrics
-from bot.daemon.presence import LOCK, began, ended
+from bot.daemon.opening import alone, find_clock, open_shared
+from bot.daemon.presence import began, ended
 from bot.daemon.schedule import schedule
 from bot.daemon.shared import Shared
-from bot.daemon.sharing import Slots
-from bot.daemon.spending import open_day
 from bot.daemon.supervision import Supervisor
 from bot.daemon.systemd import Systemd
 from bot.daemon.ticks import Ticks
 from bot.daemon.trouble import begin, end
 from bot.daemon.watchdog import Watchdog
 from bot.daemon.workers import Workers
-from bot.evaluation.worker import Worker
-from bot.models.settings import Environment, ModelSettings
 from bot.notify.outbox import deliver
 from bot.notify.services import AppriseNotifier, open_services
-from bot.runs.opening import open_leases
-from bot.runs.services import Machinery
-from sandbox.choose import choose
-from sandbox.instance import instance_of
-from sandbox.leftovers import left_by_killed
-from sandbox.locks import take
-from scrapers.kaggle.client import open_http
-from scrapers.kaggle.polling import Poller
-from scrapers.kaggle.rehearsal_clock import site_clock
-from scrapers.kaggle.settings import open_client
-from state.clock import Clock, FastClock, SystemClock
-from state.errors import BotError, ConfigurationError, SiteUnavailable, StateCorrupted, StateUnavailable, UsageError
+from state.errors import BotError, ConfigurationError, StateCorrupted, StateUnavailable
 from state.redaction import Redactor
-from state.requests import RequestMeter
 from state.store import Store
 
 __all__ = ["Options", "serve"]
@@ -90,12 +74,12 @@ async def serve(
     """
     settings, systemd = configuration.settings, Systemd.of(os.environ)
     folder = settings.daemon.folder
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:
-        stack.enter_context(_alone(folder))
-        clock = await _clock(settings)
+        stack.enter_context(alone(folder))
+        clock = await find_clock(settings)
         store = stack.enter_context(Store.open(folder / "bot.db", clock, redactor=redactor))
-        shared = await stack.enter_async_context(_shared(configuration, folder, store, clock, say))
+        shared = await stack.enter_async_context(open_shared(configuration, folder, store, clock, say))
         services = open_services(settings.notify)
         daemon = _Daemon(shared, options, services, systemd)
         if (port := settings.daemon.metrics_port) is not None:
@@ -107,68 +91,6 @@ async def serve(
         finally:
             with suppress(StateUnavailable), store.write() as tx:
                 ended(tx)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, which the kernel frees when this process dies."""
-    lock = take(folder / LOCK)
-    if lock is None:
-        raise UsageError(f"another daemon works in {folder}: end it first, or name another folder ([daemon] dir)")
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-async def _clock(settings: Settings) -> Clock:
-    """Return the machine's clock, or that of the rehearsal, whose site may still have to start."""
-    if not settings.daemon.rehearsal:
-        return SystemClock()
-    until = asyncio.get_running_loop().time() + _SITE_SECONDS
-    async with open_http(settings.kaggle.patience) as http:
-        while True:
-            try:
-                return await site_clock(http, settings.kaggle.url)
-            except SiteUnavailable as error:
-                if asyncio.get_running_loop().time() >= until:
-                    raise UsageError(str(error)) from error
-                await asyncio.sleep(_LOOK)
-
-
-@asynccontextmanager
-async def _shared(
-    configuration: Configuration, folder: Path, store: Store, clock: Clock, say: Callable[[str, str], None]
-) -> AsyncIterator[Shared]:
-    settings, daemon = configuration.settings, configuration.settings.daemon
-    models = ModelSettings(Environment.read(), settings.models)
-    runs = folder / "runs"
-    runs.mkdir(exist_ok=True)
-    trusted = all(choice_of(models, own).kind == "builtin" for own in settings.competitions.values())
-    sandbox = choose(daemon.sandbox, trusted=trusted, instance=instance_of(runs), docker=settings.sandbox)
-    for left in await asyncio.to_thread(left_by_killed, runs):
-        say("", f"left by a killed bot: {left.remove()}")
-    meter = RequestMeter(store)
-    async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(open_client(settings.kaggle, clock, meter))
-        worker = await stack.enter_async_context(aclosing(Worker(idle_seconds=_WORKER_IDLE)))
-        leases, gpus = stack.enter_context(open_leases(settings.leases, daemon.gpus))
-        stack.callback(sandbox.release)
-        yield Shared(
-            folder=folder,
-            file=configuration.file,
-            settings=settings,
-            store=store,
-            clock=clock,
-            speed=clock.speed if isinstance(clock, FastClock) else 1.0,
-            client=client,
-            poller=Poller(client, store, settings.polling),
-            machinery=Machinery(sandbox, leases, models, worker),
-            gpus=gpus,
-            day=stack.enter_context(open_day(settings.budget, store, clock)),
-            slots=Slots(daemon.slots),
-            say=say,
-        )
 
 
 class _Daemon:

@@ -129,6 +129,10 @@ class Search:
         states = {node.id: node.state for node in self.tree().nodes}
         if states.get(BASELINE, "running") != "running":
             return
+        while self._turns.free(0) <= 0:
+            if self._stop.is_set() or not self._turns.more_later():
+                return
+            await self._wait()
         script = baseline_script(context.task, context.preview)
         with context.store.write() as tx:
             create_node(tx, context.run_id, action="draft", id=BASELINE, model="builtin")

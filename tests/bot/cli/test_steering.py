@@ -59,6 +59,7 @@ def test_a_note_is_kept_before_there_is_a_daemon_and_it_is_said_that_none_runs(h
     done = bot("note", "titanic", "look", "at the tickets")
     assert done.stdout == "note 1 on titanic is kept; no daemon runs: it sees it when it is started\n"
     assert texts(here) == ["look at the tickets"]
+    assert (here / "state").stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.usefixtures("daemon")

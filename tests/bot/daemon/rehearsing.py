@@ -5,13 +5,18 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
+
+from state.clock import FastClock
 from tests.bot.notify.receivers import HookSite, MailServer
 
 TOKEN = "KGAT_" + "0123456789abcdef" * 2
@@ -29,6 +34,8 @@ class Rehearsal:
     mail: MailServer
     hook: HookSite
     site: "subprocess.Popen[str]"
+    clock: FastClock
+    """The site's."""
     starts: list["subprocess.Popen[str]"] = field(default_factory=list)
 
     @property
@@ -92,7 +99,9 @@ def rehearsal(
             assert site.stdout is not None
             announced = json.loads(site.stdout.readline())
             slugs = [path.name for path in snapshots]
-            made = Rehearsal(folder, slugs, announced["url"], mail, hook, site)
+            told = announced["clock"]
+            clock = FastClock(datetime.fromisoformat(told["start"]), told["speed"], told["began"])
+            made = Rehearsal(folder, slugs, announced["url"], mail, hook, site, clock)
             tables = "".join(
                 f'[competitions.{slug}]\nsubmit = true\nmodel = "builtin"\n'
                 "max_submissions = 200\nreserved_submissions = 4\n"
@@ -112,6 +121,36 @@ def rehearsal(
             for process in (*(made.starts if made else ()), site):
                 process.kill()
                 process.wait()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the daemon's own process held at a time of the site's clock."""
+
+    at: datetime
+    memory: int
+    """Resident, in bytes."""
+    descriptors: int
+
+
+@contextmanager
+def sampled(it: Rehearsal, process: "subprocess.Popen[str]") -> Iterator[list[Sample]]:
+    """Look at a process twice a second while this lasts."""
+    samples: list[Sample] = []
+    over, one = threading.Event(), psutil.Process(process.pid)
+
+    def look() -> None:
+        with suppress(psutil.NoSuchProcess):
+            while not over.wait(0.5):
+                samples.append(Sample(it.clock.now(), one.memory_info().rss, one.num_fds()))
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield samples
+    finally:
+        over.set()
+        looking.join()
 
 
 def wait_for(what: Any, seconds: float, process: "subprocess.Popen[str]") -> None:

@@ -6,8 +6,11 @@ import signal
 import sqlite3
 import subprocess
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -16,7 +19,7 @@ from state.clock import SystemClock
 from state.derive import from_events, from_rows
 from state.store import Store
 from tests import needs
-from tests.bot.daemon.rehearsing import Rehearsal, rehearsal, wait_for
+from tests.bot.daemon.rehearsing import Rehearsal, Sample, rehearsal, sampled, wait_for
 
 SLUGS = ("spooky-author-identification", "nomad2018-predict-transparent-conductors")
 SPEED = float(os.environ.get("BOT_REHEARSAL_SPEED", "25000"))
@@ -89,6 +92,16 @@ def check_database(it: Rehearsal) -> None:
     assert rows(it, "SELECT key, count(*) FROM notification GROUP BY key HAVING count(*) > 1") == []
 
 
+def check_samples(samples: Sequence[Sample]) -> None:
+    """Two months take no more memory in the end than the first week did, nor descriptors (soak)."""
+    begun = samples[0].at.replace(hour=0, minute=0, second=0, microsecond=0)
+    week = [one for one in samples if timedelta(days=5) <= one.at - begun <= timedelta(days=9)]
+    last = [one for one in samples if samples[-1].at - one.at <= timedelta(days=4)]
+    assert week and last and last[-1].at - begun > timedelta(days=50)
+    assert median(one.memory for one in last) <= 1.10 * median(one.memory for one in week)
+    assert median(one.descriptors for one in last) <= median(one.descriptors for one in week) + 2
+
+
 def check_told(it: Rehearsal) -> None:
     """Both services had all that was to be told."""
     kinds = {kind for (kind,) in rows(it, "SELECT DISTINCT kind FROM notification")}
@@ -108,8 +121,10 @@ def test_two_competitions_from_the_first_poll_to_the_deadline(tmp_path: Path) ->
         wait_for(lambda: submitted(it), 120, daemon)
         noted = it.bot("note", SLUGS[0], NOTE)
         assert noted.returncode == 0, noted.stderr
-        assert daemon.wait(LONGEST) == 0, it.log.read_text()[-3000:]
+        with sampled(it, daemon) as samples:
+            assert daemon.wait(LONGEST) == 0, it.log.read_text()[-3000:]
         final = it.final()
+        check_samples(samples)
         check_submissions(it, final)
         for slug in SLUGS:
             check_result(it, slug, final[slug])

@@ -1,6 +1,8 @@
 """A daemon's database as it would be on a busy day, written by the functions that a daemon writes it with."""
 
+import tempfile
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +35,29 @@ def opened(folder: Path, clock: StandingClock) -> Store:
 
 def busy(folder: Path) -> StandingClock:
     """Write a day of two competitions: one is worked on, the other waits; returns the clock, which stands at `NOW`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "bot.db").write_bytes(_busy())
+    return StandingClock(NOW)
+
+
+@cache
+def empty() -> bytes:
+    """Return the file of a database without rows; to make its tables takes longer than most tests."""
+    with tempfile.TemporaryDirectory() as made:
+        opened(Path(made), StandingClock()).close()
+        return (Path(made) / "bot.db").read_bytes()
+
+
+@cache
+def _busy() -> bytes:
     clock = StandingClock(NOW - timedelta(days=1))
-    with opened(folder, clock) as store:
-        _yesterday(store, clock)
-        clock.time = NOW - timedelta(hours=2)
-        _today(store, clock)
-        clock.time = NOW
-    return clock
+    with tempfile.TemporaryDirectory() as made:
+        (Path(made) / "bot.db").write_bytes(empty())
+        with opened(Path(made), clock) as store:
+            _yesterday(store, clock)
+            clock.time = NOW - timedelta(hours=2)
+            _today(store, clock)
+        return (Path(made) / "bot.db").read_bytes()
 
 
 def _yesterday(store: Store, clock: StandingClock) -> None:

@@ -9,9 +9,7 @@ from bot.looking.outside import deadline, rank, sent
 from state.outward import add_submission, advance_submission, update_submission
 from state.series import take_reading
 from state.store import Store
-from tests.state.conftest import START, StandingClock, clock, run_id, store
-
-__all__ = ["clock", "run_id", "store"]
+from tests.state.conftest import START, StandingClock
 
 NOON = START + timedelta(hours=12)
 

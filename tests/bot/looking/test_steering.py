@@ -7,9 +7,7 @@ from state.approvals import ask_approval, decide_approval
 from state.spending import log_model_call
 from state.steering import add_note, set_control
 from state.store import Store
-from tests.state.conftest import START, StandingClock, clock, run_id, store
-
-__all__ = ["clock", "run_id", "store"]
+from tests.state.conftest import START, StandingClock
 
 
 def say(store: Store, *texts: str) -> None:

@@ -35,8 +35,8 @@ RUN = "run"
 
 
 @asynccontextmanager
-async def opened(folder: Path, steps: int) -> AsyncIterator[RunContext]:
-    """Give a run whose baseline has ended."""
+async def opened(folder: Path, steps: int, *, baseline: bool = True) -> AsyncIterator[RunContext]:
+    """Give a run, whose baseline has ended unless it has not begun."""
     snapshot = Snapshot.load(write_tiny(folder / "tiny"), METRIC_DIRECTIONS)
     run, locks, stopwatch, sandbox = RunFolder(folder / "run"), folder / "locks", Stopwatch(), ProcessSandbox()
     clock = ReplayClock(snapshot.card.deadline)
@@ -45,8 +45,9 @@ async def opened(folder: Path, steps: int) -> AsyncIterator[RunContext]:
     with Store.open(run.database, clock) as store:
         with store.write() as tx:
             create_run(tx, RUN, competition="tiny", agent="comind", model="m", seed=0, cutoff=None)
-            create_node(tx, RUN, action="draft", id=1)
-            end_node(tx, RUN, 1, "valid", score=0.5)
+            if baseline:
+                create_node(tx, RUN, action="draft", id=1)
+                end_node(tx, RUN, 1, "valid", score=0.5)
         rows = Steps(store, RUN)
         async with aclosing(Worker()) as worker:
             leasing = Leasing(Leases(locks), 1, 0, lambda: 60.0, stopwatch, lambda line: None)
@@ -192,3 +193,17 @@ async def test_a_cap_that_renews_is_waited_for_and_another_ends_the_search(tmp_p
         await asyncio.wait_for(stopped.run(), 20)
         assert stopped.stopped_by == "the run's cap is reached"
         assert stopped.tree()[3].state == "failed"
+
+
+async def test_the_baseline_too_waits_for_its_turn(tmp_path: Path) -> None:
+    async with opened(tmp_path, steps=1, baseline=False) as context:
+        gate = Gate()
+        waiting = search(context, gate, Work(context), Drafts())
+        going = asyncio.create_task(waiting.run())
+        await asyncio.sleep(0.1)
+        assert waiting.tree().nodes == ()
+        gate.later = False
+        gate.open(1)
+        await until(lambda: gate.begun == 1)
+        await asyncio.wait_for(going, 60)
+        assert [node.id for node in waiting.tree().nodes] == [1]
