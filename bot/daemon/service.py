@@ -226,7 +226,7 @@ class _Daemon:
         for entry in self._entries.values():
             counts[entry.state] = counts.get(entry.state, 0) + 1
         told = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-        return f"{len(self._entries)} competitions: {told}" if told else "no competition is configured"
+        return f"competitions: {told}" if told else "no competition is configured"
 
     def _tick_failed(self, name: str, error: BaseException) -> None:
         self._shared.say("", f"the tick {name} failed: {error}")
