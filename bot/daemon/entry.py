@@ -47,6 +47,9 @@ class Entry:
         self.why = "it has not been looked at yet"
         self._shared = shared
         self._open: AtWork | None = None
+        self._users = 0
+        self._unused = asyncio.Event()
+        self._unused.set()
         self._changed = asyncio.Event()
         self._again = False
 
@@ -79,8 +82,9 @@ class Entry:
 
     async def learn(self) -> None:
         """Have what is new analysed, and what is strong change what is tried next."""
-        if (here := self._open) is not None:
-            await here.learn()
+        async with self._use() as here:
+            if here is not None:
+                await here.learn()
 
     def board_moved(self) -> None:
         """Open another round of drafts, as the leaderboard has moved."""
@@ -89,20 +93,23 @@ class Entry:
 
     async def submit(self) -> None:
         """Consider the best node, and send what may go."""
-        if (here := self._open) is not None:
-            await here.desk.consider()
-            await here.desk.send()
+        async with self._use() as here:
+            if here is not None:
+                await here.desk.consider()
+                await here.desk.send()
 
     async def settle(self) -> None:
         """Take up the scores of what was sent, and say so if they have nothing to do with ours."""
-        if (here := self._open) is not None:
-            await here.desk.settle()
-            here.desk.relation()
+        async with self._use() as here:
+            if here is not None:
+                await here.desk.settle()
+                here.desk.relation()
 
     async def propose_final(self) -> None:
         """Tell the owner which submissions should count."""
-        if (here := self._open) is not None:
-            await here.desk.propose_final()
+        async with self._use() as here:
+            if here is not None:
+                await here.desk.propose_final()
 
     @property
     def is_open(self) -> bool:
@@ -253,9 +260,30 @@ class Entry:
     async def _opened(self, run: LiveRun) -> AsyncIterator[AtWork]:
         try:
             async with open_work(self._shared, run) as self._open:
-                yield self._open
+                try:
+                    yield self._open
+                finally:
+                    self._open = None
+                    # What tasks are at with it is ended before it is closed.
+                    await self._unused.wait()
         finally:
             self._open = None
+
+    @asynccontextmanager
+    async def _use(self) -> AsyncIterator[AtWork | None]:
+        """Give what is open, and keep it open while this lasts; None where nothing is."""
+        here = self._open
+        if here is None:
+            yield None
+            return
+        self._users += 1
+        self._unused.clear()
+        try:
+            yield here
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._unused.set()
 
     def _card(self) -> TaskCard | None:
         if self._open is not None:

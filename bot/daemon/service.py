@@ -135,9 +135,10 @@ class _Daemon:
                 stop.cancel()
                 over.cancel()
                 await self._ticks.stop()
+                # Tasks first: they work with what competitions hold open.
+                await self._workers.stop(_GRACE)
                 for slug in self._entries:
                     await self._supervisor.remove(_loop(slug))
-                await self._workers.stop(_GRACE)
                 running.cancel()
                 await asyncio.gather(running, return_exceptions=True)
                 await self._deliver_once()
