@@ -66,10 +66,8 @@ class Search:
                 yield self._kernel(version, now)
 
     def _kernel(self, version: Version, now: datetime) -> Json:
-        scores = [self._kernels.score(one, now) for one in self._kernels.versions(version.ref, now)]
-        known = [score for score in scores if score is not None]
         competitions = [one for one in self._site.competitions if one.slug in version.competition_sources]
-        best = max(known, key=competitions[0].card.oriented) if known else None
+        best = self._best(version, now)
         return {
             "id": wire_id("kernel", version.ref),
             "documentType": "KERNEL",
@@ -87,6 +85,15 @@ class Search:
             "_at": version.at,
             "_competition": " ".join(one.card.title for one in competitions),
         }
+
+    def _best(self, version: Version, now: datetime) -> float | None:
+        """Return the best public score of a kernel's versions, as last read; those that were pushed here have none."""
+        versions = self._kernels.versions(version.ref, now)
+        known = [(one, score) for one in versions if (score := self._kernels.score(one, now)) is not None]
+        if not known:
+            return None
+        card = self._site.competition(known[0][0].home).card
+        return max((score for _, score in known), key=card.oriented)
 
     def _topic_documents(self, now: datetime) -> Iterator[Json]:
         for competition in self._site.competitions:

@@ -9,7 +9,7 @@ import pytest
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.settings import SiteSettings
 from scrapers.snapshot import Snapshot
-from tests.bot.rehearsal.parts import SEARCH, Served, served
+from tests.bot.rehearsal.parts import KERNELS, SEARCH, Served, served
 from tests.bot.rehearsal.test_notebooks import kernel, with_kernels
 
 
@@ -42,6 +42,16 @@ def test_a_kernels_best_score_and_tier_are_known_once_they_were_read(tmp_path: P
             "MASTER",
             0.4,
         )
+
+
+def test_a_kernel_that_leaves_its_competition_keeps_the_score_that_was_read(tmp_path: Path) -> None:
+    readings = [{"target": "kernel", "id": 1, "at": "2020-01-03T00:00:00Z", "public_score": 0.4}]
+    played = with_kernels(tmp_path, [kernel(1, "ann/one", 1, "2020-01-03T00:00:00Z")], readings)
+    with served(played, SiteSettings(user_name="ann")) as it:
+        pushed = {"slug": "ann/one", "newTitle": "Kernel one", "text": "print()", "kernelType": "script"}
+        it.client.ask(f"{KERNELS}/SaveKernel", **pushed, isPrivate=False)
+        [found] = find(it, "KERNEL", query="one")
+    assert found["kernelDocument"]["bestPublicScore"] == 0.4
 
 
 @pytest.mark.parametrize("kind", ["COMMENT", "DOCUMENT_TYPE_COMMENT", 6])
