@@ -26,6 +26,7 @@ from bot.strategies.rounds import RoundsSettings
 from scrapers.card import TaskCard
 from state.clock import Clock
 from state.community import CommunityView
+from state.errors import UsageError
 from state.progress import create_run, resume_run
 from state.steering import notes
 from state.store import Store
@@ -75,8 +76,13 @@ def live_run_of(store: Store, competition: str) -> Run | None:
 
 
 def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
-    """Take up the competition's run, or begin one; another agent than before begins another."""
+    """Take up the competition's run, or begin one; another agent than before begins another.
+
+    Raises:
+        UsageError: its model is not there, or would have its code run where nothing contains it.
+    """
     slug, choice = task.card.slug, choice_of(shared.machinery.models, own)
+    _ensure_contained(shared, choice)
     settings = _settings(shared, own, choice)
     config = {
         "live": True,
@@ -151,6 +157,16 @@ def choice_of(models: ModelSettings, own: CompetitionSettings) -> ModelChoice:
         spec = f"openai:{spec}"
     choice = models.resolve(spec)
     return replace(choice, roles={**(choice.roles or {}), **own.roles})
+
+
+def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
+    """Refuse a model that was added while the daemon runs without a sandbox, as was good enough for the others."""
+    isolated = shared.machinery.sandbox.describe().isolation != "none"
+    if not isolated and choice.kind != "builtin" and shared.settings.daemon.sandbox != "process":
+        raise UsageError(
+            f"there is no sandbox for what {choice.spec} writes: install bubblewrap or Docker and start the daemon anew, or "
+            'say sandbox = "process" under [daemon], which contains nothing'
+        )
 
 
 def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> RunSettings:

@@ -1,0 +1,73 @@
+"""Whether a competition can be worked on, and what its owner is told where it cannot."""
+
+from datetime import timedelta
+from pathlib import Path
+
+from sqlmodel import select
+
+from bot.daemon.preparing import Task, Waiting, deadline_of, prepare
+from bot.daemon.settings import CompetitionSettings
+from bot.daemon.trouble import current
+from bot.rehearsal.settings import SiteSettings
+from state.store import Store
+from state.tables import Notification
+from tests.bot.daemon.site_parts import shared
+from tests.bot.rehearsal.parts import served, tiny
+
+OWN = CompetitionSettings(model="builtin")
+
+
+def told(store: Store) -> list[str]:
+    with store.read() as session:
+        return [row.kind for row in session.exec(select(Notification))]
+
+
+async def test_a_competition_that_is_entered_and_certain_can_be_worked_on(tmp_path: Path) -> None:
+    with served(tiny(tmp_path)) as site:
+        async with shared(site, tmp_path / "state") as here:
+            found = await prepare(here, site.competition.slug, OWN)
+            assert isinstance(found, Task)
+            assert found.card.metric.name == site.competition.card.metric.name
+            assert (found.data / "sample_submission.csv").is_file()
+            assert found.data.is_relative_to(here.competition(site.competition.slug))
+            assert told(here.store) == []
+
+
+async def test_rules_that_nobody_accepted_are_told_once_and_are_over_when_somebody_did(tmp_path: Path) -> None:
+    with served(tiny(tmp_path), SiteSettings(entered=False)) as site:
+        async with shared(site, tmp_path / "state") as here:
+            for _ in range(2):
+                found = await prepare(here, site.competition.slug, OWN)
+                assert isinstance(found, Waiting)
+                assert "accept its rules at https://www.kaggle.com/competitions/" in found.why
+            assert told(here.store) == ["trouble.rules"]
+            with here.store.read() as session:
+                assert [one.key for one in current(session)] == [f"rules/{site.competition.slug}"]
+            site.competition.settings = SiteSettings()
+            assert isinstance(await prepare(here, site.competition.slug, OWN), Task)
+            with here.store.read() as session:
+                assert current(session) == []
+
+
+async def test_a_card_that_is_not_certain_names_the_lines_that_settle_it(tmp_path: Path) -> None:
+    with served(tiny(tmp_path), SiteSettings(metric_shown=False)) as site:
+        # Nothing on its pages says what is measured.
+        site.competition.pages.content.clear()
+        async with shared(site, tmp_path / "state") as here:
+            found = await prepare(here, site.competition.slug, OWN)
+            assert isinstance(found, Waiting)
+            assert any(line.startswith("metric = ") for line in found.lines), found
+            assert told(here.store) == ["trouble.card"]
+            own = CompetitionSettings(metric="log_loss", direction="minimize")
+            assert isinstance(await prepare(here, site.competition.slug, own), Task)
+
+
+async def test_the_deadline_is_the_owners_word_else_what_was_polled_last(tmp_path: Path) -> None:
+    with served(tiny(tmp_path)) as site:
+        async with shared(site, tmp_path / "state") as here:
+            card = site.competition.card
+            assert deadline_of(here, card, OWN) == card.deadline
+            await here.poller.poll(card.slug, "competitions")
+            assert deadline_of(here, card, OWN) == card.deadline
+            later = card.deadline + timedelta(days=1)
+            assert deadline_of(here, card, CompetitionSettings(deadline=later)) == later
