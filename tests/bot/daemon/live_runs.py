@@ -126,7 +126,7 @@ def live_run(place: Path, worker: Worker, run: FakeRun | None = None) -> Iterato
             budget=RunBudget(stopwatch, 1e6, None),
             machine=this_machine(1, 1 << 30, sandbox.describe(), 0),
             preview="",
-            community=CommunityView(store, SLUG, clock.now()) if run.community else None,
+            community_at=(lambda as_of: CommunityView(store, SLUG, as_of)) if run.community else None,
             say=print,
         )
         ended = Ended(folder, context, sandbox.describe(), stopwatch, "finished", "the competition is over")

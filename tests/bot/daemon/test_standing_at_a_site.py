@@ -45,7 +45,7 @@ async def test_from_before_the_first_submission_to_the_private_board(
 
             before = await look()
             assert (before.rank, before.private) == (None, False)
-            assert before.teams == len(here.site.standings(here.clock.now(), private=False))
+            assert before.teams == len(here.competition.standings(here.clock.now(), private=False))
 
             with store.write() as tx:
                 create_run(tx, "r", competition=SLUG, agent="aide", model="builtin", seed=0, cutoff=None)
@@ -59,14 +59,14 @@ async def test_from_before_the_first_submission_to_the_private_board(
                 with store.write() as tx:
                     advance_submission(tx, "r", row.id, "confirmed")
             during = await look()
-            public = here.site.standings(here.clock.now(), private=False)
+            public = here.competition.standings(here.clock.now(), private=False)
             own = next(rank for rank, team in enumerate(public, 1) if team.id == here.site.team_id)
             assert (during.rank, during.teams, during.private) == (own, len(public), False)
             assert during.score == pytest.approx(public[own - 1].public, abs=1e-5)
 
             here.clock.time = DEADLINE.replace(day=2)
             after = await look()
-            private = here.site.standings(here.clock.now(), private=True)
+            private = here.competition.standings(here.clock.now(), private=True)
             own = next(rank for rank, team in enumerate(private, 1) if team.id == here.site.team_id)
             assert (after.rank, after.teams, after.private) == (own, len(private), True)
             assert after.score == pytest.approx(private[own - 1].private, abs=1e-5)
