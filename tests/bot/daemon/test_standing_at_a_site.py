@@ -60,14 +60,14 @@ async def test_from_before_the_first_submission_to_the_private_board(
                     advance_submission(tx, "r", row.id, "confirmed")
             during = await look()
             public = here.competition.standings(here.clock.now(), private=False)
-            own = next(rank for rank, team in enumerate(public, 1) if team.id == here.site.team_id)
+            own = next(rank for rank, team in enumerate(public, 1) if team.id == here.competition.team_id)
             assert (during.rank, during.teams, during.private) == (own, len(public), False)
             assert during.score == pytest.approx(public[own - 1].public, abs=1e-5)
 
             here.clock.time = DEADLINE.replace(day=2)
             after = await look()
             private = here.competition.standings(here.clock.now(), private=True)
-            own = next(rank for rank, team in enumerate(private, 1) if team.id == here.site.team_id)
+            own = next(rank for rank, team in enumerate(private, 1) if team.id == here.competition.team_id)
             assert (after.rank, after.teams, after.private) == (own, len(private), True)
             assert after.score == pytest.approx(private[own - 1].private, abs=1e-5)
             with store.read() as session:
