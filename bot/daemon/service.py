@@ -211,15 +211,8 @@ class _Daemon:
             await asyncio.sleep(_LOOK)
 
     async def _until_over(self) -> None:
-        """Return when all competitions are over or stopped; never where that is not asked for."""
-        while (
-            not self._options.until_over
-            or not self._entries
-            or not all(
-                entry.state in ("over", "stopped") and not entry.why.startswith("private")
-                for entry in self._entries.values()
-            )
-        ):
+        """Return when nothing is left to be done for any competition; never where that is not asked for."""
+        while not self._options.until_over or any(_loop(slug) in self._supervisor.loops for slug in self._entries):
             await asyncio.sleep(_LOOK)
 
     def _status(self) -> str:
