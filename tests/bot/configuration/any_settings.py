@@ -29,7 +29,9 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
         lambda: st.dictionaries(st.sampled_from(["spooky", "DontGetKicked", "a-1"]), competition(), max_size=2)
     ),
     "fallback": st.deferred(
-        lambda: st.lists(values(FallbackSection).map(lambda one: {**one, "model": one.get("model") or "m"}), max_size=2).map(tuple)
+        lambda: st.lists(
+            values(FallbackSection).map(lambda one: {**one, "model": one.get("model") or "m"}), max_size=2
+        ).map(tuple)
     ),
     # Prices of models would have to be known
     "money": st.none(),
