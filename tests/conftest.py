@@ -1,12 +1,20 @@
 """What all tests share: the folder of snapshots, and a summary of why tests were skipped."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests import needs
+
+# Continuous integration tries the same examples each time, so that it tells of the change that it is run for; whoever
+# works on the code has others with every run.
+settings.register_profile("repeatable", derandomize=True)
+if os.environ.get("BOT_REQUIRE_ALL"):
+    settings.load_profile("repeatable")
 
 
 @pytest.fixture(autouse=True, scope="session")
