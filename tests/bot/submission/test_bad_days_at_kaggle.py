@@ -51,7 +51,7 @@ async def settled(once: ExactlyOnce, site: Played, id: str, file: Path) -> int:
 
 @pytest.mark.parametrize(
     ("kind", "count", "seconds"),
-    [("http", 200, 70.0), ("package", int(os.environ.get("BOT_PACKAGE_SUBMISSIONS", "12")), 6.0)],
+    [("http", 200, 120.0), ("package", int(os.environ.get("BOT_PACKAGE_SUBMISSIONS", "12")), 6.0)],
 )
 async def test_none_is_lost_or_doubled_or_over_quota(
     kind: Literal["http", "package"], count: int, seconds: float, tmp_path: Path
