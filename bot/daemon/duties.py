@@ -122,7 +122,7 @@ class Duties:
     def _of_entry(self, act: Callable[[Entry], Awaitable[None]]) -> Callable[[Task], Awaitable[None]]:
         async def run(task: Task) -> None:
             entry = self.entries.get(task.competition)
-            if entry is None or entry.state == "stopped":
+            if entry is None or entry.state in ("stopped", "over"):
                 return
             if not entry.is_open:
                 raise Retry(600.0, f"{entry.slug} is not worked on now: {entry.why}", counted=False)

@@ -23,7 +23,7 @@ from bot.daemon.ticks import Ticks
 from bot.daemon.trouble import begin, end
 from bot.daemon.watchdog import Watchdog
 from bot.daemon.workers import Workers
-from bot.notify.outbox import deliver
+from bot.notify.outbox import Delivered, deliver
 from bot.notify.services import AppriseNotifier, open_services
 from state.errors import BotError, ConfigurationError, StateCorrupted, StateUnavailable
 from state.redaction import Redactor
@@ -39,6 +39,7 @@ _LOOK = 1.0
 """Real seconds between two looks at what other processes have written."""
 _DELIVER = 30.0
 """Of the clock, between two rounds of notifications."""
+_LAST_ROUNDS = 10
 _SHORTEST_ROUND = 0.5
 """Real seconds."""
 _WORKER_IDLE = 300.0
@@ -141,7 +142,7 @@ class _Daemon:
                     await self._supervisor.remove(_loop(slug))
                 running.cancel()
                 await asyncio.gather(running, return_exceptions=True)
-                await self._deliver_once()
+                await self._deliver_the_last()
 
     def _configure(self, settings: Settings) -> None:
         """Begin what is new, and change what has changed."""
@@ -194,9 +195,16 @@ class _Daemon:
             await self._deliver_once()
             await asyncio.sleep(max(_SHORTEST_ROUND, _DELIVER / self._shared.speed))
 
-    async def _deliver_once(self) -> None:
+    async def _deliver_once(self) -> Delivered:
         shared = self._shared
-        await deliver(shared.store, self._services, shared.clock, shared.settings.notify)
+        return await deliver(shared.store, self._services, shared.clock, shared.settings.notify)
+
+    async def _deliver_the_last(self) -> None:
+        """Send what is left, once more after a moment where it fails: an attempt that was broken off may still go on."""
+        for _ in range(_LAST_ROUNDS):
+            if not (await self._deliver_once()).failed:
+                return
+            await asyncio.sleep(_LOOK)
 
     async def _watch_steering(self) -> None:
         """Have competitions look again when another process has written to the database."""
