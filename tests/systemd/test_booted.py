@@ -142,7 +142,7 @@ def test_systemd_says_of_the_loaded_unit_that_little_is_exposed(machine: Booted,
 
 def test_it_is_started_when_it_says_that_it_is_ready(running: Booted) -> None:
     assert running.show(SERVICE, "ActiveState") == "active"
-    assert running.show(SERVICE, "StatusText").startswith("1 competitions")
+    assert running.show(SERVICE, "StatusText").startswith("competitions: 1 ")
     owner = running.run("stat", "-c", "%U %a", LAYOUT.state, LAYOUT.state / "bot.db", LAYOUT.cache).stdout.split("\n")
     assert owner[:3] == ["kaggle-bot 700", "kaggle-bot 600", "kaggle-bot 700"]
     found = json.loads(running.bot("service", "status", "--json").stdout)
@@ -167,7 +167,7 @@ def test_a_new_configuration_is_read_without_a_restart(running: Booted) -> None:
     before = process(running)
     running.write(LAYOUT.bot_toml, f"{ONE}[competitions.spooky]\n")
     running.systemctl("reload", SERVICE)
-    running.until(lambda: running.show(SERVICE, "StatusText").startswith("2 competitions"), "it has read the file")
+    running.until(lambda: running.show(SERVICE, "StatusText").startswith("competitions: 2 "), "it has read the file")
     assert process(running) == before
 
 
