@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.directions import CLASSIFICATION_METRICS, LABEL_METRICS
+from bot.evaluation.directions import CLASSIFICATION_METRICS, prediction_kind
 from bot.evaluation.labels import canonical_labels
 from bot.evaluation.ranks import pearson, spearman
 from bot.evaluation.submission_file import read_submission
@@ -42,7 +42,7 @@ def agree(file_a: Path, file_b: Path, card: TaskCard) -> dict[str, Any]:
     if not ids:
         raise InvalidSubmission(f"{file_a.name} has no rows.")
     faults = []
-    if card.metric.name in LABEL_METRICS:
+    if prediction_kind(card) != "number":
         correlation: float | None = _equal_labels(left, right)
         floor, what = LABEL_FLOOR, "share of equal labels"
         shares: float | None = _label_shares(left, right)

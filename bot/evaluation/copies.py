@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.directions import LABEL_METRICS
+from bot.evaluation.directions import prediction_kind
 from bot.evaluation.labels import canonical_labels
 from bot.evaluation.ranks import spearman
 from bot.evaluation.submission_file import read_submission, read_truth
@@ -44,7 +44,7 @@ def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard)
     """
     sample = view_dir / "sample_submission.csv"
     ids, mine = read_submission(file, sample, card)
-    labels = card.metric.name in LABEL_METRICS
+    labels = prediction_kind(card) != "number"
     compared = 0
     for path in _public(view_dir, outputs, card):
         try:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.evaluation.directions import CLASSIFICATION_METRICS, LABEL_METRICS
+from bot.evaluation.directions import CLASSIFICATION_METRICS, prediction_kind
 from bot.evaluation.tables import Table, read_table
 from scrapers.card import TaskCard
 from state.errors import UnsupportedLayout
@@ -44,7 +44,10 @@ class Layout:
         """Whether every label cell of a training row is filled, so that the row can be scored."""
         if self.classes is not None:
             return self.labels[row][0] in self.classes
-        missing = _NO_LABEL if self.card.metric.name in LABEL_METRICS else _NO_NUMBER
+        kind = prediction_kind(self.card)
+        if kind == "text":
+            return True
+        missing = _NO_LABEL if kind == "label" else _NO_NUMBER
         return all(cell.strip().lower() not in missing for cell in self.labels[row])
 
     def truth(self, row: int) -> tuple[str, ...]:
@@ -53,7 +56,7 @@ class Layout:
         if self.classes is not None:
             hot = self.classes[cells[0]]
             return tuple("1" if at == hot else "0" for at in range(len(self.card.prediction_columns)))
-        if self.card.metric.name in LABEL_METRICS:
+        if prediction_kind(self.card) != "number":
             return cells
         return tuple(_TRUTH_VALUES.get(cell.strip().lower(), cell) for cell in cells)
 
@@ -134,7 +137,7 @@ def _check_rows(layout: Layout) -> None:
     if len(set(layout.ids)) != len(layout.ids):
         twice = Counter(layout.ids).most_common(1)[0][0]
         raise UnsupportedLayout(f"train.csv has the id {twice!r} more than once.")
-    if layout.classes is not None or layout.card.metric.name in LABEL_METRICS:
+    if layout.classes is not None or prediction_kind(layout.card) != "number":
         return
     for row in range(len(layout.ids)):
         if layout.has_label(row):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.directions import LABEL_METRICS
+from bot.evaluation.directions import PredictionKind, prediction_kind
 from bot.evaluation.tables import read_table
 from scrapers.card import TaskCard
 from state.errors import InvalidSubmission
@@ -39,7 +39,7 @@ def read_submission(path: Path, sample_path: Path, card: TaskCard) -> tuple[list
 
     Returns:
         The sample's ids, and an array (rows, prediction columns): floats, or objects (text) where predictions are
-        labels.
+        labels or text.
 
     Raises:
         InvalidSubmission: the file cannot be scored; the text names the row (from 1, below the header) and column.
@@ -105,8 +105,9 @@ def _collect(
     places: dict[str, list[int]] = {}
     for place in range(len(ids) - 1, -1, -1):
         places.setdefault(ids[place], []).append(place)
-    labels = card.metric.name in LABEL_METRICS
-    values: NDArray[Any] = np.empty((len(ids), len(card.prediction_columns)), dtype=object if labels else float)
+    kind = prediction_kind(card)
+    shape = (len(ids), len(card.prediction_columns))
+    values: NDArray[Any] = np.empty(shape, dtype=float if kind == "number" else object)
     id_at = header.index(card.id_column)
     columns = [(column, header.index(column)) for column in card.prediction_columns]
     bounds = value_bounds(card) if strict else Bounds()
@@ -120,7 +121,7 @@ def _collect(
         free = places.get(row[id_at])
         if free:
             where = f"{name}, row {number} (id {_short(row[id_at])})"
-            values[free.pop()] = [_cell(row[at], column, where, bounds, labels) for column, at in columns]
+            values[free.pop()] = [_cell(row[at], column, where, bounds, kind) for column, at in columns]
         elif strict:
             _reject_id(row[id_at], ids, known=free is not None, where=f"{name}, row {number}")
     left = next((identifier for identifier in ids if places[identifier]), None)
@@ -151,10 +152,12 @@ def value_bounds(card: TaskCard) -> Bounds:
     return Bounds()
 
 
-def _cell(text: str, column: str, where: str, bounds: Bounds, labels: bool) -> float | str:
-    if text.strip().lower() in (_NO_LABEL if labels else _NO_NUMBER):
+def _cell(text: str, column: str, where: str, bounds: Bounds, kind: PredictionKind) -> float | str:
+    if kind == "text":
+        return text
+    if text.strip().lower() in (_NO_LABEL if kind == "label" else _NO_NUMBER):
         raise InvalidSubmission(f"{where}: the value of {_short(column)} is missing ({_short(text)}).")
-    if labels:
+    if kind == "label":
         return text
     try:
         # float() also takes `1_000` and digits of other scripts, which no grader would.
