@@ -31,11 +31,13 @@ lint: $(VENV)/.dev ## ruff, mypy and import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# What tries the sandboxes goes alone: it counts the machine's processes and mounts. What boots systemd shall do so once. A rehearsal's
-# weeks are minutes, in which its scripts must have time to run.
+# What tries the sandboxes goes alone: it counts the machine's processes and mounts. A rehearsal's weeks are minutes, in which its
+# scripts must have time to run: one at a time, beside what boots systemd once and mostly waits.
+LONG := tests/systemd tests/bot/daemon/test_rehearsals.py
 integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the small image, systemd, a browser, snapshots or minutes
-	$(BIN)/python -m pytest -m integration --durations 25 -n $(WORKERS) --dist worksteal --ignore tests/sandbox --ignore tests/hostile --ignore tests/systemd --ignore tests/bot/daemon/test_rehearsals.py
-	$(BIN)/python -m pytest -m integration --durations 15 tests/sandbox tests/hostile tests/systemd tests/bot/daemon/test_rehearsals.py
+	$(BIN)/python -m pytest -m integration --durations 25 -n $(WORKERS) --dist worksteal --ignore tests/sandbox --ignore tests/hostile $(addprefix --ignore ,$(LONG))
+	$(BIN)/python -m pytest -m integration --durations 15 tests/sandbox tests/hostile
+	$(BIN)/python -m pytest -m integration --durations 10 -n 2 --dist loadgroup $(LONG)
 
 hostile: $(VENV)/.dev ## what hostile code tries, in bubblewrap and (with an engine and make image VARIANT=small) in docker; 4 minutes
 	$(BIN)/python -m pytest -m integration tests/hostile

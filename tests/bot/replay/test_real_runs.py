@@ -22,7 +22,7 @@ SLUGS = (
 def test_a_short_run_is_valid_audited_and_knows_nothing_of_the_future(bot: Bot, slug: str):
     snapshot = needs.snapshots() / slug
     needs.bubblewrap()
-    options = ("--model", "builtin", "--seed", 0, "--steps", 3, "--time", "4m", "--sandbox", "bubblewrap", "--json")
+    options = ("--model", "builtin", "--seed", 0, "--steps", 2, "--time", "4m", "--sandbox", "bubblewrap", "--json")
     done = bot("replay", snapshot, *options)
     assert done.exit_code == 0, done.output
     (result,) = results(done)
