@@ -31,6 +31,8 @@ _SETTLED = 30.0
 """Seconds for the shell inside to answer."""
 _PATIENCE = 0.2
 """Seconds after which it is asked again."""
+_ASKED_EVERY = 0.2
+"""Seconds between two questions of what it uses."""
 _LAST = 5.0
 """Seconds for our threads to end once the container is gone."""
 
@@ -160,7 +162,9 @@ class Container:
         self._lost: Exception | None = None
         self._last = Usage(0.0)
         self._peak = 0
+        self._used: Mapping[str, Any] = {}
         self._inside: psutil.Process | None = None
+        self._over = threading.Event()
         self._name = str(options["name"])
         self._tasks = int(options["pids_limit"]) - TASK_SLACK
         self._began = time.monotonic()
@@ -169,6 +173,7 @@ class Container:
         os.close(engine_end)  # the engine says what it has to say by errors
         self.ended = os.eventfd(0)
         self._threads = [
+            threading.Thread(target=self._ask, name=f"{self._name}-usage", daemon=True),
             threading.Thread(target=self._pump, args=(output_end,), name=f"{self._name}-output", daemon=True),
             threading.Thread(target=self._await_end, name=f"{self._name}-end", daemon=True),
         ]
@@ -176,11 +181,8 @@ class Container:
             thread.start()
 
     def measure(self) -> tuple[Usage, Breach | None]:
-        """Ask the engine for memory, CPU and tasks; measure the folders ourselves."""
-        try:
-            stats = self._api.stats(self._name, stream=False, one_shot=True)
-        except ENGINE_FAILURES:
-            stats = {}  # it has ended, or the engine has: the other thread sees which
+        """Take what the engine said last of memory, CPU and tasks; measure the folders ourselves."""
+        stats = self._used
         cpu = stats.get("cpu_stats", {}).get("cpu_usage", {}).get("total_usage")
         memory = _memory(stats.get("memory_stats", {}))
         written = self._watcher.check_written(self._members())
@@ -195,6 +197,20 @@ class Container:
             detail = f"It ran more than {self._limits.processes} processes and threads at once."
             return self._last, Breach(ExitReason.PROCESS_LIMIT, detail)
         return self._last, written
+
+    def _ask(self) -> None:
+        """Ask the engine again and again what it uses.
+
+        In a thread of its own: at a container's end the engine answers only after all that was printed has been taken from it,
+        which whoever measures it has to do.
+        """
+        while True:
+            with contextlib.suppress(*ENGINE_FAILURES, psutil.Error):  # where it has ended, another thread sees it
+                if self._inside is None:
+                    self._inside = psutil.Process(self._api.inspect_container(self._name)["State"]["Pid"])
+                self._used = self._api.stats(self._name, stream=False, one_shot=True)
+            if self._over.wait(_ASKED_EVERY):
+                return
 
     def kill(self) -> None:
         """Have it killed with all that it has started; its output must be read meanwhile.
@@ -230,6 +246,7 @@ class Container:
 
     def close(self) -> None:
         """Remove the container, and give the descriptors back."""
+        self._over.set()
         os.close(self.output)  # the pump then throws away what still comes
         _remove(self._engine, self._name)
         with contextlib.suppress(OSError):
@@ -257,15 +274,14 @@ class Container:
         except ENGINE_FAILURES as error:
             self._lost = error
         finally:
+            self._over.set()
             os.eventfd_write(self.ended, 1)
 
     def _members(self) -> list[psutil.Process]:
         """Return its processes as far as this user sees them, for the open files without a name that they hold."""
         try:
-            if self._inside is None:
-                self._inside = psutil.Process(self._api.inspect_container(self._name)["State"]["Pid"])
-            return self._inside.children(recursive=True)
-        except (*ENGINE_FAILURES, psutil.Error):
+            return self._inside.children(recursive=True) if self._inside else []
+        except psutil.Error:
             return []
 
 

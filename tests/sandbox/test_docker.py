@@ -5,11 +5,12 @@ import json
 import os
 import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from sandbox import ExitReason, Lease
+from sandbox import Breach, ExitReason, Lease, Usage
 from sandbox.docker import DockerSandbox
 from sandbox.engine import connect
 from sandbox.image.build import SMALL
@@ -168,6 +169,26 @@ async def test_all_output_arrives_however_much_it_is(run_docker: Run) -> None:
     assert cut is not None
     assert int(cut[1]) == 100 * 100_000 + 10 * 2 + 90 * 3 - 1_000_000
     assert outcome.output.endswith("x\n99\n")
+
+
+class SlowReader:
+    """A watch that takes its time over what was printed, so that the script has long ended when the rest is read."""
+
+    def output(self, chunk: bytes) -> None:
+        time.sleep(0.01)
+
+    def usage(self, usage: Usage) -> Breach | None:
+        return None
+
+
+@NEEDS_DOCKER
+async def test_a_container_that_has_ended_before_all_is_read_keeps_nobody_waiting(
+    docker: DockerSandbox, place: Path
+) -> None:
+    """The engine answers no question about it before all has been taken from it."""
+    script = "import sys; sys.stdout.write('x' * 10_000_000)"
+    outcome = await docker.run(make_request(place, script, seconds=6.0), SlowReader())
+    assert outcome.reason is ExitReason.FINISHED, outcome.detail
 
 
 @NEEDS_DOCKER
