@@ -49,9 +49,7 @@ def cohen_kappa(y_true: Values, y_pred: Values, params: Params) -> float:
     """
 
     def one(truth: Values, predicted: Values) -> float:
-        if np.unique(np.concatenate([truth, predicted])).size == 1:
-            return _NAN
-        return float(cohen_kappa_score(truth, predicted))
+        return _NAN if _of_one_label(truth, predicted) else float(cohen_kappa_score(truth, predicted))
 
     return _by_column(y_true, y_pred, one)
 
@@ -74,11 +72,15 @@ def quadratic_weighted_kappa(y_true: Values, y_pred: Values, params: Params) -> 
 
 
 def mcc(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Matthews correlation coefficient, for two classes or more; 0 where a side is constant (scikit-learn).
+    """Matthews correlation coefficient, for two classes or more; 0 where one side is constant (scikit-learn).
 
-    In MLE-bench: nfl-player-contact-detection.
+    NaN where both sides are one and the same label. In MLE-bench: nfl-player-contact-detection.
     """
-    return _by_column(y_true, y_pred, lambda truth, predicted: float(matthews_corrcoef(truth, predicted)))
+
+    def one(truth: Values, predicted: Values) -> float:
+        return _NAN if _of_one_label(truth, predicted) else float(matthews_corrcoef(truth, predicted))
+
+    return _by_column(y_true, y_pred, one)
 
 
 def macro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -141,6 +143,10 @@ def _by_column(y_true: Values, y_pred: Values, score: Callable[[Values, Values],
     """Return the mean of the columns' scores, labels given as whole numbers that stand for them."""
     places: dict[object, int] = {}
     return mean_over_columns(_codes(y_true, places), _codes(y_pred, places), score)
+
+
+def _of_one_label(truth: Values, predicted: Values) -> bool:
+    return bool((truth == truth[0]).all() and (predicted == truth[0]).all())
 
 
 def _codes(values: Values, places: dict[object, int]) -> Values:

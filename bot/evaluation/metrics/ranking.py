@@ -58,9 +58,11 @@ def weighted_auc(y_true: Values, y_pred: Values, params: Params) -> float:
         weights: of the bands; [2, 1] by default.
     """
     thresholds = numbers(params, "thresholds", [0.0, 0.4, 1.0])
+    if thresholds != sorted(set(thresholds)) or thresholds[:1] != [0] or thresholds[-1:] != [1]:
+        raise UsageError(f"metric.params.thresholds is {thresholds}; thresholds go up from 0 to 1.")
     weights = numbers(params, "weights", [2.0, 1.0], many=len(thresholds) - 1, least=0.0)
-    if thresholds != sorted(set(thresholds)) or thresholds[0] != 0 or thresholds[-1] != 1 or sum(weights) == 0:
-        raise UsageError(f"metric.params.thresholds is {thresholds}; they go up from 0 to 1, and a weight is not 0.")
+    if not any(weights):
+        return _NAN
 
     def one(truth: Values, scores: Values) -> float:
         if not _binary(truth):

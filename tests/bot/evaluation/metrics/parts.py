@@ -18,7 +18,7 @@ def columns(name: str, values: Sequence[Any]) -> Values:
     """Return an array (rows, columns): floats for numbers, objects that are texts for the others."""
     rows = [value if isinstance(value, list | tuple | np.ndarray) else [value] for value in values]
     if METRIC_FACTS[name].takes == "number":
-        return np.array(rows, dtype=float).reshape(len(rows), -1)
+        return np.array(rows, dtype=float).reshape(len(rows), len(rows[0]) if rows else 1)
     texts = np.empty((len(rows), len(rows[0]) if rows else 1), dtype=object)
     for at, row in enumerate(rows):
         texts[at] = [str(cell) for cell in row]

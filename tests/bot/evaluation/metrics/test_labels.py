@@ -109,4 +109,5 @@ def test_several_columns_are_averaged():
 
 def test_kappa_of_one_and_the_same_label_is_undefined():
     assert math.isnan(score("cohen_kappa", ["a", "a"], ["a", "a"]))
+    assert math.isnan(score("mcc", ["a", "a"], ["a", "a"]))
     assert score("mcc", ["a", "b"], ["a", "a"]) == 0.0
