@@ -1,5 +1,6 @@
 """Tells whether two submissions of the same code agree, so that a refit may be handed in for the scored run."""
 
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.directions import CLASSIFICATION_METRICS, prediction_kind
 from bot.evaluation.labels import canonical_labels
+from bot.evaluation.metrics import METRICS
 from bot.evaluation.ranks import pearson, spearman
 from bot.evaluation.submission_file import read_submission
 from scrapers.card import TaskCard
@@ -18,6 +20,8 @@ CORRELATION_FLOOR = 0.8
 """Refits of sound code on a third more rows stay above 0.9; shuffled rows or swapped columns fall to about 0."""
 LABEL_FLOOR = 0.7
 """Share of equal labels; weak but sound models change more labels than probabilities."""
+TEXT_FLOOR = 0.5
+"""Texts of equal meaning differ in words, and masks at their edges."""
 CLASS_SHARE_CEILING = 0.15
 """Classes' shares move by a few hundredths in a refit; a fold that never saw a class, or a flipped one, moves more."""
 SHIFT_CEILING = 0.5
@@ -28,7 +32,8 @@ def agree(file_a: Path, file_b: Path, card: TaskCard) -> dict[str, Any]:
     """Compare the test predictions of two submissions, row by row through their ids.
 
     A column's correlation is Spearman's; for probabilities the greater of Spearman's and Pearson's, since ranks among
-    saturated probabilities are noise. For labels it is the share of equal ones.
+    saturated probabilities are noise. For labels it is the share of equal ones. For texts it is what the
+    task's own metric gives with one file as the truth, or the mean F1 of their words where that metric is no likeness.
 
     Returns:
         `agrees`, `correlation` (mean over the columns, None if undefined), `class_share_difference` (total variation
@@ -42,10 +47,15 @@ def agree(file_a: Path, file_b: Path, card: TaskCard) -> dict[str, Any]:
     if not ids:
         raise InvalidSubmission(f"{file_a.name} has no rows.")
     faults = []
-    if prediction_kind(card) != "number":
-        correlation: float | None = _equal_labels(left, right)
+    kind = prediction_kind(card)
+    correlation: float | None
+    shares: float | None
+    if kind == "text":
+        correlation, floor, what, shares = _likeness(left, right, card), TEXT_FLOOR, "likeness of the texts", None
+    elif kind == "label":
+        correlation = _equal_labels(left, right)
         floor, what = LABEL_FLOOR, "share of equal labels"
-        shares: float | None = _label_shares(left, right)
+        shares = _label_shares(left, right)
     else:
         correlation = _mean_correlation(left, right, probabilities=card.metric.name in CLASSIFICATION_METRICS)
         floor, what = CORRELATION_FLOOR, "correlation"
@@ -92,6 +102,15 @@ def _probability_shares(left: NDArray[Any], right: NDArray[Any]) -> float | None
         return None
     means = [(side / total).mean(axis=0) for side, total in zip((left, right), sums, strict=True)]
     return float(np.abs(means[0] - means[1]).sum() / 2)
+
+
+def _likeness(left: NDArray[Any], right: NDArray[Any], card: TaskCard) -> float:
+    own = METRICS.get(card.metric.name)
+    if own is not None and own.direction == "maximize":
+        found = own.score(left, right, card.metric.params)
+        if math.isfinite(found):
+            return found
+    return METRICS["multilabel_samples_f1"].score(left, right, {})
 
 
 def _equal_labels(left: NDArray[Any], right: NDArray[Any]) -> float:

@@ -7,13 +7,13 @@ with a small seeded perturbation. Names, ids and numbers of submissions are made
 
 import csv
 import io
-import math
 import random
 import statistics
 import zipfile
 from dataclasses import dataclass
 from datetime import datetime
 
+from bot.evaluation.directions import METRIC_FACTS
 from bot.evaluation.leaderboard import standing
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.rendering import slugified
@@ -26,7 +26,6 @@ from scrapers.snapshot import Snapshot
 _COLOURS = ("amber", "azure", "coral", "ivory", "jade", "lilac", "ochre", "olive", "pearl", "russet", "slate", "teal")
 _BEASTS = ("badger", "crane", "finch", "gecko", "heron", "ibis", "lynx", "marten", "newt", "otter", "pika", "stoat")
 COLUMNS = ("Rank", "TeamId", "TeamName", "LastSubmissionDate", "Score", "SubmissionCount", "TeamMemberUserNames")
-_BOUNDED = {"roc_auc": 1.0, "accuracy": 1.0}
 
 
 @dataclass(frozen=True)
@@ -116,8 +115,9 @@ def _make_teams(snapshot: Snapshot, settings: SiteSettings) -> list[Team]:
 
 
 def _possible(score: float, card: TaskCard) -> float:
-    """Keep a perturbed score within what its metric can give; none that is known gives less than 0."""
-    return min(max(score, 0.0), _BOUNDED.get(card.metric.name, math.inf))
+    """Keep a perturbed score within what its metric can give."""
+    facts = METRIC_FACTS.get(card.metric.name)
+    return score if facts is None else min(max(score, facts.least), facts.most)
 
 
 def _quarters(scores: list[float]) -> float:

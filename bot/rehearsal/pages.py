@@ -17,8 +17,17 @@ METRIC_WORDS = {
     "mae": "Mean Absolute Error",
     "roc_auc": "Area Under the ROC Curve",
     "accuracy": "Categorization Accuracy",
+    "mean_columnwise_rmse": "Mean Columnwise Root Mean Squared Error",
+    "r2": "R2 Score",
+    "pearson": "Pearson Correlation Coefficient",
+    "spearman": "Mean Columnwise Spearman's Correlation Coefficient",
+    "mcc": "Matthews Correlation Coefficient",
+    "word_jaccard": "Word-level Jaccard Score",
+    "levenshtein": "Mean Levenshtein Distance",
+    "dice": "Mean Dice Coefficient",
+    "global_dice": "Global Dice Coefficient",
 }
-"""How Kaggle's pages speak of each metric."""
+"""How Kaggle's pages speak of metrics that they do not call by the registry's name."""
 
 RULES = """# Competition rules
 
@@ -90,7 +99,9 @@ def metric_words(card: TaskCard) -> str:
     """Return the metric in people's words; of several prediction columns a log loss is a multi-class one."""
     if card.metric.name == "log_loss" and len(card.prediction_columns) > 1:
         return "Multi-class Log Loss"
-    return METRIC_WORDS.get(card.metric.name, card.metric.name)
+    if card.metric.name == "map_at_k" and "k" in card.metric.params:
+        return f"MAP@{card.metric.params['k']}"
+    return METRIC_WORDS.get(card.metric.name, card.metric.name.replace("_", " "))
 
 
 def _parts(description: str) -> dict[str, str]:

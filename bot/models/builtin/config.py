@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.coder import TaskText
-from bot.models.builtin.techniques import predicts_classes, vocabulary
+from bot.models.builtin.techniques import predicts, predicts_classes, vocabulary
 
 FEW_FOLDS = "few folds"
 """The one switch that is no technique: three folds instead of six."""
@@ -47,7 +47,8 @@ def plain_config(task: TaskText) -> RecipeConfig:
 def script(config: RecipeConfig) -> str:
     """Return the whole solution script with this CONFIG at its top."""
     recipe = Path(__file__).with_name("recipe.py.txt").read_text(encoding="utf-8")
-    return recipe.replace("{{ config }}", config.model_dump_json(indent=4))
+    filled = recipe.replace("{{ config }}", config.model_dump_json(indent=4))
+    return filled.replace("{{ predicts }}", predicts(config.metric))
 
 
 def config_in(code: str) -> RecipeConfig | None:

@@ -8,7 +8,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-_CLASS_METRICS = ("log_loss", "auc", "accuracy", "f1", "kappa", "entropy")
+from bot.evaluation.directions import METRIC_FACTS
+
+_CLASS_WORDS = ("log_loss", "auc", "accuracy", "f1", "kappa", "entropy")
+_LABEL_WORDS = ("accuracy", "f1", "kappa")
 _LEFT_OUT = re.compile(
     r"(?:without|drop|remove|no|leav\w+(?: out)?) (?:the )?(?:(?:calendar )?(?:column|feature) [`'\"]?(\w+)"
     r"|[`'\"]?(year|month|day|weekday|hour|minute)\b)",
@@ -61,7 +64,17 @@ def how(title: str) -> str:
 
 def predicts_classes(metric: str) -> bool:
     """Return whether the metric of this name scores classes or their probabilities."""
-    return any(word in metric for word in _CLASS_METRICS)
+    facts = METRIC_FACTS.get(metric)
+    return facts.of_classes if facts else any(word in metric for word in _CLASS_WORDS)
+
+
+def predicts(metric: str) -> str:
+    """Return what the metric of this name wants: `number`, `chance`, `label` or `text`; empty where the name does not say it."""
+    if facts := METRIC_FACTS.get(metric):
+        return "chance" if facts.takes == "number" and facts.of_classes else facts.takes
+    if any(word in metric for word in _LABEL_WORDS):
+        return "label"
+    return "chance" if predicts_classes(metric) else ""
 
 
 def kinds_in(text: str) -> frozenset[str]:

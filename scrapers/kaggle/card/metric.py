@@ -12,9 +12,53 @@ from scrapers.kaggle.card.wording import comparable, uncamel
 
 __all__ = ["MetricReading", "contradicted", "read_metric", "settle"]
 
-_LARGEST = {"roc_auc": 1.0, "accuracy": 1.0}
-"""No score of these is larger."""
-_NEVER_NEGATIVE = frozenset(("rmse", "rmsle", "mean_columnwise_rmsle", "mae", "log_loss", "roc_auc", "accuracy"))
+_SHARES = frozenset(
+    (
+        *("roc_auc", "average_precision", "lwlrap", "probabilistic_f1", "accuracy", "error_rate", "balanced_accuracy"),
+        *(
+            "macro_f1",
+            "micro_f1",
+            "weighted_f1",
+            "multilabel_micro_f1",
+            "multilabel_macro_f1",
+            "map_at_k",
+            "word_jaccard",
+        ),
+        *("dice", "global_dice"),
+    )
+)
+_CORRELATIONS = frozenset(("r2", "pearson", "spearman", "gini", "cohen_kappa", "quadratic_weighted_kappa", "mcc"))
+_ERRORS = frozenset(
+    (
+        *(
+            "rmse",
+            "rmsle",
+            "mean_columnwise_rmse",
+            "mean_columnwise_rmsle",
+            "mae",
+            "mse",
+            "msle",
+            "mape",
+            "smape",
+            "rmspe",
+        ),
+        *("median_absolute_error", "log_loss", "mean_columnwise_log_loss", "kl_divergence", "levenshtein"),
+        "mean_angular_error",
+    )
+)
+_NEVER_ABOVE_ONE = _SHARES | _CORRELATIONS
+_NEVER_NEGATIVE = _SHARES | _ERRORS
+_OF_ROWS = frozenset(("kl_divergence", "lwlrap", "mean_angular_error", "mean_columnwise_log_loss"))
+"""Each says itself how it takes several prediction columns."""
+_POOLED = frozenset(("mae", "mse", "msle", "mape", "smape"))
+"""The mean over all cells is that over the columns, too."""
+_AVERAGED = frozenset(("roc_auc", "average_precision", "r2", "pearson", "spearman", "gini"))
+"""Of several columns their mean, if the text says so."""
+_OF_LISTS = {"micro_f1": "multilabel_micro_f1", "macro_f1": "multilabel_macro_f1"}
+"""What these are where a row's prediction is a list of labels."""
+_LISTS = re.compile(
+    r"\bspace (?:separated|delimited)\b|\b(?:separated|delimited) (?:by|with) (?:a |single )?(?:spaces?|blanks?)\b|\bmulti ?label"
+)
 
 
 @dataclass(frozen=True)
@@ -28,6 +72,8 @@ class MetricReading:
     """Whether the text says that each row has one of several classes."""
     sources: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
+    lists: bool = False
+    """Whether the text says that a row has a list of labels."""
     told: tuple[str, ...] = ()
     """The sentences that name it, in comparable form."""
 
@@ -59,7 +105,8 @@ def read_metric(field: str, blocks: Sequence[Block], columns: frozenset[str], ti
     multiclass = (text.multiclass or any(one.multiclass for one in names)) and not text.multilabel
     certain = None if conflicts or not sources else metric
     told = tuple(sorted({sentence.text for sentence in (*official, *text.telling)}))
-    return MetricReading(certain, columnwise, multiclass, sources, tuple(conflicts), told)
+    lists = any(_LISTS.search(comparable(block.text)) for block in blocks if block.kind != "code")
+    return MetricReading(certain, columnwise, multiclass, sources, tuple(conflicts), lists, told)
 
 
 def _unclear(field: str, said: Named | None, text: Reading, *, logarithms: bool) -> Iterator[str]:
@@ -102,20 +149,22 @@ def settle(reading: MetricReading, predictions: Sequence[str], *, one_of_classes
     if not many:
         if metric == "log_loss" and reading.multiclass:
             return None, "the pages speak of several classes, but there is one prediction column"
-        return metric, ""
+        return (_OF_LISTS.get(metric, metric) if reading.lists else metric), ""
     columns = [comparable(name) for name in predictions]
     for sentence in reading.told:
         if 0 < sum(re.search(rf"\b{re.escape(name)}\b", sentence) is not None for name in columns) < len(columns):
             return None, "the pages speak of some of the prediction columns alone"
     if metric == "log_loss":
+        if reading.columnwise and (reading.multiclass or one_of_classes):
+            return None, "the pages speak of a mean over columns, but each row has one of several classes"
         if reading.columnwise:
             return "mean_columnwise_log_loss", ""
         if reading.multiclass or one_of_classes:
             return metric, ""
         return None, "nothing says whether each row has one of several classes or may have many"
-    if metric == "mae":
+    if metric in _POOLED | _OF_ROWS:
         return metric, ""
-    if metric in ("rmse", "rmsle", "roc_auc"):
+    if metric in ("rmse", "rmsle", *_AVERAGED):
         if reading.columnwise:
             return {"rmse": "mean_columnwise_rmse", "rmsle": "mean_columnwise_rmsle"}.get(metric, metric), ""
         return None, f"nothing says how {metric} goes over {len(predictions)} prediction columns"
@@ -124,8 +173,7 @@ def settle(reading: MetricReading, predictions: Sequence[str], *, one_of_classes
 
 def contradicted(metric: str, low: float | None, high: float | None) -> str | None:
     """Return why scores between these cannot be of that metric; None if they can."""
-    largest = _LARGEST.get(metric)
-    if high is not None and largest is not None and high > largest:
+    if high is not None and high > 1 and metric in _NEVER_ABOVE_ONE:
         return f"the leaderboard has the score {high:g}, more than {metric} can have"
     if low is not None and low < 0 and metric in _NEVER_NEGATIVE:
         return f"the leaderboard has the score {low:g}, less than {metric} can have"

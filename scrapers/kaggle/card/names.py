@@ -1,8 +1,9 @@
 """How people write the names of metrics, and which metric each stands for.
 
 A row is a metric and a pattern over comparable text (see `wording`). The metrics that can be computed have the registry's
-names; the others are known so that nobody takes them for one of those. A metric that the registry learns later is found
-at once if it goes by the name that it has here.
+names; the others are known so that nobody takes them for one of those. Of the registry's, some have no row: their names do not
+say for certain what is computed (an F1 may be that of one class, of all, or of each row; a pinball loss that of any quantile).
+A metric that the registry learns later is found at once if it goes by the name that it has here.
 """
 
 import re
@@ -46,7 +47,9 @@ _NAMES: tuple[tuple[str, str], ...] = (
     ("average_precision", rf"average precision{_SCORE}"),
     ("partial_auc", r"partial (?:area under (?:the )?(?:roc )?(?:curve)?|(?:roc )?auc)|pauc"),
     ("another_area", r"area under (?:the )?(?:[\w()]+ ){1,4}?curve"),
-    ("map_at_k", r"map ?@ ?\{?\w+\}?|mean average precision(?: ?(?:@|at) ?\w+)?|apk|mapk"),
+    ("lwlrap", r"label weighted label ranking average precision(?: \(lwlrap\))?|lwlrap"),
+    ("map_at_k", r"map ?@ ?\{?\w+\}?|mean average precision ?(?:@|at) ?\w+|apk|mapk"),
+    ("mean_average_precision", r"mean average precision"),
     ("ndcg", r"ndcg(?: ?@ ?\{?\w+\}?)?|(?:normali[sz]ed )?discounted cumulative gain"),
     ("mrr", r"mean reciprocal rank|mrr"),
     ("recall_at_k", r"recall ?@ ?\w+|precision ?@ ?\w+"),
@@ -56,21 +59,25 @@ _NAMES: tuple[tuple[str, str], ...] = (
         "quadratic_weighted_kappa",
         r"quadratic(?:ally)? (?:weighted )?(?:cohens? )?kappa(?: \w*score\w*| coefficient)?|qwk",
     ),
-    ("cohen_kappa", r"(?:weighted )?(?:cohens? )?kappa(?: score| coefficient| statistic)?"),
+    ("cohen_kappa", r"(?:cohens? )?kappa(?: score| coefficient| statistic)?"),
+    ("weighted_kappa", r"weighted (?:cohens? )?kappa(?: score| coefficient| statistic)?"),
     ("f1", r"f ?1(?: ?scores?| ?measure)?|f measure|f scores?|mean f scores?"),
     ("macro_f1", r"macro (?:averaged? )?f ?1?(?: ?scores?| ?measure)|macro ?f1|f1 ?macro"),
     ("micro_f1", r"micro (?:averaged? )?f ?1?(?: ?scores?| ?measure)|micro ?f1|f1 ?micro"),
+    ("weighted_f1", r"weighted (?:averaged? )?f ?1(?: ?scores?| ?measure)|weighted ?f1|f1 ?weighted"),
+    ("probabilistic_f1", r"probabilistic f ?1(?: ?scores?)?(?: \(pf1\))?|pf1"),
     ("f_beta", r"f ?\(?(?:2|0\.5|beta|\u03b2)\)?(?: ?scores?| ?measure)?"),
     ("r2", rf"r ?\^ ?2{_SCORE}|r2{_SCORE}|r squared|coefficient of determination"),
     ("pearson", r"pearsons?(?: r| product moment)?(?: correlation)?(?: coefficient)?|pcc"),
     ("spearman", r"spearmans?(?: rank)?(?: correlation)?(?: coefficient)?"),
     ("kendall", r"kendalls?(?: tau)?"),
     ("correlation", r"correlation(?: coefficient)?"),
-    ("mcc", r"matthews?(?: correlation)?(?: coefficient)?|mcc|phi coefficient"),
+    ("mcc", r"matthews?(?: correlation)?(?: coefficient)?(?: \(mcc\))?|mcc|phi coefficient"),
     ("mse", rf"{_MSE}|mse"),
     ("msle", rf"mean squared? {_LOG} {_ERROR}|msle"),
     ("rmspe", r"root mean squared? percent(?:age)? errors?|rmspe"),
-    ("mape", r"(?:weighted )?mean absolute percent(?:age)? errors?|w?mape"),
+    ("mape", r"mean absolute percent(?:age)? errors?|mape"),
+    ("wmape", r"weighted mean absolute percent(?:age)? errors?|wmape"),
     ("smape", r"symmetric mean absolute percent(?:age)? errors?|smape"),
     ("male", rf"mean absolute {_LOG} {_ERROR}|log(?: of the)? (?:mae|mean absolute error)"),
     ("median_absolute_error", rf"median absolute {_ERROR}|medae"),
@@ -80,14 +87,19 @@ _NAMES: tuple[tuple[str, str], ...] = (
     ("wmae", rf"weighted mean absolute {_ERROR}|wmae"),
     ("wrmse", rf"weighted root {_MSE}|wrmse"),
     ("crps", r"(?:continuous(?:ly)? )?ranked probability score|crps"),
-    ("pinball_loss", r"(?:weighted )?(?:scaled )?pinball(?: loss)?|quantile loss"),
+    ("quantile_loss", r"(?:weighted )?(?:scaled )?pinball(?: loss)?|quantile loss"),
     ("brier_score", r"brier(?: score| loss)?"),
     ("gini", r"(?:normali[sz]ed )?gini(?: coefficient| index| score)?"),
     ("iou", r"(?:mean )?intersection over union|(?:m ?)?iou"),
+    ("word_jaccard", r"word level jaccard(?: index| score| similarity)?"),
     ("jaccard", r"jaccard(?: index| score| similarity)?"),
-    ("dice", r"(?:s\u00f8rensen |sorensen )?dice(?: similarity)?(?: coefficient| score)"),
+    ("dice", r"mean (?:s\u00f8rensen |sorensen )?dice(?: similarity)?(?: coefficient| score)"),
+    ("global_dice", r"global (?:s\u00f8rensen |sorensen )?dice(?: similarity)?(?: coefficient| score)"),
+    ("dice_coefficient", r"(?:s\u00f8rensen |sorensen )?dice(?: similarity)?(?: coefficient| score)"),
     ("hausdorff", r"hausdorff(?: distance)?"),
-    ("levenshtein", r"levenshtein(?: \w*distance)?|edit distance"),
+    ("levenshtein", r"(?:mean|average) (?:levenshtein(?: \w*distance)?|edit distance)"),
+    ("edit_distance", r"levenshtein(?: \w*distance)?|edit distance"),
+    ("mean_angular_error", r"mean angular errors?"),
     ("word_error_rate", r"(?:word|character|token) error rate|wer|cer"),
     ("bleu", r"(?:sacre ?)?bleu(?: score)?"),
     ("rouge", r"rouge(?: ?[l12])?(?: score)?"),

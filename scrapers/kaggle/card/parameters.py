@@ -1,4 +1,4 @@
-"""Log loss's parameters, as far as a text names them: how near to 0 and 1 it goes, and whether rows are rescaled."""
+"""A metric's parameters, as far as a text names them: log loss's clipping and rescaling, how many labels MAP@k looks at."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from scrapers.kaggle.card.pages import Block
 from scrapers.kaggle.card.wording import comparable
 
-__all__ = ["Parameters", "read_parameters"]
+__all__ = ["Parameters", "read_cutoff", "read_parameters"]
 
 _PARAGRAPH = re.compile(r"\n\s*\n|(?<=[.!?])\s+(?=[A-Z\\])")
 _CLIPS = re.compile(
@@ -26,6 +26,7 @@ _NOT_RESCALED = re.compile(
     r"\b(?:not|never|without)(?: \w+){0,3}? (?:rescal\w+|re ?normali[sz]\w+|normali[sz]\w+|divided by)"
     r"|\bno (?:rescaling|re ?normali[sz]ation|normali[sz]ation)\b"
 )
+_CUTOFF = re.compile(r"\b(?:map ?@ ?|mean average precision ?(?:@|at) ?)(\d{1,3})\b")
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,13 @@ def read_parameters(blocks: Sequence[Block]) -> Parameters:
             elif _RESCALED.search(plain) and re.search(r"probabilit|prediction|row|submi|score", plain):
                 normalize.add(True)
     return Parameters(frozenset(eps), frozenset(normalize))
+
+
+def read_cutoff(field: str, blocks: Sequence[Block]) -> int | None:
+    """Return the k of MAP@k where Kaggle's field and the pages name one, and no other."""
+    texts = [field, *(block.text for block in blocks if block.topic in ("evaluation", "overview"))]
+    found = {int(match[1]) for text in texts for match in _CUTOFF.finditer(comparable(text))}
+    return found.pop() if len(found) == 1 else None
 
 
 def _small_numbers(sentence: str) -> list[float]:

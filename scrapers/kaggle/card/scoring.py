@@ -11,7 +11,7 @@ from scrapers.kaggle.card.findings import OWNER, Finding, Missing
 from scrapers.kaggle.card.metric import MetricReading, contradicted, read_metric, settle
 from scrapers.kaggle.card.overrides import CardOverrides
 from scrapers.kaggle.card.pages import Block
-from scrapers.kaggle.card.parameters import Parameters, read_parameters
+from scrapers.kaggle.card.parameters import Parameters, read_cutoff, read_parameters
 
 __all__ = ["Scoring"]
 
@@ -101,6 +101,8 @@ class Scoring:
 
     def _params(self, name: str) -> dict[str, float | bool | str] | None:
         own = self.overrides.metric_params
+        if name == "map_at_k" and own is None:
+            return self._cutoff()
         read = read_parameters(self.pages) if name == "log_loss" else Parameters(frozenset(), frozenset())
         problem = "" if own is not None or read.agreed else "the pages name different parameters of log loss"
         sources = (OWNER,) if own is not None else (("Kaggle's pages",) if read.values else ("default",))
@@ -109,6 +111,17 @@ class Scoring:
             self._lacks("metric_params", problem, "metric_params = { eps = 1e-15, normalize = true }")
             return None
         return dict(own) if own is not None else dict(read.values)
+
+    def _cutoff(self) -> dict[str, float | bool | str] | None:
+        k = read_cutoff(self.evidence.fields.evaluation_metric, self.pages)
+        problem = "" if k else "the pages do not name one k of MAP@k"
+        self.findings["metric_params"] = Finding(
+            {"k": k} if k else {}, ("Kaggle's pages",), (problem,) if problem else ()
+        )
+        if not k:
+            self._lacks("metric_params", problem, "metric_params = { k = 5 }")
+            return None
+        return {"k": k}
 
     def _lacks(self, name: str, why: str, line: str) -> None:
         self.missing.append(Missing(self.evidence.slug, name, why, line))

@@ -31,6 +31,10 @@ _EXTREMES = re.compile(r"\\(?:max|min|sup|inf|operatorname\{?(?:max|min|median))
 _FRACTION = re.compile(r"\\[dt]?frac\s*(?:\{|\d\s*(?=\w))")
 _COUNT = re.compile(r"\\?[nNmMtTkKcCjJqQsSlL](?:_\{?\w{1,6}\}?)?|2")
 """What errors are divided by: a number of rows or columns, or 2 in an exponent."""
+_WITHOUT_QUOTIENTS = frozenset(("rmse", "rmsle", "mae", "log_loss", "roc_auc", "accuracy", "mse", "msle"))
+"""Whose formulas are understood; those of the others are not, but for their weights."""
+_OF_KAPPA = re.compile(r"\b(?:matrix|matrices|histograms?)\b")
+"""Sentences that say how kappa's weights come about, which are its own."""
 _WEIGHT = re.compile(r"(?<![a-zA-Z\\])w(?:_|\b)|\\omega|\bweight")
 
 
@@ -70,7 +74,11 @@ def suspicions(
 def _is_suspect(text: str, metric: str, *, alone: bool) -> bool:
     if metric == "log_loss" and OF_LOG_LOSS.search(text) and not WEIGHING.search(text):
         return False
-    if metric not in ("rmsle", "log_loss") and LOGARITHMS.search(text):
+    if metric == "quadratic_weighted_kappa" and _OF_KAPPA.search(text):
+        return False
+    if metric not in ("rmsle", "msle", "log_loss", "mean_columnwise_log_loss", "kl_divergence") and LOGARITHMS.search(
+        text
+    ):
         return True
     names = find_names(text)
     for named in reversed(names):
@@ -92,21 +100,27 @@ def _is_suspect(text: str, metric: str, *, alone: bool) -> bool:
 
 def _unlike(metric: str, formula: str) -> str | None:
     """Say what in a formula does not belong to a metric."""
+    if metric == "quadratic_weighted_kappa":
+        return None
     if _WEIGHT.search(formula):
         return "has weights"
+    if metric not in _WITHOUT_QUOTIENTS:
+        return None
     log, root, square = (bool(pattern.search(formula)) for pattern in (_LOG, _ROOT, _SQUARE))
     if any(_COUNT.fullmatch(below) is None for below in _denominators(formula)):
         return "divides by more than a number of rows"
     if metric != "log_loss" and _EXTREMES.search(formula):
         return "has an extreme or a median"
-    if metric in ("log_loss", "rmsle") and not log:
+    if metric in ("log_loss", "rmsle", "msle") and not log:
         return "has no logarithm"
-    if metric in ("rmse", "mae") and log:
+    if metric in ("rmse", "mae", "mse") and log:
         return "has a logarithm"
     if metric in ("rmse", "rmsle") and not root:
         return "has no root"
     if metric in ("mae", "log_loss") and (root or square):
         return "has a root or a square"
+    if metric in ("mse", "msle") and (root or not square):
+        return "has a root or no square"
     return None
 
 

@@ -96,3 +96,22 @@ def test_rank_correlation_gives_ties_their_mean_rank():
     assert spearman([1.0], [1.0]) is None
     assert spearman([1, 1], [1, 2]) is None
     assert spearman([1, 1], [2, 2]) == 1.0
+
+
+def test_lists_of_labels_agree_by_what_their_metric_gives_one_for_the_other(tmp_path):
+    ranked = [f"a{n % 7} b c" for n in range(200)]
+    swapped = [f"b a{n % 7} c" for n in range(200)]
+    assert compare(tmp_path, ranked, ranked, "map_at_k")["correlation"] == pytest.approx(1.0)
+    result = compare(tmp_path, ranked, swapped, "map_at_k")
+    assert result["agrees"] and result["class_share_difference"] is None
+    assert not compare(tmp_path, ranked, ["x y z"] * 200, "map_at_k")["agrees"]
+
+
+def test_masks_agree_by_their_pixels_and_sentences_by_their_words(tmp_path):
+    masks = ["" if n % 2 else f"{n + 1} 100" for n in range(200)]
+    moved = ["" if n % 2 else f"{n + 11} 100" for n in range(200)]
+    assert compare(tmp_path, masks, moved, "dice")["correlation"] == pytest.approx((1 + 0.9) / 2)
+    assert not compare(tmp_path, masks[1:] + masks[:1], masks, "dice")["agrees"]
+    said = ["he went to the old house"] * 200
+    assert compare(tmp_path, said, ["he went to that old house"] * 200, "levenshtein")["agrees"]
+    assert not compare(tmp_path, said, ["nobody knows"] * 200, "levenshtein")["agrees"]
