@@ -81,14 +81,14 @@ def score_noise(
             whole = [_score(truth, side) for side in sides]
             gain = _finite(card.oriented(whole[0]) - card.oriented(whole[1]))
         scores, rows, scale = _resampled(truth, sides, seed, seconds)
-    error = _spread(scores[:, 0], scale)
+    own = _spread(scores[:, 0], scale)
     return {
-        "score_error": error,
+        "score_error": own,
         "gain": gain,
         "gain_error": None if second is None else _spread(scores[:, 0] - scores[:, 1], scale),
         "draws": len(scores),
         "rows": rows,
-        "note": None if error is not None else _note(truth, scores, scorer.name),
+        "note": None if own is not None else _note(truth, scores, scorer.name),
     }
 
 

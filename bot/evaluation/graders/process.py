@@ -14,11 +14,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from bot.evaluation.graders.launch import Started, can_contain, lay_out, start, temporary_folder
-from state.errors import GraderFailed, GraderStopped, InfrastructureFailure, InvalidSubmission, Problem, SnapshotError
+from bot.evaluation.graders.replies import parsed, result_of, unusable
+from state.errors import GraderFailed, GraderStopped, InfrastructureFailure, InvalidSubmission
 
 _MESSAGE = 1 << 16
-_SHOWN = 300
-"""Characters of a grader's own words that are shown."""
 _NO_MEMORY = "MemoryError"
 _HERE, _READY = -1, 0
 """Numbers of the messages that nobody asks for: the process is there; grade.py is loaded."""
@@ -215,7 +214,7 @@ class GraderProcess:
             # Of a process that was left in the middle of something, the next answer would not be the next question's.
             self.close()
             raise
-        return _result(self._grade_py, reply)
+        return result_of(self._grade_py, reply)
 
     def _receive(self, number: int, seconds: float) -> dict[str, Any]:
         """Return the answer of that number; earlier ones are of processes that a grader forked off."""
@@ -232,7 +231,7 @@ class GraderProcess:
                 message = b""
             if not message:
                 raise GraderStopped(self._ended())
-            reply = _parsed(message)
+            reply = parsed(message)
             if reply.get("n") == number:
                 return reply
 
@@ -263,7 +262,7 @@ class GraderProcess:
             raise
         if "failed" in reply:
             self.close()
-            raise _unusable(self._grade_py, reply["failed"])
+            raise unusable(self._grade_py, reply["failed"])
 
     def _begin(self, *, contained: bool) -> str:
         """Start it until it says that it is there, before grade.py has had its turn; else close, and return why not."""
@@ -286,44 +285,3 @@ class GraderProcess:
             self.close()
             raise
         return ""
-
-
-def _result(grade_py: Path, reply: dict[str, Any]) -> dict[str, Any]:
-    if "invalid" in reply:
-        raise InvalidSubmission(f"The grader refuses it: {_shown(reply['invalid'])}")
-    failed = reply.get("failed")
-    if failed is None:
-        return reply
-    if failed["module"] is not None:
-        raise _unusable(grade_py, failed)
-    raise GraderFailed(failed["kind"], _shown(failed["text"]), failed["line"])
-
-
-def _unusable(grade_py: Path, failed: dict[str, Any]) -> SnapshotError:
-    name = f"{grade_py.parent.name}/{grade_py.name}"
-    if failed["module"] is not None:
-        return SnapshotError(
-            [
-                Problem(
-                    name,
-                    failed["line"],
-                    f"needs {failed['module']!r}, which is not to be had: {_shown(failed['text'])}",
-                )
-            ]
-        )
-    said = f"cannot be loaded: {failed['kind']}: {_shown(failed['text'])}"
-    return SnapshotError([Problem(name, failed["line"], said)])
-
-
-def _parsed(message: bytes) -> dict[str, Any]:
-    """Return an answer; something else in the socket is the grader's own doing, and no answer."""
-    try:
-        reply = json.loads(message)
-    except (ValueError, RecursionError):
-        return {}
-    return reply if isinstance(reply, dict) else {}
-
-
-def _shown(text: object) -> str:
-    words = " ".join(str(text).split())
-    return words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"

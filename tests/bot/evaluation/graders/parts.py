@@ -161,3 +161,32 @@ def competition(folder: Path, source: str = ACCURACY, **modules: str) -> Path:
 
 def submission(path: Path, *cells: object, ids: str = "abcd") -> Path:
     return write(path, ["id", "y"], zip(ids, cells, strict=True))
+
+
+CAREFUL = """
+import numpy as np
+
+from mlebench.grade_helpers import InvalidSubmissionError
+
+
+def grade(submission, answers):
+    for name in ("id", "y"):
+        if name not in submission.columns:
+            raise InvalidSubmissionError(f"no column {name}")
+    if len(submission) != len(answers) or set(submission["id"]) != set(answers["id"]):
+        raise InvalidSubmissionError("other ids")
+    both = answers.set_index("id")["y"].to_frame("true").join(submission.set_index("id")["y"].rename("guess"))
+    return np.sqrt(((both["true"] - both["guess"]) ** 2).mean())
+"""
+"""Root mean squared error as a model would write it: it passes every self-test."""
+
+
+def snapshot(folder: Path, source: str = CAREFUL, rows: int = 40, **metric: object) -> Path:
+    """Write as much of a snapshot as grading needs, its metric that of `private/grade.py`."""
+    numbers = [[f"r{n:03d}", (n * 7) % 11 + n / 8] for n in range(rows)]
+    (folder / "private").mkdir(parents=True)
+    (folder / "private" / "grade.py").write_text(source)
+    write(folder / "private" / "answers.csv", ["id", "y"], numbers[::-1])
+    write(folder / "data" / "sample_submission.csv", ["id", "y"], [[row[0], 5] for row in numbers])
+    write(folder / "leaderboard.csv", ["score"], [[1 + n / 10] for n in range(20)])
+    return folder
