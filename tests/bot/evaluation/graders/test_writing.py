@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,7 @@ from bot.evaluation.graders.writing import WriteGrader, Written, write_grader
 from bot.models import Model
 from bot.models.builtin import BuiltinModel
 from bot.models.open import open_model
+from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings
 from scrapers.card import TaskCard
 from state.clock import SystemClock
@@ -44,8 +45,8 @@ def scripted(
         return written, tested, [request.last for request in endpoint.requests]
 
 
-async def _write(test) -> Written:
-    models = ModelSettings(Environment.read())
+async def _write(test: Callable[[str], Sequence[Finding]]) -> Written:
+    models = ModelSettings(Environment.read(), ModelsSection())
     async with open_model(models.resolve("openai:m"), models, SystemClock(), seed=0, max_cost=None) as opened:
         return await write_grader(question(), opened.model, test)
 
