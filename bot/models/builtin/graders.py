@@ -50,7 +50,5 @@ def reply(prompt: WriteGrader) -> str:
     function = known.get(words) or known.get(words.removesuffix(" score"))
     if function is None:
         return f"The built-in model knows the metric {prompt.metric!r} by no name and reads no descriptions: ask another model."
-    source = _GRADER.format(
-        function=function, id_column=prompt.id_column, columns=list(prompt.prediction_columns)
-    )
+    source = _GRADER.format(function=function, id_column=prompt.id_column, columns=list(prompt.prediction_columns))
     return f"It is scikit-learn's {function}, the mean over the columns.\n\n```python\n{source}```\n"
