@@ -52,6 +52,7 @@ def _print(report: dict[str, Any]) -> None:
     medal = next((m for m in ("gold", "silver", "bronze") if report[f"{m}_medal"]), "none")
     rows = [
         ("score", number(report["score"], 6)),
+        *([("grader", report["grader"])] if report["grader"] != "registry" else []),
         ("medal", medal),
         *((f"{m} line", number(report[f"{m}_threshold"], 6)) for m in ("gold", "silver", "bronze", "median")),
         ("above median", "yes" if report["above_median"] else "no"),

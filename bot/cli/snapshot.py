@@ -6,12 +6,15 @@ from typing import Annotated
 import typer
 
 from bot.cli.output import print_json
+from bot.cli.snapshot_write_grader import write_grader_command
 from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.graders.admitting import describe_grader
 from scrapers.demo import write_demo
 from scrapers.snapshot import Snapshot, format_summary
 from state.errors import SnapshotError
 
 snapshot_app = typer.Typer(name="snapshot", help="Check a snapshot, or write the bundled one.", no_args_is_help=True)
+snapshot_app.command("write-grader")(write_grader_command)
 
 
 @snapshot_app.command()
@@ -34,10 +37,11 @@ def check(
                 typer.echo(str(problem))
             typer.echo(f"{len(error.problems)} problem(s)", err=True)
         raise typer.Exit(1) from error
+    lines = [*format_summary(loaded), *describe_grader(loaded)]
     if json:
-        print_json({"snapshot": str(snapshot), "ok": True, "summary": format_summary(loaded)})
+        print_json({"snapshot": str(snapshot), "ok": True, "summary": lines})
         return
-    for line in format_summary(loaded):
+    for line in lines:
         typer.echo(line)
 
 

@@ -51,6 +51,8 @@ class RunResult(_Part):
     signals: str = "asof"
     community: dict[str, int] | None = None
     isolation: str
+    grader: Literal["registry", "competition", "model-written"] = "registry"
+    """Who says what a score is."""
     sandbox: str | None = None
     stopped_by: str | None = None
     misconfigured: bool = False

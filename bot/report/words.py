@@ -155,6 +155,10 @@ def cautions(result: RunResult, competition: Competition) -> list[str]:
         found.append(f"The search was ended by: {result.stopped_by}.")
     if result.isolation == "none":
         found.append("Isolation: none. Nothing kept the scripts from reading other files of the machine.")
+    if result.grader == "model-written":
+        found.append(
+            "A model wrote the grader, from the metric's description: no score here is the official one, whatever its self-tests."
+        )
     if result.baseline_handed_in:
         found.append("The safe baseline was handed in: no later node had a better validation score.")
     if result.note:

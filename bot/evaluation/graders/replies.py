@@ -1,0 +1,60 @@
+"""What a grader's process answers: a result, or the error of ours that it stands for."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from state.errors import GraderFailed, InvalidSubmission, Problem, SnapshotError
+
+_SHOWN = 300
+"""Characters of a grader's own words that are shown."""
+
+
+def result_of(grade_py: Path, reply: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer that holds a result.
+
+    Raises:
+        InvalidSubmission: the grader refused the submission.
+        GraderFailed: it raised something else.
+        SnapshotError: it needs a module that is not there.
+    """
+    if "invalid" in reply:
+        raise InvalidSubmission(f"The grader refuses it: {shown(reply['invalid'])}")
+    failed = reply.get("failed")
+    if failed is None:
+        return reply
+    if failed["module"] is not None:
+        raise unusable(grade_py, failed)
+    raise GraderFailed(failed["kind"], shown(failed["text"]), failed["line"])
+
+
+def unusable(grade_py: Path, failed: dict[str, Any]) -> SnapshotError:
+    """Return the error of a grade.py that cannot be used, whatever the submission is."""
+    name = f"{grade_py.parent.name}/{grade_py.name}"
+    if failed["module"] is not None:
+        return SnapshotError(
+            [
+                Problem(
+                    name,
+                    failed["line"],
+                    f"needs {failed['module']!r}, which is not to be had: {shown(failed['text'])}",
+                )
+            ]
+        )
+    said = f"cannot be loaded: {failed['kind']}: {shown(failed['text'])}"
+    return SnapshotError([Problem(name, failed["line"], said)])
+
+
+def parsed(message: bytes) -> dict[str, Any]:
+    """Return an answer; something else in the socket is the grader's own doing, and no answer."""
+    try:
+        reply = json.loads(message)
+    except (ValueError, RecursionError):
+        return {}
+    return reply if isinstance(reply, dict) else {}
+
+
+def shown(text: object) -> str:
+    """Return foreign words in one line of bounded length."""
+    words = " ".join(str(text).split())
+    return words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
