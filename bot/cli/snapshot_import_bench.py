@@ -133,7 +133,9 @@ def _line(outcome: Outcome, number: int, many: int) -> str:
 
 
 def _show(outcomes: Sequence[Outcome], *, json: bool) -> None:
-    counts = {status: sum(one.status == status for one in outcomes) for status in ("imported", "there already", "failed")}
+    counts = {
+        status: sum(one.status == status for one in outcomes) for status in ("imported", "there already", "failed")
+    }
     if json:
         print_json({"competitions": [one.told() for one in outcomes], **counts})
         return
@@ -152,7 +154,14 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
         found.append(outcome.how)
     if outcome.problems:
         known = [str(problem) for problem in outcome.problems[:3]]
-    return (outcome.slug, outcome.status, "\n".join(found), _count(outcome.rows), _count(outcome.teams), "\n".join(known))
+    return (
+        outcome.slug,
+        outcome.status,
+        "\n".join(found),
+        _count(outcome.rows),
+        _count(outcome.teams),
+        "\n".join(known),
+    )
 
 
 def _count(number: int | None) -> str:

@@ -86,7 +86,9 @@ class _Asking:
         if not line.endswith(b"\n"):
             self._said.seek(0)
             last = self._said.read().decode(errors="replace").strip().rsplit("\n", 1)[-1]
-            raise SnapshotError([Problem("grade.py", None, f"its process ended without an answer: {last or 'silently'}")])
+            raise SnapshotError(
+                [Problem("grade.py", None, f"its process ended without an answer: {last or 'silently'}")]
+            )
         reply = json.loads(line)
         if "broken" in reply:
             raise SnapshotError([Problem("grade.py", None, f"cannot be used: {reply['broken']}")])

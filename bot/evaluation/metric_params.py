@@ -8,10 +8,10 @@ Params = Mapping[str, Any]
 
 _SMALLEST_DOUBLE = 2.220446049250313e-16
 """The step after 1.0, at which scikit-learn clips probabilities."""
-_CLIPS = ({}, {"eps": _SMALLEST_DOUBLE}, {"eps": 1e-7})
-_RAW_CLIPS = ({"normalize": False}, {"normalize": False, "eps": _SMALLEST_DOUBLE})
+_CLIPS: Sequence[Params] = ({}, {"eps": _SMALLEST_DOUBLE}, {"eps": 1e-7})
+_RAW_CLIPS: Sequence[Params] = ({"normalize": False}, {"normalize": False, "eps": _SMALLEST_DOUBLE})
 _CUTOFFS = tuple({"k": k} for k in (1, 2, 3, 5, 7, 10, 12, 15, 20, 25, 50, 100))
-_BETAS = ({}, {"beta": 0.5}, {"beta": 2.0})
+_BETAS: Sequence[Params] = ({}, {"beta": 0.5}, {"beta": 2.0})
 _FROM_40_TO_75 = [0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75]
 _MOST_COLUMNS = 5
 """Of a submission, whose parts are tried as the scored ones."""

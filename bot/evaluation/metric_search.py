@@ -47,7 +47,7 @@ class Submissions:
         """Write one, columns and rows in the sample's order."""
         columns: dict[str, Sequence[str]] = {self.id_column: self.ids}
         predictions = [name for name in self.header if name != self.id_column]
-        columns |= {name: trial.cells[:, place] for place, name in enumerate(predictions)}
+        columns |= {name: trial.cells[:, place].tolist() for place, name in enumerate(predictions)}
         write_table(path, self.header, zip(*(columns[name] for name in self.header), strict=True))
 
 

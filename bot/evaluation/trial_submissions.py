@@ -124,7 +124,10 @@ def _of_classes(truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
         position = {label: place for place, label in enumerate(sorted(distinct, key=_order))}
         labels = sorted(distinct, key=_order)
         steps = rng.choice([0, 0, 1, -1], len(truth))
-        near = [labels[min(max(position[cell] + step, 0), len(labels) - 1)] for cell, step in zip(truth[:, 0], steps, strict=True)]
+        near = [
+            labels[min(max(position[cell] + step, 0), len(labels) - 1)]
+            for cell, step in zip(truth[:, 0], steps, strict=True)
+        ]
         yield Trial("classes next to the true ones", np.array(near, dtype=object).reshape(-1, 1))
         yield Trial("the largest class everywhere", np.full(truth.shape, labels[-1], dtype=object))
 

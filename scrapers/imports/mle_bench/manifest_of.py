@@ -17,7 +17,7 @@ from state.errors import Problem, SnapshotError
 SOURCE = "prepared MLE-bench competition"
 """The manifest's first source, by which an import is known."""
 _HASHED = ("data/*", "private/*", DESCRIPTION, LEADERBOARD)
-_SPLIT = "as MLE-bench's prepare.py made it, for the most part out of Kaggle's training set: scores are not comparable with Kaggle's"
+_SPLIT = "as MLE-bench's prepare.py made it, mostly out of Kaggle's training set: the test part is not Kaggle's"
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,9 @@ def unpack_sample(sample: Path, scratch: Path) -> Path:
     except (DownloadFailed, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise SnapshotError([Problem(sample.name, None, f"cannot be unpacked: {error}")]) from error
     if len(tables) != 1:
-        raise SnapshotError([Problem(sample.name, None, f"holds {len(tables)} tables, and one is the sample submission")])
+        raise SnapshotError(
+            [Problem(sample.name, None, f"holds {len(tables)} tables, and one is the sample submission")]
+        )
     return folder / tables[0]
 
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:{0}\nsize 48211\n".format("0" * 64)
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 48211\n"
 
 _HEAD = """import numpy as np
 import pandas as pd
@@ -136,7 +136,12 @@ def numbers(slug: str, root: Path, **other: object) -> Path:
     answers = [(f"n{place:03d}", round(3 + place * 0.37 % 5 + place % 7, 3)) for place in range(80)]
     settings: dict[str, object] = {"label": "mean_absolute_error", "grader": RMSE}
     folder = write_competition(
-        root, slug, header=("id", "y"), answers=answers, sample=[(row[0], 0) for row in answers], **{**settings, **other}  # type: ignore[arg-type]
+        root,
+        slug,
+        header=("id", "y"),
+        answers=answers,
+        sample=[(row[0], 0) for row in answers],
+        **{**settings, **other},  # type: ignore[arg-type]
     )
     train = [(f"t{place}", place % 5, place * 0.1) for place in range(30)]
     write_table(folder / "prepared/public/train.csv", ("id", "x", "y"), train)
@@ -151,7 +156,14 @@ def authors(slug: str, root: Path) -> Path:
     sample = [(row[0], 0.4, 0.3, 0.3) for row in answers]
     module = {"classes.py": f"CLASSES = {list(classes)!r}\n"}
     folder = write_competition(
-        root, slug, header=("id", *classes), answers=answers, sample=sample, grader=LOG_LOSS, label="accuracy", modules=module
+        root,
+        slug,
+        header=("id", *classes),
+        answers=answers,
+        sample=sample,
+        grader=LOG_LOSS,
+        label="accuracy",
+        modules=module,
     )
     write_table(folder / "prepared/public/train.csv", ("id", "text", "author"), [("t1", "It was, it is", "EAP")])
     return folder
