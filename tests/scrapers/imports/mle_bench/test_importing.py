@@ -1,5 +1,7 @@
 import json
 import shutil
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,6 +16,7 @@ from scrapers.imports.mle_bench.manifest_of import Dates
 from scrapers.imports.mle_bench.outcome import Outcome
 from scrapers.imports.mle_bench.places import find_places
 from scrapers.snapshot import Snapshot
+from state.errors import Problem, SnapshotError
 from tests.scrapers.imports.mle_bench.prepared_folder import (
     POINTER,
     authors,
@@ -24,6 +27,7 @@ from tests.scrapers.imports.mle_bench.prepared_folder import (
     write_competition,
     write_table,
 )
+from tests.source_tree import ROOT
 
 METRICS: dict[str, Direction] = {"rmse": "minimize", "log_loss": "minimize", "accuracy": "maximize"}
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -91,7 +95,9 @@ def test_dates_are_those_of_the_board_and_each_entry_keeps_its_own(tmp_path: Pat
     imported(tmp_path, dates=MIDSUMMER)
     manifest = json.loads((tmp_path / "out/sums/snapshot.json").read_text())
     assert (manifest["enabled_at"], manifest["deadline"]) == ("2019-01-10T10:20:30Z", "2019-03-18T10:20:30Z")
-    assert any(line.startswith("enabled_at and deadline: first and last `submissionDate`") for line in manifest["sources"])
+    assert any(
+        line.startswith("enabled_at and deadline: first and last `submissionDate`") for line in manifest["sources"]
+    )
     board = (tmp_path / "out/sums/leaderboard.csv").read_text().splitlines()
     assert board[:2] == ["rank,score,submitted_at", "1,0.1,2019-01-10T10:20:30Z"]
 
@@ -202,7 +208,9 @@ def test_a_sample_submission_of_another_name_gets_the_usual_one(tmp_path: Path) 
     config.write_text(config.read_text().replace("public/sample_submission.csv", "public/sampleSubmission.csv"))
     (public / "sample_submission.csv").write_text("another table\n1\n")
     outcome = imported(tmp_path)["sums"]
-    assert outcome.left_out == ("sample_submission.csv is not the sample submission that is graded, sampleSubmission.csv",)
+    assert outcome.left_out == (
+        "sample_submission.csv is not the sample submission that is graded, sampleSubmission.csv",
+    )
     assert files(tmp_path / "out/sums/data") == {"sample_submission.csv", "train.csv", "test.csv"}
 
 
@@ -313,7 +321,23 @@ def test_answers_without_the_samples_column_and_no_gold_submission(tmp_path: Pat
 
 
 def test_a_metric_that_cannot_be_found_fails_with_its_reason_and_leaves_nothing(tmp_path: Path) -> None:
+    def nothing(question: Question) -> FoundMetric:
+        raise SnapshotError([Problem("grade.py", 3, "needs cv2")])
+
     numbers("sums", tmp_path)
-    outcome = imported(tmp_path, says("of-no-registry"))["sums"]
-    assert "unknown" in told(outcome) or outcome.status == "failed"
+    assert told(imported(tmp_path, nothing)["sums"]) == "grade.py:3: needs cv2"
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_an_import_that_is_killed_leaves_no_snapshot_and_the_next_one_finishes(tmp_path: Path) -> None:
+    numbers("first", tmp_path)
+    numbers("second", tmp_path)
+    program = [sys.executable, "-m", "tests.scrapers.imports.mle_bench.stuck_import", str(tmp_path)]
+    with subprocess.Popen(program, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as stuck:
+        assert stuck.stdout is not None
+        assert stuck.stdout.readline() == b"asking for the metric of second\n"
+        stuck.kill()
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"first", ".second.importing"}
+    outcomes = imported(tmp_path)
+    assert [outcomes[slug].status for slug in ("first", "second")] == ["there already", "imported"]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"first", "second"}
