@@ -45,12 +45,33 @@ class InvalidSubmission(BotError):
     """A submission file that cannot be scored, with row and column where there is one."""
 
 
+class GraderFailed(InvalidSubmission):
+    """A competition's grade.py failed on a submission without refusing it: no score, as in MLE-bench."""
+
+    def __init__(self, kind: str, words: str = "", line: int | None = None) -> None:
+        """Say how.
+
+        Args:
+            kind: name of the exception's class, or the whole sentence.
+            words: the exception's own text.
+            line: of grade.py, where it is known.
+        """
+        self.kind = kind
+        self.line = line
+        where = "" if line is None else f" (grade.py, line {line})"
+        super().__init__(f"The grader failed with {kind}{where}: {words}" if words or where else kind)
+
+
 class UnsupportedLayout(BotError):
     """A competition's data that the view builder cannot split."""
 
 
 class InfrastructureFailure(BotError):
     """The engine's own failure (sandbox, worker, disk), never that of the code it ran."""
+
+
+class GraderStopped(InfrastructureFailure):
+    """A competition's grade.py took more time or memory than it may, or its process ended; says nothing of the submission."""
 
 
 class DownloadFailed(BotError):

@@ -1,0 +1,1 @@
+"""The names that graders import from MLE-bench's `competitions`."""

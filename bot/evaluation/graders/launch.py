@@ -1,0 +1,162 @@
+"""How a grader's process is started: under bubblewrap where that works, else as a plain process with a clean environment."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from sandbox.identity import Identity, choose_identity
+from sandbox.instance import owner
+from sandbox.launch import ended_with_us
+from sandbox.mounts import CODE, TMPFS, file_arguments, visible_paths
+from sandbox.seccomp import seccomp_program
+from sandbox.tree import MARKER, MarkedTree, NamespaceTree, Tree
+
+_INSIDE = Path(__file__).parent / "inside"
+_NAMESPACES = ("pid", "net", "ipc", "uts")
+_TMPFS_BYTES = 64 * 1024**2
+_SAID_BYTES = 2_000
+
+
+@dataclass(frozen=True)
+class Started:
+    """A grader's process that was started."""
+
+    process: subprocess.Popen[bytes]
+    tree: Tree
+    contained: bool
+    """Whether bubblewrap keeps it from the network and from all files but its own."""
+    said: BinaryIO
+    """What it says on its standard error before it is silent."""
+
+    def last_words(self) -> str:
+        """Return the end of what it said."""
+        self.said.seek(0, os.SEEK_END)
+        self.said.seek(max(0, self.said.tell() - _SAID_BYTES))
+        return self.said.read().decode("utf-8", "replace").strip()
+
+    def end(self) -> int:
+        """Kill it with all that it started; returns its exit status."""
+        self.tree.kill()
+        status = self.process.wait()
+        self.said.close()
+        return status
+
+
+def lay_out(folder: Path, grade_py: Path) -> None:
+    """Make the two folders of a grader's process: `code` with grade.py and the modules beside it, and an empty `work`.
+
+    Raises:
+        OSError: they cannot be copied.
+    """
+    code = folder / "code"
+    shutil.copytree(_INSIDE, code, ignore=shutil.ignore_patterns("__pycache__"))
+    (code / "competition").mkdir()
+    for module in grade_py.parent.glob("*.py"):
+        shutil.copyfile(module, code / "competition" / module.name)
+    shutil.copyfile(grade_py, code / "competition" / "grade.py")
+    (folder / "work").mkdir()
+    for path in (code, *code.rglob("*")):  # whatever our umask is: the grader may run as another user
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def temporary_folder(stack: ExitStack) -> Path:
+    """Return a folder that goes with the stack; one that a killed bot left is found by its name."""
+    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-", ignore_cleanup_errors=True)))
+
+
+def can_contain() -> bool:
+    """Whether what bubblewrap takes is installed; whether the kernel lets it work shows at the start."""
+    return all(shutil.which(tool) for tool in ("bwrap", *(["setpriv"] if choose_identity().changes_user else [])))
+
+
+def start(folder: Path, channel: int, memory_bytes: int, processes: int, *, contained: bool) -> Started:
+    """Start the process.
+
+    Args:
+        folder: laid out by `lay_out`.
+        channel: descriptor of its end of the socket pair.
+        memory_bytes: of address space, of each of its processes.
+        processes: that it may have, threads counted; held by the kernel only where it is contained.
+        contained: whether bubblewrap is to keep it.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    with ExitStack() as stack:
+        if contained:
+            identity = choose_identity(channel)
+            argv, passed = _under_bubblewrap(stack, folder, identity)
+            argv += [f"{CODE}/child.py", str(channel), str(memory_bytes), str(processes if identity.counted else 0)]
+            process, said = _popen(argv, _environment(TMPFS[0]), Path("/"), [channel, *passed])
+            return Started(process, NamespaceTree(process.pid, TMPFS), True, said)
+        mark = f"{owner()}.{folder.name}"
+        argv = ended_with_us([sys.executable, "-P", "-s", str(folder / "code" / "child.py")])
+        argv += [str(channel), str(memory_bytes), "0"]
+        environment = {**_environment(str(folder / "work")), MARKER: mark}
+        process, said = _popen(argv, environment, folder / "work", [channel])
+        return Started(process, MarkedTree(process.pid, mark), False, said)
+
+
+def _under_bubblewrap(stack: ExitStack, folder: Path, identity: Identity) -> tuple[list[str], list[int]]:
+    """Return the command up to the script, and the descriptors that bubblewrap reads."""
+    visible = visible_paths()
+    contents = {str(path): path.read_bytes() for path in visible.files} | identity.accounts()
+    files = {path: _in_memory(stack, content) for path, content in contents.items()}
+    identity.give(folder / "work")
+    options = [*(f"--unshare-{name}" for name in _NAMESPACES), "--unshare-cgroup-try", "--hostname", "grader"]
+    options += [*identity.namespace, "--die-with-parent", "--new-session"]
+    options += file_arguments(
+        visible, files=files, code=folder / "code", work=folder / "work", view=None, tmpfs_bytes=_TMPFS_BYTES
+    )
+    passed = list(files.values())
+    if program := seccomp_program():
+        passed.append(_in_memory(stack, program))
+        options += ["--seccomp", str(passed[-1])]
+    passed.append(_in_memory(stack, b"".join(os.fsencode(option) + b"\0" for option in options)))
+    argv = [shutil.which("bwrap") or "bwrap", "--args", str(passed[-1]), "--", *identity.become]
+    return [*argv, sys.executable, "-P", "-s"], passed
+
+
+def _popen(
+    argv: Sequence[str], environment: Mapping[str, str], folder: Path, descriptors: Sequence[int]
+) -> tuple[subprocess.Popen[bytes], BinaryIO]:
+    said: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process is ended
+    try:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            env=dict(environment),
+            cwd=folder,
+            pass_fds=descriptors,
+            start_new_session=True,
+            umask=0o022,
+        )
+    except OSError:
+        said.close()
+        raise
+    return process, said
+
+
+def _environment(tmp: str) -> dict[str, str]:
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LOKY_MAX_CPU_COUNT"), "1")
+    python = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "PYTHONUTF8": "1"}
+    paths = {"PATH": f"{Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin", "HOME": tmp, "TMPDIR": tmp}
+    return {**paths, **python, **threads, "LANG": "C.UTF-8", "MPLBACKEND": "Agg"}
+
+
+def _in_memory(stack: ExitStack, content: bytes) -> int:
+    """Return a descriptor that holds this content, to be read from its start; closed with the stack."""
+    descriptor = os.memfd_create("grader")
+    stack.callback(os.close, descriptor)
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

@@ -1,0 +1,330 @@
+"""A competition's grade.py in a process of its own: kept open for many scores, under limits of time and memory."""
+
+import json
+import os
+import socket
+import time
+from array import array
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from bot.evaluation.graders.launch import Started, can_contain, lay_out, start, temporary_folder
+from state.errors import GraderFailed, GraderStopped, InfrastructureFailure, InvalidSubmission, Problem, SnapshotError
+
+_MESSAGE = 1 << 16
+_SHOWN = 300
+"""Characters of a grader's own words that are shown."""
+_NO_MEMORY = "MemoryError"
+_HERE, _READY = -1, 0
+"""Numbers of the messages that nobody asks for: the process is there; grade.py is loaded."""
+
+
+@dataclass(frozen=True)
+class GraderLimits:
+    """What a grader's process may take."""
+
+    seconds: float = 240.0
+    """Of one score, or of reading one file."""
+    start_seconds: float = 240.0
+    """Until pandas and grade.py are loaded."""
+    memory_bytes: int = 4 * 1024**3
+    """Of address space, of each of its processes; at most what this process itself may have."""
+    processes: int = 32
+    """Threads counted; held only under bubblewrap."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """The order that a table's rows and columns are brought into, so that graders which never look at ids are right too."""
+
+    like: int
+    """Handle of the table whose ids say the order of the rows."""
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _File:
+    path: Path
+    id_column: str | None
+    order: Order | None
+
+
+class GraderProcess:
+    """Runs `grade(submission, answers)` of a grade.py; it starts with the first use, and again after a close or a kill.
+
+    Not safe for several threads. A file must stay as it is while its handle is in use.
+    """
+
+    def __init__(
+        self, grade_py: Path, limits: GraderLimits | None = None, *, must_contain: bool = False, contain: bool = True
+    ) -> None:
+        """Prepare; nothing is started yet.
+
+        Args:
+            grade_py: the grader; modules beside it are there for it to import.
+            limits: of time and memory.
+            must_contain: whether to refuse to run it where bubblewrap does not work, as for code that a model wrote.
+            contain: whether to use bubblewrap where it works.
+        """
+        self._grade_py = grade_py
+        self._limits = limits or GraderLimits()
+        self._must_contain = must_contain
+        self._contain = contain
+        self._files: dict[int, _File] = {}
+        self._loaded: dict[int, bool] = {}
+        self._count = 0
+        self._stack = ExitStack()
+        self._started: Started | None = None
+        self._channel: socket.socket | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def contained(self) -> bool | None:
+        """Whether the process is kept from the network and from files; None while there is none."""
+        return None if self._started is None else self._started.contained
+
+    def load(self, path: Path, *, id_column: str | None = None, order: Order | None = None) -> int:
+        """Name a file for later scores; it is read when a score first needs it, and again after a restart.
+
+        Args:
+            path: a CSV file, or JSON Lines if it ends in `.jsonl`.
+            id_column: by which rows may be put in order; None: they stay as they are.
+            order: the order to bring them into, where all ids are those of the other table.
+
+        Returns:
+            The handle.
+        """
+        self._count += 1
+        self._files[self._count] = _File(path, id_column, order)
+        return self._count
+
+    def drop(self, handle: int) -> None:
+        """Forget a file."""
+        self._files.pop(handle, None)
+        if self._loaded.pop(handle, None) is not None and self._channel is not None:
+            self._ask({"do": "drop", "key": str(handle)})
+
+    def ordered(self, handle: int) -> bool:
+        """Return whether a table could be brought into its order. Raises as `score` does."""
+        self._need(handle)
+        return self._loaded[handle]
+
+    def score(self, submission: int, answers: int, rows: Iterable[int] | None = None) -> float | None:
+        """Return what grade.py says of a submission; None where it is no finite number.
+
+        Args:
+            submission: handle of the submission's table.
+            answers: handle of the answers.
+            rows: numbers of the rows that count, in both tables; None: all.
+
+        Raises:
+            InvalidSubmission: grade.py refuses the submission, or the file is no CSV.
+            GraderFailed: grade.py failed in another way.
+            GraderStopped: it took more than its limits, or its process ended.
+            SnapshotError: grade.py itself cannot be used, whatever the submission is.
+            InfrastructureFailure: no process can be started.
+        """
+        self._need(answers)
+        self._need(submission)
+        request = {"do": "score", "submission": str(submission), "answers": str(answers), "rows": rows is not None}
+        if rows is None:
+            reply = self._ask(request)
+        else:
+            descriptor = os.memfd_create("rows")
+            try:
+                with os.fdopen(os.dup(descriptor), "wb") as file:
+                    array("q", rows).tofile(file)
+                os.lseek(descriptor, 0, os.SEEK_SET)
+                reply = self._ask(request, descriptor)
+            finally:
+                os.close(descriptor)
+        score = reply["score"]
+        return None if score is None else float(score)
+
+    def score_file(self, submission: Path, answers: Path) -> float | None:
+        """Return what grade.py says of a file as it is, unordered. Raises as `score` does."""
+        mine, truth = self.load(submission), self.load(answers)
+        try:
+            return self.score(mine, truth)
+        finally:
+            self.drop(mine)
+            self.drop(truth)
+
+    def close(self) -> None:
+        """End the process with all that it started; the handles stay good for the next one."""
+        self._loaded.clear()
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+        if self._started is not None:
+            self._started.end()
+            self._started = None
+        self._stack.close()
+
+    def _need(self, handle: int) -> None:
+        """Have a file read, and before it the one whose order it takes."""
+        if self._channel is not None and handle in self._loaded:
+            return
+        file = self._files[handle]
+        if file.order is not None:
+            self._need(file.order.like)
+        request = {
+            "do": "load",
+            "key": str(handle),
+            "lines": file.path.suffix.lower() == ".jsonl",
+            "id": file.id_column,
+            "like": None if file.order is None else str(file.order.like),
+            "columns": [] if file.order is None else list(file.order.columns),
+        }
+        try:
+            descriptor = os.open(file.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise InvalidSubmission(f"{file.path.name} cannot be read: {error.strerror}.") from error
+        try:
+            reply = self._ask(request, descriptor)
+        except GraderFailed as error:
+            raise InvalidSubmission(f"{file.path.name} cannot be read as a table: {error}") from error
+        finally:
+            os.close(descriptor)
+        self._loaded[handle] = bool(reply["aligned"])
+
+    def _ask(self, request: dict[str, Any], *descriptors: int) -> dict[str, Any]:
+        if self._channel is None:
+            self._start()
+        assert self._channel is not None  # noqa: S101 - for the type checker
+        self._count += 1
+        try:
+            socket.send_fds(self._channel, [json.dumps({"n": self._count, **request}).encode()], descriptors)
+            reply = self._receive(self._count, self._limits.seconds)
+            if (failed := reply.get("failed")) and failed["kind"] == _NO_MEMORY:
+                allowed = self._limits.memory_bytes / 1024**3
+                raise GraderStopped(f"grade.py ran out of memory ({allowed:g} GiB are allowed).")
+        except ConnectionError as error:
+            said = self._ended()
+            self.close()
+            raise GraderStopped(said) from error
+        except BaseException:
+            # Of a process that was left in the middle of something, the next answer would not be the next question's.
+            self.close()
+            raise
+        return _result(self._grade_py, reply)
+
+    def _receive(self, number: int, seconds: float) -> dict[str, Any]:
+        """Return the answer of that number; earlier ones are of processes that a grader forked off."""
+        channel = self._channel
+        assert channel is not None  # noqa: S101 - for the type checker
+        deadline = time.monotonic() + seconds
+        while True:
+            channel.settimeout(max(0.001, deadline - time.monotonic()))
+            try:
+                message = channel.recv(_MESSAGE)
+            except TimeoutError as error:
+                raise GraderStopped(f"grade.py took longer than {seconds:g} s.") from error
+            except ConnectionError:
+                message = b""
+            if not message:
+                raise GraderStopped(self._ended())
+            reply = _parsed(message)
+            if reply.get("n") == number:
+                return reply
+
+    def _ended(self) -> str:
+        """Say how the process ended; what it said goes with it."""
+        started, self._started = self._started, None
+        if started is None:
+            return "grade.py's process ended."
+        said = started.last_words()
+        return f"grade.py's process ended without an answer (status {started.end()}){f': {said}' if said else '.'}"
+
+    def _start(self) -> None:
+        """Start the process under bubblewrap, or without it where that does not work and need not be."""
+        said = "bwrap or setpriv is not installed (Debian packages bubblewrap, util-linux)"
+        if self._contain and can_contain():
+            said = self._begin(contained=True)
+        if self._channel is None:
+            if self._must_contain:
+                raise InfrastructureFailure(f"A grader that a model wrote runs only under bubblewrap: {said}")
+            said = self._begin(contained=False)
+        if self._channel is None:
+            raise InfrastructureFailure(f"The grader's process does not start: {said}")
+        try:
+            reply = self._receive(_READY, self._limits.start_seconds)
+        except BaseException:
+            self.close()
+            raise
+        if "failed" in reply:
+            self.close()
+            raise _unusable(self._grade_py, reply["failed"])
+
+    def _begin(self, *, contained: bool) -> str:
+        """Start it until it says that it is there, before grade.py has had its turn; else close, and return why not."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._channel = ours
+        limits = self._limits
+        try:
+            with theirs:
+                folder = temporary_folder(self._stack)
+                lay_out(folder, self._grade_py)
+                self._started = start(
+                    folder, theirs.fileno(), limits.memory_bytes, limits.processes, contained=contained
+                )
+            self._receive(_HERE, limits.start_seconds)
+        except (OSError, GraderStopped) as error:
+            self.close()
+            return str(error)
+        except BaseException:
+            self.close()
+            raise
+        return ""
+
+
+def _result(grade_py: Path, reply: dict[str, Any]) -> dict[str, Any]:
+    if "invalid" in reply:
+        raise InvalidSubmission(f"The grader refuses it: {_shown(reply['invalid'])}")
+    failed = reply.get("failed")
+    if failed is None:
+        return reply
+    if failed["module"] is not None:
+        raise _unusable(grade_py, failed)
+    raise GraderFailed(failed["kind"], _shown(failed["text"]), failed["line"])
+
+
+def _unusable(grade_py: Path, failed: dict[str, Any]) -> SnapshotError:
+    name = f"{grade_py.parent.name}/{grade_py.name}"
+    if failed["module"] is not None:
+        return SnapshotError(
+            [
+                Problem(
+                    name,
+                    failed["line"],
+                    f"needs {failed['module']!r}, which is not to be had: {_shown(failed['text'])}",
+                )
+            ]
+        )
+    said = f"cannot be loaded: {failed['kind']}: {_shown(failed['text'])}"
+    return SnapshotError([Problem(name, failed["line"], said)])
+
+
+def _parsed(message: bytes) -> dict[str, Any]:
+    """Return an answer; something else in the socket is the grader's own doing, and no answer."""
+    try:
+        reply = json.loads(message)
+    except (ValueError, RecursionError):
+        return {}
+    return reply if isinstance(reply, dict) else {}
+
+
+def _shown(text: object) -> str:
+    words = " ".join(str(text).split())
+    return words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
