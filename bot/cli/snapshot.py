@@ -7,12 +7,14 @@ import typer
 
 from bot.cli.output import print_json
 from bot.cli.snapshot_import import import_app
+from bot.cli.snapshot_import_bench import mle_bench
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from scrapers.demo import write_demo
 from scrapers.snapshot import Snapshot, format_summary
 from state.errors import SnapshotError
 
 snapshot_app = typer.Typer(name="snapshot", help="Check, import or write snapshots.", no_args_is_help=True)
+import_app.command("mle-bench")(mle_bench)
 snapshot_app.add_typer(import_app)
 
 

@@ -1,13 +1,5 @@
-"""`bot snapshot import`: make snapshots of what other projects prepared."""
+"""`bot snapshot import`: snapshots of past competitions that lie on a disk in other formats."""
 
 import typer
 
-from bot.cli.snapshot_import_bench import mle_bench
-
-import_app = typer.Typer(name="import", help="Make snapshots of what other projects prepared.", no_args_is_help=True)
-import_app.command("mle-bench")(mle_bench)
-
-
-@import_app.callback()
-def _several() -> None:
-    """Make snapshots of what other projects prepared."""
+import_app = typer.Typer(name="import", help="Make snapshots of past competitions on a disk.", no_args_is_help=True)

@@ -26,6 +26,8 @@ from state.errors import InfrastructureFailure, Problem, SnapshotError, UsageErr
 
 _SECONDS = 3600.0
 """The longest search for one metric."""
+_MEMORY = 16 * 1024**3
+"""Of address space, of the search: a submission of ten million texts is held as Python's own."""
 
 
 def mle_bench(
@@ -54,7 +56,7 @@ def mle_bench(
     outcomes: list[Outcome] = []
     console = Console(stderr=True)
     with _sole_writer(out), asyncio.Runner() as runner, console.status("") as line:
-        worker = Worker(seconds=_SECONDS)
+        worker = Worker(seconds=_SECONDS, memory_bytes=_MEMORY)
 
         def told(slug: str, doing: str) -> None:
             line.update(f"{len(outcomes) + 1} of {len(places)}: {slug}: {doing}")

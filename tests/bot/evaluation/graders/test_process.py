@@ -33,7 +33,15 @@ def deed(grader: GraderProcess, place: Path, name: str) -> float | None:
 
 @pytest.mark.parametrize(
     ("name", "score"),
-    [("numpy", 0.5), ("true", 1.0), ("one", 1.0), ("undefined", None), ("infinite", None), ("chat", 0.25), ("ask", 0.0)],
+    [
+        ("numpy", 0.5),
+        ("true", 1.0),
+        ("one", 1.0),
+        ("undefined", None),
+        ("infinite", None),
+        ("chat", 0.25),
+        ("ask", 0.0),
+    ],
 )
 def test_a_score_is_a_finite_number_or_none_whatever_else_the_grader_does(
     grader: GraderProcess, place: Path, name: str, score: float | None
@@ -83,7 +91,13 @@ def test_a_module_that_is_not_there_is_the_snapshots_fault_and_named(grader: Gra
 
 
 def test_a_copy_that_the_grader_forks_off_does_not_answer_for_it(grader: GraderProcess, place: Path) -> None:
-    assert [deed(grader, place, name) for name in ("fork", "numpy", "one", "fork", "undefined")] == [0.5, 0.5, 1.0, 0.5, None]
+    assert [deed(grader, place, name) for name in ("fork", "numpy", "one", "fork", "undefined")] == [
+        0.5,
+        0.5,
+        1.0,
+        0.5,
+        None,
+    ]
 
 
 def test_nothing_that_it_writes_into_its_descriptors_passes_for_a_score(grader: GraderProcess, place: Path) -> None:
