@@ -104,11 +104,12 @@ class Search:
         self._check_enough()
         left = [candidate for candidate in self._candidates() if self._agrees(candidate)]
         for _ in range(_ROUNDS):
-            if len(left) < 2:
-                break
-            for trial in trials(truth, sample, rng):
+            before = len(self.scored)
+            for trial in trials(truth, sample, rng) if len(left) > 1 else ():
                 if trial.name != PERFECT and _differ(left, truth, trial) and self.ask(trial):
                     left = [candidate for candidate in left if self._agrees(candidate)]
+            if len(self.scored) == before:  # all that would tell is refused, or nothing would
+                break
         return left
 
     def ask(self, trial: Trial) -> bool:
