@@ -74,6 +74,8 @@ class ExecutorSettings:
     rules: RuleSettings = field(default_factory=RuleSettings)
     mounts: Mapping[str, Path] = field(default_factory=dict)
     """Folders that every script finds read-only beside `data`, by name."""
+    grader: Path | None = None
+    """The competition's grade.py, for the evaluator alone; None: its metric is the registry's."""
 
 
 class Executor:
@@ -114,13 +116,14 @@ class Executor:
         """Return a view's folder, built at its first use.
 
         Raises:
-            UnsupportedLayout: the competition's data cannot be split.
+            UnsupportedLayout: the competition's data cannot be split, or its grader cannot score what is split off.
             InfrastructureFailure: the worker process failed.
         """
         async with self._building:
             if name not in self._views:
                 out = self._folder.views / name
                 if out.is_dir():  # built, and there only when complete, by an earlier start of the bot
+                    await self._check_grader(name, out)
                     self._views[name] = out
                     return out
                 with self._stopwatch.measure("views"):
@@ -133,8 +136,21 @@ class Executor:
                         out_dir=str(out),
                         labels_dir=str(self.labels(name)),
                     )
+                await self._check_grader(name, out)
                 self._views[name] = out
         return self._views[name]
+
+    async def _check_grader(self, name: str, view: Path) -> None:
+        """Check that the competition's grader can score a view; raises UnsupportedLayout where it cannot."""
+        if self._settings.grader is not None and name == "holdout":
+            with self._stopwatch.measure("views"):
+                await self._worker.call(
+                    "check_views_scorable",
+                    labels_dir=str(self.labels(name)),
+                    view_dir=str(view),
+                    card=self._card.model_dump(mode="json"),
+                    grader=str(self._settings.grader),
+                )
 
     def labels(self, view: str) -> Path:
         """Return the folder with a view's withheld labels, which is for the worker alone."""
@@ -274,6 +290,7 @@ class Executor:
             predictions_path=str(out / PREDICTIONS),
             submission_path=str(out / "submission.csv"),
             card=self._card.model_dump(mode="json"),
+            grader=None if self._settings.grader is None else str(self._settings.grader),
         )
         score = found["score"] if found["valid"] else None
         return score, bool(found["valid"]), found["message"]

@@ -1,12 +1,10 @@
 """Grades a submission as MLE-bench does: score, thresholds, medals; and our win rate."""
 
-import math
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-from numpy.typing import NDArray
 
 from bot.evaluation.leaderboard import (
     SCORE_DIGITS,
@@ -16,36 +14,40 @@ from bot.evaluation.leaderboard import (
     standing,
     thresholds,
 )
-from bot.evaluation.metrics import metric_named
-from bot.evaluation.submission_file import read_submission, read_truth
-from bot.evaluation.tables import read_table
+from bot.evaluation.scoring import Scorer, Truth, open_scorer
 from scrapers.card import TaskCard
+from scrapers.check import GRADER
 from state.clock import Clock, SystemClock
 from state.errors import InvalidSubmission, Problem, SnapshotError
 
 
 @dataclass(frozen=True)
 class HiddenTest:
-    """A snapshot's answers and leaderboard, read once."""
+    """A snapshot's answers and leaderboard, read once; to be closed, as a competition's own grader is a process."""
 
     card: TaskCard
     sample: Path
-    truth: NDArray[Any]
+    truth: Truth
     board: tuple[float, ...]
+    scorer: Scorer
 
     def score(self, submission: Path) -> float:
         """Return the official score of a submission, rounded to five digits.
 
         Raises:
             InvalidSubmission: the file cannot be scored.
-            UsageError: the card's metric is not known.
+            SnapshotError: the competition's grader cannot be used.
+            InfrastructureFailure: the grader takes more than its limits whatever it is given.
         """
-        metric = metric_named(self.card.metric.name)
-        _, predicted = read_submission(submission, self.sample, self.card)
-        score = metric.score(self.truth, predicted, self.card.metric.params)
-        if not math.isfinite(score):
-            raise InvalidSubmission(f"{submission.name}: the metric {metric.name} gives no finite score ({score}).")
+        with self.truth.read(submission) as predicted:
+            score = self.truth.score(predicted)
+        if score is None:
+            raise InvalidSubmission(f"{submission.name}: the {self.scorer.name} gives no finite score.")
         return round(score, SCORE_DIGITS)
+
+    def close(self) -> None:
+        """End the grader's process, if there is one; a later score starts another."""
+        self.scorer.close()
 
     def standing(self, score: float) -> Standing:
         """Return where a score stands on the leaderboard, by the card's direction."""
@@ -56,41 +58,55 @@ def open_hidden_test(snapshot_dir: Path, card: TaskCard) -> HiddenTest:
     """Read a snapshot's answers and leaderboard.
 
     Raises:
-        SnapshotError: the answers, the sample submission or the leaderboard are missing or unusable.
+        SnapshotError: the answers, the sample submission or the leaderboard are missing or unusable, or the grader is.
+        UsageError: the card's metric is not known, and there is no grader.
+        InfrastructureFailure: the grader's process does not start.
     """
-    sample, answers = snapshot_dir / "data" / "sample_submission.csv", snapshot_dir / "private" / "answers.csv"
+    grader = snapshot_dir / GRADER
+    scorer = open_scorer(card, grader if grader.is_file() else None)
+    sample, answers = snapshot_dir / "data" / "sample_submission.csv", _answers(snapshot_dir, card, scorer)
     for path in (sample, answers):
         if not path.is_file():
             raise SnapshotError([Problem(f"{path.parent.name}/{path.name}", None, "the file is missing")])
-    ids = read_table(sample).column(card.id_column)
     try:
-        truth = read_truth(answers, ids, card)
+        truth = scorer.truth(answers, sample)
     except InvalidSubmission as error:
-        raise SnapshotError([Problem("private/answers.csv", None, str(error))]) from error
-    return HiddenTest(card, sample, truth, read_leaderboard(snapshot_dir / "leaderboard.csv"))
+        raise SnapshotError([Problem(f"private/{answers.name}", None, str(error))]) from error
+    return HiddenTest(card, sample, truth, read_leaderboard(snapshot_dir / "leaderboard.csv"), scorer)
+
+
+def _answers(snapshot_dir: Path, card: TaskCard, scorer: Scorer) -> Path:
+    """Return the answers that the scorer takes: those that `params` names are for a grade.py, which may want more of them."""
+    name = "answers.csv" if scorer.kind == "registry" else str(card.metric.params.get("answers", "answers.csv"))
+    if name != Path(name).name:
+        raise SnapshotError(
+            [Problem("snapshot.json", None, f"metric.params.answers must be a file's name, not {name!r}")]
+        )
+    return snapshot_dir / "private" / name
 
 
 def grade(snapshot_dir: Path, card: TaskCard, submission_path: Path, clock: Clock | None = None) -> dict[str, Any]:
     """Grade one submission file against a snapshot.
 
     Returns:
-        MLE-bench's report under its names, with `win_rate` and `n_teams`; `message` says why an invalid file is
+        MLE-bench's report under its names, with `win_rate`, `n_teams` and `grader` (`registry`, `competition` or
+        `model-written`: who says what a score is); `message` says why an invalid file is
         invalid; `note` is there if the board's order contradicts the card's direction, which is the one used.
 
     Raises:
         SnapshotError: the snapshot cannot be graded against.
         UsageError: the card's metric is not known.
     """
-    test = open_hidden_test(snapshot_dir, card)
     score, message = None, None
     exists = submission_path.is_file() and submission_path.suffix.lower() == ".csv"
-    if exists:
-        try:
-            score = test.score(submission_path)
-        except InvalidSubmission as error:
-            message = str(error)
-    else:
-        message = f"{submission_path.name} does not exist or does not end in .csv."
+    with closing(open_hidden_test(snapshot_dir, card)) as test:
+        if exists:
+            try:
+                score = test.score(submission_path)
+            except InvalidSubmission as error:
+                message = str(error)
+        else:
+            message = f"{submission_path.name} does not exist or does not end in .csv."
     report = _report(test, score)
     report |= {
         "submission_exists": exists,
@@ -114,6 +130,7 @@ def _report(test: HiddenTest, score: float | None) -> dict[str, Any]:
         "valid_submission": score is not None,
         "is_lower_better": test.card.lower_is_better,
         "n_teams": len(test.board),
+        "grader": test.scorer.kind,
     }
 
 

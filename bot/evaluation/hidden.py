@@ -1,6 +1,7 @@
 """After a run: the hidden score of every node, and how well the validation scores ordered them."""
 
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +35,17 @@ def grade_nodes(
         SnapshotError: the snapshot cannot be graded against.
         UsageError: the card's metric is not known.
     """
-    test = open_hidden_test(snapshot_dir, card)
     nodes: dict[str, dict[str, Any]] = {}
     scores: dict[str, float] = {}
-    for node, path in files.items():
-        try:
-            score = test.score(path)
-        except InvalidSubmission as error:
-            nodes[node] = {"score": None, "win_rate": 0.0, "message": str(error)}
-            continue
-        scores[node] = score
-        nodes[node] = {"score": score, "win_rate": test.standing(score).win_rate, "message": None}
+    with closing(open_hidden_test(snapshot_dir, card)) as test:
+        for node, path in files.items():
+            try:
+                score = test.score(path)
+            except InvalidSubmission as error:
+                nodes[node] = {"score": None, "win_rate": 0.0, "message": str(error)}
+                continue
+            scores[node] = score
+            nodes[node] = {"score": score, "win_rate": test.standing(score).win_rate, "message": None}
     best = max(scores, key=lambda node: card.oriented(scores[node]), default=None)
     both = [node for node in scores if node in validation]
     return {

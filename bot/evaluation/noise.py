@@ -4,6 +4,10 @@ The bootstrap (Efron 1979): the metric is computed again and again on as many ro
 deviation of what comes out estimates the standard error. Both candidates are scored on the same draws: most of what makes
 a score uncertain, easy and hard rows, is the same for both and falls out of the difference. Rows count as independent; where
 they hang together in groups or in time, the truth is larger.
+
+A competition's own grader may refuse an id that comes twice, so that for it rows are drawn without replacement, half of them at
+a time: the deviation of such scores estimates the same error (the jackknife that leaves out half, Shao and Wu 1989), and of m
+out of n rows it is to be multiplied by the square root of m / (n - m).
 """
 
 import math
@@ -14,10 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.metrics import Metric, metric_named
-from bot.evaluation.submission_file import read_submission, read_truth
+from bot.evaluation.scoring import Predicted, Rows, Truth, open_scorer
 from scrapers.card import TaskCard
-from state.errors import InfrastructureFailure, InvalidSubmission
+from state.errors import GraderStopped, InfrastructureFailure, InvalidSubmission
 
 DRAWS = 200
 """From these the standard error itself is known within 5%."""
@@ -26,8 +29,8 @@ FEWEST = 30
 
 SMALLEST = 100
 """Rows of a draw, however slow the metric is."""
-
-Values = NDArray[Any]
+_PATIENCE = 3.0
+"""Times the seconds, after which a competition's grader gets no more draws, even if there are too few."""
 
 
 def score_noise(
@@ -38,6 +41,7 @@ def score_noise(
     card: TaskCard,
     seed: int,
     seconds: float = 20.0,
+    grader: Path | None = None,
 ) -> dict[str, Any]:
     """Estimate the standard error of a score, and of its difference to another's.
 
@@ -49,68 +53,96 @@ def score_noise(
         card: the task.
         seed: of the draws.
         seconds: after which no more draws are made; a metric that is too slow for `FEWEST` of them on all rows is computed on
-            fewer rows, and the result scaled (by the square root of their share).
+            fewer rows, and the result scaled (by the square root of their share). A competition's grader that is too slow even
+            so is not waited for longer than three times as long.
+        grader: the competition's grade.py, for a metric that the registry does not know.
 
     Returns:
         `score_error`; `gain` (oriented: above 0 the first is better) and `gain_error`, None without another one, each None
-        where the metric was defined on too few draws; `draws` and `rows` that were used.
+        where the metric was defined on too few draws; `draws` and `rows` that were used; `note`: why an error could not be
+        told, or None.
 
     Raises:
         InvalidSubmission: the predictions cannot be read.
         InfrastructureFailure: the labels cannot.
         UsageError: the card's metric is not known.
     """
-    metric = metric_named(card.metric.name)
     sample = view_dir / "sample_validation.csv"
-    ids, first = read_submission(predictions, sample, card)
-    try:
-        truth = read_truth(labels_dir / "labels.csv", ids, card)
-    except InvalidSubmission as error:
-        raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
-    second = _read(other, sample, card)
-    sides = [first] if second is None else [first, second]
-    scores, rows = _resampled(metric, truth, sides, card, seed, seconds)
-    scale = math.sqrt(rows / len(ids))
-    gain = None
-    if second is not None:
-        whole = [metric.score(truth, side, card.metric.params) for side in sides]
-        gain = _finite(card.oriented(whole[0]) - card.oriented(whole[1]))
+    with open_scorer(card, grader) as scorer:
+        try:
+            truth = scorer.truth(labels_dir / "labels.csv", sample)
+        except InvalidSubmission as error:
+            raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
+        first = truth.read(predictions)
+        second = _read(other, truth)
+        sides = [first] if second is None else [first, second]
+        gain = None
+        if second is not None:
+            whole = [_score(truth, side) for side in sides]
+            gain = _finite(card.oriented(whole[0]) - card.oriented(whole[1]))
+        scores, rows, scale = _resampled(truth, sides, seed, seconds)
+    error = _spread(scores[:, 0], scale)
     return {
-        "score_error": _spread(scores[:, 0], scale),
+        "score_error": error,
         "gain": gain,
         "gain_error": None if second is None else _spread(scores[:, 0] - scores[:, 1], scale),
         "draws": len(scores),
         "rows": rows,
+        "note": None if error is not None else _note(truth, scores, scorer.name),
     }
 
 
-def _read(path: Path | None, sample: Path, card: TaskCard) -> Values | None:
+def _note(truth: Truth, scores: NDArray[np.float64], name: str) -> str:
+    if truth.ids is None:
+        return f"the {name} scores whole files only, so that nothing is known of its noise"
+    defined = int(np.isfinite(scores[:, 0]).sum())
+    return f"the {name} gave a score on {defined} of {len(scores)} draws in the time there was; {FEWEST} are needed"
+
+
+def _read(path: Path | None, truth: Truth) -> Predicted | None:
     try:
-        return None if path is None else read_submission(path, sample, card)[1]
+        return None if path is None else truth.read(path)
     except InvalidSubmission:
         return None
 
 
+def _score(truth: Truth, side: Predicted, rows: Rows | None = None) -> float:
+    """Return a score, or NaN where there is none, be it that a grader cannot do with a part."""
+    try:
+        score = truth.score(side, rows)
+    except (InvalidSubmission, GraderStopped):
+        return math.nan
+    return math.nan if score is None else score
+
+
 def _resampled(
-    metric: Metric, truth: Values, sides: list[Values], card: TaskCard, seed: int, seconds: float
-) -> tuple[NDArray[np.float64], int]:
-    """Return the scores of each draw (draws, sides), and the rows of each."""
+    truth: Truth, sides: list[Predicted], seed: int, seconds: float
+) -> tuple[NDArray[np.float64], int, float]:
+    """Return the scores of each draw (draws, sides), the rows of each, and what their deviation is to be multiplied by."""
+    if truth.ids is None:
+        return np.empty((0, len(sides))), 0, 1.0
     rng = np.random.default_rng(seed)
-    many, params = len(truth), card.metric.params
+    many = len(truth.ids)
 
     def draw(rows: int) -> list[float]:
-        drawn = rng.integers(0, many, rows)
-        return [metric.score(truth[drawn], side[drawn], params) for side in sides]
+        drawn = rng.integers(0, many, rows) if truth.repeats else rng.choice(many, rows, replace=False)
+        return [_score(truth, side, drawn) for side in sides]
 
     began = time.monotonic()
-    scores, rows = [draw(many)], many
+    rows = many if truth.repeats else max(1, many // 2)
+    scores = [draw(rows)]
     needed = FEWEST * (time.monotonic() - began)
-    if needed > seconds and many > SMALLEST:
-        rows = max(SMALLEST, int(many * seconds / needed))
+    if needed > seconds and rows > SMALLEST:
+        rows = max(SMALLEST, int(rows * seconds / needed))
         scores.clear()
-    while len(scores) < DRAWS and (time.monotonic() - began < seconds or len(scores) < FEWEST):
+    patience = math.inf if truth.repeats else _PATIENCE * seconds
+    while len(scores) < DRAWS:
+        spent = time.monotonic() - began
+        if spent >= (patience if len(scores) < FEWEST else seconds):
+            break
         scores.append(draw(rows))
-    return np.array(scores, dtype=float).reshape(-1, len(sides)), rows
+    share = rows / many if truth.repeats else rows / max(1, many - rows)
+    return np.array(scores, dtype=float).reshape(-1, len(sides)), rows, math.sqrt(share)
 
 
 def _spread(values: NDArray[np.float64], scale: float) -> float | None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 OPERATIONS: Mapping[str, str] = {
     "build_view": "bot.evaluation.views:build_view",
     "score_execution": "bot.evaluation.score:score_execution",
+    "check_views_scorable": "bot.evaluation.score:check_views_scorable",
     "grade": "bot.evaluation.grading:grade",
     "grade_nodes": "bot.evaluation.hidden:grade_nodes",
     "rank_correlation": "bot.evaluation.hidden:rank_correlation",

@@ -1,13 +1,12 @@
 """Scores one execution: its validation predictions against the withheld labels, and the form of its submission."""
 
-import math
 from pathlib import Path
 from typing import Any
 
-from bot.evaluation.metrics import metric_named
-from bot.evaluation.submission_file import read_submission, read_truth
+from bot.evaluation.scoring import open_scorer
+from bot.evaluation.submission_file import read_submission
 from scrapers.card import TaskCard
-from state.errors import InfrastructureFailure, InvalidSubmission
+from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
 
 
 def score_execution(
@@ -16,6 +15,7 @@ def score_execution(
     predictions_path: Path | None,
     submission_path: Path | None,
     card: TaskCard,
+    grader: Path | None = None,
 ) -> dict[str, Any]:
     """Score what one execution wrote.
 
@@ -28,36 +28,60 @@ def score_execution(
         predictions_path: the execution's validation predictions; None if it wrote none.
         submission_path: its submission; None if it wrote none.
         card: the task.
+        grader: the competition's grade.py, for a metric that the registry does not know.
 
     Returns:
         `score` (finite, or None), `valid` (whether the submission is), `message` (what is wrong, or None).
 
     Raises:
-        InfrastructureFailure: the labels themselves cannot be read.
+        InfrastructureFailure: the labels themselves cannot be read, or the grader takes more than its limits whatever it is
+            given.
+        SnapshotError: the grader cannot be used.
         UsageError: the card's metric is not known.
     """
-    score, fault = _score(labels_dir, view_dir, predictions_path, card)
+    score, fault = _score(labels_dir, view_dir, predictions_path, card, grader)
     valid, invalid = _valid(view_dir, submission_path, card)
     return {"score": score, "valid": valid, "message": " ".join(filter(None, (fault, invalid))) or None}
 
 
+def check_views_scorable(labels_dir: Path, view_dir: Path, card: TaskCard, grader: Path) -> None:
+    """Check that a competition's grader can score a view, whose labels are ids and prediction columns and no more.
+
+    Raises:
+        UnsupportedLayout: it gives no score even to the labels themselves; the text says why.
+        SnapshotError: the grader cannot be used at all.
+        InfrastructureFailure: it takes more than its limits, or does not start.
+    """
+    labels, sample = labels_dir / "labels.csv", view_dir / "sample_validation.csv"
+    with open_scorer(card, grader) as scorer:
+        try:
+            truth = scorer.truth(labels, sample)
+            score, why = truth.score(truth.perfect(labels)), "it is no finite number"
+        except InvalidSubmission as error:
+            score, why = None, str(error)
+    if score is None:
+        columns = ", ".join((card.id_column, *card.prediction_columns[:5]))
+        raise UnsupportedLayout(
+            f"The {scorer.name} gives no score to a view's own labels (columns {columns}), so that it cannot score views: {why}"
+        )
+
+
 def _score(
-    labels_dir: Path, view_dir: Path, predictions_path: Path | None, card: TaskCard
+    labels_dir: Path, view_dir: Path, predictions_path: Path | None, card: TaskCard, grader: Path | None
 ) -> tuple[float | None, str | None]:
-    metric = metric_named(card.metric.name)
-    if predictions_path is None:
-        return None, "validation_predictions.csv was not written."
-    try:
-        ids, predicted = read_submission(predictions_path, view_dir / "sample_validation.csv", card)
-    except InvalidSubmission as error:
-        return None, str(error)
-    try:
-        truth = read_truth(labels_dir / "labels.csv", ids, card)
-    except InvalidSubmission as error:
-        raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
-    score = metric.score(truth, predicted, card.metric.params)
-    if not math.isfinite(score):
-        return None, f"The metric {metric.name} gives no finite score for {predictions_path.name} ({score})."
+    with open_scorer(card, grader) as scorer:
+        if predictions_path is None:
+            return None, "validation_predictions.csv was not written."
+        try:
+            truth = scorer.truth(labels_dir / "labels.csv", view_dir / "sample_validation.csv")
+        except InvalidSubmission as error:
+            raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
+        try:
+            score = truth.score(truth.read(predictions_path))
+        except InvalidSubmission as error:
+            return None, str(error)
+    if score is None:
+        return None, f"The {scorer.name} gives no finite score for {predictions_path.name}."
     return score, None
 
 

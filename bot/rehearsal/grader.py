@@ -1,19 +1,17 @@
 """Grades a submission on the public and on the private part of the hidden test; runs off the event loop."""
 
-import math
 import random
 import tempfile
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bot.evaluation.grading import HiddenTest, open_hidden_test
 from bot.evaluation.leaderboard import SCORE_DIGITS
-from bot.evaluation.metrics import metric_named
-from bot.evaluation.submission_file import read_submission
+from bot.evaluation.scoring import Predicted, Rows
 from bot.evaluation.tables import read_table
 from scrapers.answers import USAGE
 from scrapers.snapshot import Snapshot
@@ -21,8 +19,6 @@ from state.errors import InvalidSubmission
 
 _DRAWS = 50
 """Public parts that are tried until the metric is defined on both parts (ROC AUC wants both classes in each)."""
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -39,23 +35,25 @@ class Grader:
     """The hidden test, and which of its rows are public and which private; the rest is ignored."""
 
     test: HiddenTest
-    public: Mask
-    private: Mask
+    public: Rows | None
+    """None: all rows, as of a competition's grader that scores whole files only."""
+    private: Rows | None
 
     def grade(self, content: bytes, name: str) -> Grade:
         """Grade the content of a file of that name; the text of an error is for its author."""
-        with tempfile.TemporaryDirectory(prefix="rehearsal-") as folder:
+        # A competition's grader is a process: submissions are rare, so that it is not kept.
+        with tempfile.TemporaryDirectory(prefix="rehearsal-") as folder, closing(self.test):
             path = Path(folder) / name
             path.write_bytes(content)
             try:
-                _, predicted = read_submission(path, self.test.sample, self.test.card)
-                return Grade(self._score(predicted, self.public), self._score(predicted, self.private))
+                with self.test.truth.read(path) as predicted:
+                    return Grade(self._score(predicted, self.public), self._score(predicted, self.private))
             except InvalidSubmission as error:
                 return Grade(error=str(error))
 
-    def _score(self, predicted: NDArray[Any], mask: Mask) -> float:
-        score = _score(self.test, predicted, mask)
-        if not math.isfinite(score):
+    def _score(self, predicted: Predicted, rows: Rows | None) -> float:
+        score = self.test.truth.score(predicted, rows)
+        if score is None:
             raise InvalidSubmission("Evaluation Exception: the score is not a finite number.")
         return round(score, SCORE_DIGITS)
 
@@ -64,26 +62,39 @@ def open_grader(snapshot: Snapshot, *, seed: int, public_share: float) -> Grader
     """Read the answers; the public part is Kaggle's own where they say so, and drawn by seed where they do not.
 
     Raises:
-        SnapshotError: the answers cannot be used.
+        SnapshotError: the answers cannot be used, or the competition's grader cannot.
+        InfrastructureFailure: the grader's process does not start.
     """
     test = open_hidden_test(snapshot.path, snapshot.card)
-    answers = read_table(snapshot.answers)
-    if USAGE in answers.header:
-        usage: dict[str, str] = dict(zip(answers.column(snapshot.card.id_column), answers.column(USAGE), strict=True))
-        uses = [usage[one] for one in read_table(test.sample).column(snapshot.card.id_column)]
-        return Grader(test, np.array([use == "Public" for use in uses]), np.array([use == "Private" for use in uses]))
-    count = len(test.truth)
+    with closing(test):
+        ids = test.truth.ids
+        if ids is None:
+            return Grader(test, None, None)
+        answers = read_table(snapshot.answers)
+        if USAGE in answers.header:
+            usage = dict(zip(answers.column(snapshot.card.id_column), answers.column(USAGE), strict=True))
+            return Grader(test, _where(usage, ids, "Public"), _where(usage, ids, "Private"))
+        return _drawn(test, snapshot.answers, len(ids), seed, public_share)
+
+
+def _where(usage: dict[str, str], ids: Sequence[str], wanted: str) -> Rows:
+    return np.flatnonzero([usage[one] == wanted for one in ids])
+
+
+def _drawn(test: HiddenTest, answers: Path, count: int, seed: int, public_share: float) -> Grader:
+    perfect = test.truth.perfect(answers)
     for draw in range(_DRAWS):
         chosen = random.Random(f"{seed}/public/{draw}").sample(range(count), max(1, round(count * public_share)))  # noqa: S311
         public = np.zeros(count, dtype=bool)
         public[chosen] = True
-        if all(math.isfinite(_score(test, test.truth, part)) for part in (public, ~public)):
-            return Grader(test, public, ~public)
-    return Grader(test, np.ones(count, dtype=bool), np.ones(count, dtype=bool))
+        parts = np.flatnonzero(public), np.flatnonzero(~public)
+        if all(_defined(test, perfect, part) for part in parts):
+            return Grader(test, *parts)
+    return Grader(test, None, None)
 
 
-def _score(test: HiddenTest, predicted: NDArray[Any], mask: Mask) -> float:
-    if not mask.any():
-        return math.nan
-    metric = metric_named(test.card.metric.name)
-    return metric.score(test.truth[mask], predicted[mask], test.card.metric.params)
+def _defined(test: HiddenTest, perfect: Predicted, rows: Rows) -> bool:
+    try:
+        return len(rows) > 0 and test.truth.score(perfect, rows) is not None
+    except InvalidSubmission:
+        return False

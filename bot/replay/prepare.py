@@ -1,6 +1,7 @@
 """Preparing runs: each gets its folder and its config.json before the first one starts, and is read back from there."""
 
 import json
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,8 +10,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.settings import ReplaySettings, config_record
 from bot.runs.folder import RunFolder, run_id
+from scrapers.check import GRADER
 from scrapers.snapshot import Snapshot
 from state.errors import UsageError
 
@@ -44,11 +47,22 @@ def prepare(runs: Iterable[tuple[Snapshot, ReplaySettings]], out: Path, now: dat
         name = run_id(snapshot.card.slug, settings.agent, settings.model, settings.seed, at)
         folder = RunFolder(out / name)
         folder.make()
+        _keep_grader(snapshot, folder)
         partial = folder.config.with_suffix(".partial")
         partial.write_text(json.dumps(config_record(name, settings), indent=1) + "\n", encoding="utf-8")
         partial.replace(folder.config)
         prepared.append(PreparedRun(name, settings, snapshot, folder))
     return prepared
+
+
+def _keep_grader(snapshot: Snapshot, folder: RunFolder) -> None:
+    """Copy the competition's grade.py, and modules beside it, to the evaluator's folder, where no generated code sees it."""
+    grader = snapshot.path / GRADER
+    if snapshot.card.metric.name in METRIC_DIRECTIONS or not grader.is_file():
+        return
+    folder.grader.parent.mkdir()
+    for module in grader.parent.glob("*.py"):
+        shutil.copyfile(module, folder.grader.parent / module.name)
 
 
 def read_config(folder: RunFolder) -> tuple[str, ReplaySettings]:

@@ -63,6 +63,8 @@ def result_record(ended: Ended, handed: HandedIn, graded: Graded) -> dict[str, A
     return {
         # Of live runs alone, which have a place on a leaderboard and send more than once.
         **{"score_kind": None, "rank": None, "submissions": []},
+        # Of a live run's scores, which are the registry's until the site says its own; a graded one says it below.
+        "grader": "registry",
         **graded.report,
         "run_id": run.id,
         "agent": run.agent,

@@ -46,6 +46,11 @@ class RunFolder:
         return self.path / "evaluator"
 
     @property
+    def grader(self) -> Path:
+        """The competition's grade.py, with the modules that it imports beside it; only where its metric is not the registry's."""
+        return self.evaluator / "grader" / "grade.py"
+
+    @property
     def executions(self) -> Path:
         """What executions left, a folder each."""
         return self.path / "executions"

@@ -83,7 +83,8 @@ async def open_context(
     weights = WeightsFolder(settings.weights) if settings.weights else None
     offered = weights.offered(clock.as_of()) if weights else []
     mounts = weights.mounts(offered) if weights else {}
-    shared = ExecutorSettings(plan.data, settings.seed, settings.cpus, limits, settings.watch, mounts)
+    grader = plan.folder.grader if plan.folder.grader.is_file() else None
+    shared = ExecutorSettings(plan.data, settings.seed, settings.cpus, limits, settings.watch, mounts, grader)
     choice = replace(models.resolve(settings.model), roles=settings.roles)
     described = machinery.sandbox.describe()
     async with AsyncExitStack() as stack:

@@ -42,11 +42,11 @@ class Started:
         return self.said.read().decode("utf-8", "replace").strip()
 
     def end(self) -> int:
-        """Kill it with all that it started; returns its exit status."""
-        self.tree.kill()
-        status = self.process.wait()
-        self.said.close()
-        return status
+        """Kill it with all that it started, unless that was done; returns its exit status."""
+        if not self.said.closed:
+            self.said.close()
+            self.tree.kill()
+        return self.process.wait()
 
 
 def lay_out(folder: Path, grade_py: Path) -> None:

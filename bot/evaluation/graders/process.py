@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import time
+import weakref
 from array import array
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -78,6 +79,7 @@ class GraderProcess:
         self._loaded: dict[int, bool] = {}
         self._count = 0
         self._stack = ExitStack()
+        weakref.finalize(self, self._stack.close)
         self._started: Started | None = None
         self._channel: socket.socket | None = None
 
@@ -164,12 +166,7 @@ class GraderProcess:
     def close(self) -> None:
         """End the process with all that it started; the handles stay good for the next one."""
         self._loaded.clear()
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
-        if self._started is not None:
-            self._started.end()
-            self._started = None
+        self._channel = self._started = None
         self._stack.close()
 
     def _need(self, handle: int) -> None:
@@ -241,11 +238,12 @@ class GraderProcess:
 
     def _ended(self) -> str:
         """Say how the process ended; what it said goes with it."""
-        started, self._started = self._started, None
-        if started is None:
+        if self._started is None:
             return "grade.py's process ended."
-        said = started.last_words()
-        return f"grade.py's process ended without an answer (status {started.end()}){f': {said}' if said else '.'}"
+        said = self._started.last_words()
+        return (
+            f"grade.py's process ended without an answer (status {self._started.end()}){f': {said}' if said else '.'}"
+        )
 
     def _start(self) -> None:
         """Start the process under bubblewrap, or without it where that does not work and need not be."""
@@ -270,7 +268,7 @@ class GraderProcess:
     def _begin(self, *, contained: bool) -> str:
         """Start it until it says that it is there, before grade.py has had its turn; else close, and return why not."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._channel = ours
+        self._channel = self._stack.enter_context(ours)
         limits = self._limits
         try:
             with theirs:
@@ -279,6 +277,7 @@ class GraderProcess:
                 self._started = start(
                     folder, theirs.fileno(), limits.memory_bytes, limits.processes, contained=contained
                 )
+                self._stack.callback(self._started.end)
             self._receive(_HERE, limits.start_seconds)
         except (OSError, GraderStopped) as error:
             self.close()

@@ -11,7 +11,7 @@ from tests.bot.evaluation.parts import SLUGS, card, real, write
 THRESHOLDS = {"gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold"}
 MEDALS = {"any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median"}
 FILE = {"submission_exists", "valid_submission", "submission_path", "created_at"}
-REPORT = {"competition_id", "score", "is_lower_better", "win_rate", "n_teams"} | THRESHOLDS | MEDALS | FILE
+REPORT = {"competition_id", "score", "is_lower_better", "win_rate", "n_teams", "grader"} | THRESHOLDS | MEDALS | FILE
 MLE_BENCH = {
     "aerial-cactus-identification": (0.5, 1221, 1, 1, 1, 0.9991),
     "bike-sharing-demand": (4.76189, 3242, 0.36367, 0.3901, 0.40856, 0.49644),

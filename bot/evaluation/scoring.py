@@ -1,0 +1,268 @@
+"""The one way to score predictions: by a metric of the registry, or by the competition's own grade.py."""
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.graders.marking import is_model_written
+from bot.evaluation.graders.process import GraderLimits, GraderProcess, Order
+from bot.evaluation.metrics import METRICS, Metric, metric_named
+from bot.evaluation.submission_file import read_submission, read_truth
+from bot.evaluation.tables import read_table
+from scrapers.card import TaskCard
+from state.errors import GraderFailed, GraderStopped, InvalidSubmission
+
+GraderKind = Literal["registry", "competition", "model-written"]
+"""Who says what a score is: a metric of ours, the competition's own grade.py, or one that a model wrote."""
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Predictions that were read and are of the right form, for the truth that read them; as a context: until its end."""
+
+    name: str
+    values: NDArray[Any] | None = None
+    handle: int = 0
+    process: GraderProcess | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process is not None:
+            self.process.drop(self.handle)
+
+
+class Truth(Protocol):
+    """Answers or labels, and the scores of predictions against them."""
+
+    @property
+    def ids(self) -> Sequence[str] | None:
+        """The id of each row, in the order that `rows` counts; None where only whole files can be scored."""
+        ...
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a row may count several times in one score."""
+        ...
+
+    def read(self, path: Path) -> Predicted:
+        """Read a file of predictions. Raises InvalidSubmission: it has not the form of the sample; the text says why."""
+        ...
+
+    def perfect(self, path: Path) -> Predicted:
+        """Take a file of answers (the id and the prediction columns, others are left out) as predictions."""
+        ...
+
+    def score(self, predicted: Predicted, rows: Rows | None = None) -> float | None:
+        """Return the score, of some rows or of all; None where it is no finite number.
+
+        Raises:
+            InvalidSubmission: a grade.py refuses the predictions, fails on them, or does not come to an end with them.
+            SnapshotError: the grade.py cannot be used at all.
+            InfrastructureFailure: the grade.py takes more than its limits whatever it is given, or does not start.
+        """
+        ...
+
+
+class Scorer(AbstractContextManager["Scorer"], Protocol):
+    """Scores the predictions of one task; to be closed."""
+
+    @property
+    def kind(self) -> GraderKind:
+        """Who says what a score is."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Of the metric, for sentences."""
+        ...
+
+    def truth(self, path: Path, sample: Path) -> Truth:
+        """Open a file of answers or labels.
+
+        Args:
+            path: the file.
+            sample: has the ids that predictions are asked for.
+
+        Raises:
+            InvalidSubmission: the file cannot serve as the truth.
+            SnapshotError: the grade.py cannot be used at all.
+            InfrastructureFailure: its process does not start.
+        """
+        ...
+
+    def close(self) -> None:
+        """End what was started; a later score starts it again."""
+        ...
+
+
+def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None = None) -> Scorer:
+    """Return what scores the predictions of a task.
+
+    A metric that the registry knows is computed here, whatever grader there is; for others there is their grade.py.
+
+    Args:
+        card: the task.
+        grader: the competition's grade.py; None: there is none, as in live runs.
+        limits: of the grader's process.
+
+    Raises:
+        UsageError: the metric is not known, and there is no grader.
+    """
+    if card.metric.name in METRICS or grader is None:
+        return _RegistryScorer(card, metric_named(card.metric.name))
+    return _GraderScorer(card, grader, limits)
+
+
+@dataclass(frozen=True)
+class _RegistryScorer:
+    card: TaskCard
+    metric: Metric
+    kind: GraderKind = "registry"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    @property
+    def name(self) -> str:
+        return f"metric {self.metric.name}"
+
+    def truth(self, path: Path, sample: Path) -> Truth:
+        ids = read_table(sample).column(self.card.id_column)
+        return _Values(self.card, self.metric, sample, ids, read_truth(path, ids, self.card))
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class _Values:
+    """The truth as an array, rows in the order of the sample."""
+
+    card: TaskCard
+    metric: Metric
+    sample: Path
+    ids: Sequence[str]
+    values: NDArray[Any]
+    repeats: bool = True
+
+    def read(self, path: Path) -> Predicted:
+        return Predicted(path.name, read_submission(path, self.sample, self.card)[1])
+
+    def perfect(self, path: Path) -> Predicted:
+        return Predicted(path.name, read_truth(path, self.ids, self.card))
+
+    def score(self, predicted: Predicted, rows: Rows | None = None) -> float | None:
+        values = predicted.values
+        assert values is not None  # noqa: S101 - read by this class
+        truth = self.values
+        if rows is not None:
+            truth, values = truth[rows], values[rows]
+        score = self.metric.score(truth, values, self.card.metric.params) if len(truth) else np.nan
+        return float(score) if np.isfinite(score) else None
+
+
+class _GraderScorer:
+    def __init__(self, card: TaskCard, grade_py: Path, limits: GraderLimits | None) -> None:
+        written = is_model_written(grade_py)
+        self._card = card
+        self._process = GraderProcess(grade_py, limits, must_contain=written)
+        self.kind: GraderKind = "model-written" if written else "competition"
+        self.name = "model-written grader" if written else "competition's grader"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def truth(self, path: Path, sample: Path) -> Truth:
+        card = self._card
+        ids = read_table(sample).column(card.id_column)
+        own = _ids_of(path, card.id_column)
+        # Only one row of answers for each that is asked for can be put in order, or be left out of a part.
+        matching = own if own is not None and Counter(own) == Counter(ids) else None
+        handle = self._process.load(path, id_column=None if matching is None else card.id_column)
+        self._process.ordered(handle)
+        columns = tuple(
+            name for name in read_table(sample).header if name in {card.id_column, *card.prediction_columns}
+        )
+        order = None if matching is None else Order(handle, columns)
+        return _GraderTruth(card, self._process, sample, matching, handle, order, shy=self.kind == "model-written")
+
+    def close(self) -> None:
+        self._process.close()
+
+
+@dataclass(frozen=True)
+class _GraderTruth:
+    """The truth as a grade.py takes it: the whole file, rows in the file's order."""
+
+    card: TaskCard
+    process: GraderProcess
+    sample: Path
+    ids: Sequence[str] | None
+    answers: int
+    order: Order | None
+    shy: bool
+    """Whether the grader's own words are kept back: it is generated code, and has seen the answers."""
+    repeats: bool = False
+
+    def read(self, path: Path) -> Predicted:
+        read_submission(path, self.sample, self.card)
+        return self.perfect(path)
+
+    def perfect(self, path: Path) -> Predicted:
+        id_column = None if self.order is None else self.card.id_column
+        handle = self.process.load(path, id_column=id_column, order=self.order)
+        return Predicted(path.name, handle=handle, process=self.process)
+
+    def score(self, predicted: Predicted, rows: Rows | None = None) -> float | None:
+        if rows is not None and len(rows) == 0:
+            return None
+        try:
+            return self.process.score(predicted.handle, self.answers, rows)
+        except GraderFailed as error:
+            if self.shy:
+                raise GraderFailed(f"The model-written grader failed with {error.kind}.") from error
+            raise
+        except InvalidSubmission as error:
+            if self.shy:
+                raise InvalidSubmission("The model-written grader refuses it.") from error
+            raise
+        except GraderStopped as error:
+            self._control(rows)
+            raise InvalidSubmission(
+                f"The grader does not come to an end with {predicted.name}, though it does with {self.sample.name}: {error}"
+            ) from error
+
+    def _control(self, rows: Rows | None) -> None:
+        """Score the sample, to learn whose fault it is; raises GraderStopped where it is not the predictions'."""
+        with self.perfect(self.sample) as sample, suppress(InvalidSubmission):  # a refusal is an end, too
+            self.process.score(sample.handle, self.answers, rows)
+
+
+def _ids_of(path: Path, id_column: str) -> list[str] | None:
+    if path.suffix.lower() == ".jsonl":
+        return None
+    table = read_table(path)
+    return table.column(id_column) if table.header.count(id_column) == 1 else None
