@@ -4,13 +4,13 @@ import csv
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bot.evaluation.bounds import Bounds, value_bounds
 from bot.evaluation.directions import PredictionKind, prediction_kind
 from bot.evaluation.tables import read_table
 from scrapers.card import TaskCard
@@ -21,15 +21,6 @@ _NO_NUMBER = _NO_LABEL | {"na", "n/a", "null", "none", "<na>"}
 _SHOWN = 60
 _SLACK_BYTES, _TIMES_SAMPLE = 10_000_000, 100
 """A file of the sample's rows is never larger than this; what is could exhaust the memory of the reader."""
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """The values that a metric takes, and why no others."""
-
-    low: float = -math.inf
-    high: float = math.inf
-    reason: str = ""
 
 
 def read_submission(path: Path, sample_path: Path, card: TaskCard) -> tuple[list[str], NDArray[Any]]:
@@ -139,17 +130,6 @@ def _reject_id(identifier: str, ids: Sequence[str], *, known: bool, where: str) 
         f"{where}: the id {_short(identifier)} is not in the sample, whose {len(ids)} ids are written like "
         f"{_short(ids[0]) if ids else 'nothing'}."
     )
-
-
-def value_bounds(card: TaskCard) -> Bounds:
-    """Return which predictions the task's metric takes; what scikit-learn, and so MLE-bench, refuses is refused."""
-    if card.metric.name in ("rmsle", "mean_columnwise_rmsle"):
-        return Bounds(low=0.0, reason="the metric takes logarithms of 1 + prediction and refuses negative ones")
-    if card.metric.name == "log_loss":
-        if len(card.prediction_columns) > 1 and card.metric.params.get("normalize", True):
-            return Bounds(low=0.0, reason="probabilities cannot be negative")
-        return Bounds(low=0.0, high=1.0, reason="probabilities lie between 0 and 1")
-    return Bounds()
 
 
 def _cell(text: str, column: str, where: str, bounds: Bounds, kind: PredictionKind) -> float | str:

@@ -1,0 +1,112 @@
+"""Metrics of quantities by how well predictions go with the truth: R², correlations, Gini, angles, likelihood.
+
+All are the mean over the columns where there are several, but for the two that say otherwise.
+"""
+
+import math
+
+import numpy as np
+
+from bot.evaluation import ranks
+from bot.evaluation.metrics.metric import Params, Values, mean_over_columns
+from bot.evaluation.metrics.params import number
+
+_NAN = float("nan")
+
+
+def r2(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Coefficient of determination: 1 - sum of squared errors / sum of squared deviations of the truth from its mean.
+
+    As scikit-learn's `r2_score` (`uniform_average`); but NaN where a column's truth is constant, where that gives 0 or 1.
+    """
+    truth, predicted = (np.asarray(side, dtype=float) for side in (y_true, y_pred))
+    spread = ((truth - truth.mean(axis=0)) ** 2).sum(axis=0)
+    if (np.ptp(truth, axis=0) == 0).any():
+        return _NAN
+    return float((1 - ((truth - predicted) ** 2).sum(axis=0) / spread).mean())
+
+
+def pearson(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Pearson's correlation; NaN where either side of a column is constant.
+
+    In MLE-bench: us-patent-phrase-to-phrase-matching, where a constant submission has the score NaN and is valid all the
+    same; here it has no score, and is not.
+    """
+    return mean_over_columns(y_true, y_pred, lambda truth, predicted: _correlation(truth, predicted))
+
+
+def spearman(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the columns of Spearman's rank correlation (ties share their mean rank); NaN where a side is constant.
+
+    In MLE-bench: google-quest-challenge, whose grader sorts by id but never compares ids.
+    """
+    return mean_over_columns(
+        y_true, y_pred, lambda truth, predicted: _correlation(ranks.mean_ranks(truth), ranks.mean_ranks(predicted))
+    )
+
+
+def _correlation(truth: Values, predicted: Values) -> float:
+    if np.ptp(truth) == 0 or np.ptp(predicted) == 0:
+        return _NAN
+    found = ranks.pearson(truth, predicted)
+    return _NAN if found is None else found
+
+
+def gini(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Normalised Gini coefficient: that of the truth sorted by the prediction, divided by that sorted by itself.
+
+    As Kaggle's Allstate, Liberty Mutual and Porto Seguro have it: the area between the Lorenz curve and the diagonal. It is
+    the sum of truth * (rank - mean rank) over the same sum with the truth's own ranks; equal predictions share their mean
+    rank, where Kaggle's takes them in the order of the rows. For truth of 0 and 1 it is 2 AUC - 1. NaN where the truth is
+    constant.
+    """
+
+    def one(truth: Values, predicted: Values) -> float:
+        if np.ptp(truth) == 0:
+            return _NAN
+        middle = (len(truth) + 1) / 2
+        return float(
+            (truth * (ranks.mean_ranks(predicted) - middle)).sum() / (truth * (ranks.mean_ranks(truth) - middle)).sum()
+        )
+
+    return mean_over_columns(np.asarray(y_true, dtype=float), y_pred, one)
+
+
+def laplace_log_likelihood(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Modified Laplace log likelihood: the mean of -sqrt(2) error / sigma - log(sqrt(2) sigma).
+
+    The first prediction column is the quantity, the second its standard deviation (sigma), whose truth is not looked at;
+    NaN unless there are just two. In MLE-bench: osic-pulmonary-fibrosis-progression, with the default parameters; its
+    grader takes each patient's last three weeks alone, so that it is the same only where the answers hold those.
+
+    Params:
+        clip: the least sigma; 70 by default.
+        most: the largest absolute error; 1000 by default.
+    """
+    if y_true.shape[1] != 2 or y_pred.shape[1] != 2:
+        return _NAN
+    root = math.sqrt(2)
+    error = np.minimum(np.abs(y_true[:, 0] - y_pred[:, 0]), number(params, "most", 1000.0, least=0.0))
+    sigma = np.maximum(y_pred[:, 1], number(params, "clip", 70.0))
+    if (sigma <= 0).any():
+        return _NAN
+    return float((-root * error / sigma - np.log(root * sigma)).mean())
+
+
+def mean_angular_error(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean angle, in radians (0 to pi), between the true and the predicted direction.
+
+    The columns are azimuth and zenith in radians; NaN unless there are just two. The angle is the arc cosine of the unit
+    vectors' product, cut to [-1, 1]. In MLE-bench: icecube-neutrinos-in-deep-ice.
+    """
+    if y_true.shape[1] != 2 or y_pred.shape[1] != 2:
+        return _NAN
+    product = (_unit_vectors(y_true) * _unit_vectors(y_pred)).sum(axis=1)
+    return float(np.arccos(np.clip(product, -1.0, 1.0)).mean())
+
+
+def _unit_vectors(angles: Values) -> Values:
+    azimuth, zenith = np.asarray(angles, dtype=float).T
+    return np.column_stack(
+        [np.sin(zenith) * np.cos(azimuth), np.sin(zenith) * np.sin(azimuth), np.cos(zenith)],
+    )

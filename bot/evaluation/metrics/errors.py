@@ -1,0 +1,122 @@
+"""Metrics of quantities by their errors: absolute, squared, of logarithms, relative.
+
+All are 0 for perfect predictions and take any number of columns; NaN for no rows. In MLE-bench: `rmse`
+new-york-city-taxi-fare-prediction, petfinder-pawpularity-score, and denoising-dirty-documents, where each pixel is a row;
+`mean_columnwise_rmsle` nomad2018-predict-transparent-conductors; `mae` ventilator-pressure-prediction (whose grader leaves
+out the rows with u_out = 1, so that it is the same only where the answers hold the others alone) and
+predict-volcanic-eruptions-ingv-oe (whose grader rounds to whole numbers first); `mean_columnwise_rmse`
+stanford-covid-vaccine (over 3 of 5 columns, and there over the rows marked `keep`).
+"""
+
+import numpy as np
+from sklearn.metrics import (
+    mean_absolute_error,
+    mean_absolute_percentage_error,
+    mean_squared_error,
+    median_absolute_error,
+    root_mean_squared_error,
+)
+
+from bot.evaluation.metrics.metric import Params, Values, mean_over_columns
+from bot.evaluation.metrics.params import number, numbers
+from state.errors import UsageError
+
+
+def rmse(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Root mean squared error, all cells pooled."""
+    return float(root_mean_squared_error(np.ravel(y_true), np.ravel(y_pred)))
+
+
+def mse(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean squared error, all cells pooled."""
+    return float(mean_squared_error(np.ravel(y_true), np.ravel(y_pred)))
+
+
+def rmsle(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Root mean squared error of log(1 + value), all cells pooled."""
+    return rmse(np.log1p(np.asarray(y_true, dtype=float)), np.log1p(np.asarray(y_pred, dtype=float)), params)
+
+
+def msle(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean squared error of log(1 + value), all cells pooled."""
+    return rmsle(y_true, y_pred, params) ** 2
+
+
+def mean_columnwise_rmsle(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the columns of each column's RMSLE."""
+    return mean_over_columns(y_true, y_pred, lambda truth, predicted: rmsle(truth, predicted, params))
+
+
+def mean_columnwise_rmse(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the columns of each column's RMSE (MCRMSE), as Kaggle's OpenVaccine and Africa Soil have it.
+
+    Params:
+        columns: the places of the prediction columns that count, from 0; all by default.
+    """
+    many = y_true.shape[1]
+    chosen = [int(place) for place in numbers(params, "columns", range(many), least=0)]
+    if not chosen or max(chosen) >= many:
+        raise UsageError(f"metric.params.columns is {chosen}; the {many} prediction columns are counted from 0.")
+    return mean_over_columns(
+        y_true[:, chosen], y_pred[:, chosen], lambda truth, predicted: rmse(truth, predicted, params)
+    )
+
+
+def mae(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean absolute error, all cells pooled."""
+    return float(mean_absolute_error(np.ravel(y_true), np.ravel(y_pred)))
+
+
+def median_ae(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Median absolute error, all cells pooled (scikit-learn)."""
+    return float(median_absolute_error(np.ravel(y_true), np.ravel(y_pred)))
+
+
+def mape(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean absolute percentage error, all cells pooled: the mean of |truth - prediction| / |truth|, as a share (1 is 100%).
+
+    As scikit-learn has it: a truth of 0 counts as one of 2e-16, which makes the score enormous.
+    """
+    return float(mean_absolute_percentage_error(np.ravel(y_true), np.ravel(y_pred)))
+
+
+def smape(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Symmetric mean absolute percentage error, all cells pooled: the mean of |t - p| / ((|t| + |p|) / 2).
+
+    As Kaggle's Web Traffic and Playground competitions have it: in percent, from 0 to 200; 0 where both are 0.
+
+    Params:
+        scale: what the mean is multiplied by; 100 by default.
+    """
+    truth, predicted = (np.asarray(side, dtype=float) for side in (y_true, y_pred))
+    size = (np.abs(truth) + np.abs(predicted)) / 2
+    share = np.divide(np.abs(truth - predicted), size, out=np.zeros_like(size), where=size > 0)
+    return float(number(params, "scale", 100.0) * share.mean())
+
+
+def rmspe(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Root mean squared percentage error, all cells pooled: the root of the mean of ((t - p) / t)^2, as a share.
+
+    As Kaggle's Rossmann and Optiver competitions have it: cells whose truth is 0 are left out; NaN if all are.
+    """
+    truth, predicted = (np.asarray(side, dtype=float) for side in (y_true, y_pred))
+    counts = truth != 0
+    if not counts.any():
+        return float("nan")
+    return float(np.sqrt((((truth - predicted)[counts] / truth[counts]) ** 2).mean()))
+
+
+def pinball_loss(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean quantile loss: q (t - p) where the prediction p is too low, (1 - q) (p - t) where it is too high.
+
+    As scikit-learn's `mean_pinball_loss`; the mean over all cells. At q = 0.5 it is half the MAE.
+
+    Params:
+        quantiles: q of each prediction column; 0.5 for all by default.
+    """
+    many = y_true.shape[1]
+    quantiles = np.array(numbers(params, "quantiles", [0.5] * many, many=many, least=0.0))
+    if (quantiles > 1).any():
+        raise UsageError(f"metric.params.quantiles is {quantiles.tolist()}; quantiles lie between 0 and 1.")
+    off = np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float)
+    return float(np.maximum(quantiles * off, (quantiles - 1) * off).mean())

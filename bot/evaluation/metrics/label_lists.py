@@ -1,0 +1,113 @@
+"""Metrics of texts that list labels, separated by blanks: F1 of sets of them, average precision of ranked ones.
+
+Labels are compared letter by letter. Several prediction columns are scored as more rows.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from bot.evaluation.metrics.metric import Params, Values
+from bot.evaluation.metrics.params import whole_number
+
+_NAN = float("nan")
+_Sets = tuple[set[str], set[str]]
+
+
+def multilabel_micro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
+    """F1 of the labels of all rows pooled: 2 TP / (2 TP + FP + FN); a label named twice counts once.
+
+    NaN where neither side has any. In MLE-bench: imet-2020-fgvc7, plant-pathology-2021-fgvc8,
+    facebook-recruiting-iii-keyword-extraction (where Kaggle's was `multilabel_samples_f1`). Their graders ignore predicted
+    labels that no answer has; here, as on Kaggle, these are wrong, unless `known_only` is set.
+
+    Params:
+        known_only: whether predicted labels that no row's truth has are ignored; false by default.
+    """
+    pairs = _known(y_true, y_pred, params)
+    found = sum(len(truth & predicted) for truth, predicted in pairs)
+    return _ratio(2 * found, sum(len(truth) + len(predicted) for truth, predicted in pairs))
+
+
+def multilabel_macro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the labels, which either side has, of the F1 of each label; NaN where neither side has any.
+
+    Params:
+        known_only: as for `multilabel_micro_f1`.
+    """
+    found: Counter[str] = Counter()
+    named: Counter[str] = Counter()
+    for truth, predicted in _known(y_true, y_pred, params):
+        found.update(truth & predicted)
+        named.update(truth)
+        named.update(predicted)
+    return float(np.mean([2 * found[label] / many for label, many in named.items()])) if named else _NAN
+
+
+def multilabel_samples_f1(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the rows of each row's F1 (Kaggle's Mean F1); a row where both sides are empty has 1.
+
+    Params:
+        known_only: as for `multilabel_micro_f1`.
+    """
+    pairs = _known(y_true, y_pred, params)
+    return float(
+        np.mean([2 * len(truth & said) / (len(truth) + len(said)) if truth or said else 1.0 for truth, said in pairs])
+    )
+
+
+def map_at_k(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the rows of the average precision of the first k predicted labels: MAP@k.
+
+    Of a row: the sum, over the places i at which a true label stands for the first time, of the precision down to i, divided by
+    the smaller of k and the number of true labels. Rows without true labels have 0, as in the implementation that Kaggle
+    published; labels behind the first k are ignored. In MLE-bench: h-and-m-personalized-fashion-recommendations (k = 12),
+    hotel-id-2021-fgvc8, whale-categorization-playground (k = 5).
+
+    Params:
+        k: 5 by default.
+    """
+    k = whole_number(params, "k", 5, least=1)
+    return float(
+        np.mean([_average_precision(truth.split(), said.split()[:k], k) for truth, said in _cells(y_true, y_pred)])
+    )
+
+
+def top_k_error(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Share of rows whose true label is not among the first k predicted ones.
+
+    The truth is one label. In MLE-bench: inaturalist-2019-fgvc6 (k = 1), whose grader compares whole numbers: there `07` is `7`.
+
+    Params:
+        k: 1 by default.
+    """
+    k = whole_number(params, "k", 1, least=1)
+    return float(np.mean([truth.strip() not in said.split()[:k] for truth, said in _cells(y_true, y_pred)]))
+
+
+def _average_precision(truth: list[str], ranked: list[str], k: int) -> float:
+    wanted, found, total = set(truth), 0, 0.0
+    for place, label in enumerate(ranked, 1):
+        if label in wanted:
+            wanted.remove(label)
+            found += 1
+            total += found / place
+    return total / min(k, len(set(truth))) if truth else 0.0
+
+
+def _known(y_true: Values, y_pred: Values, params: Params) -> list[_Sets]:
+    pairs = [(set(truth.split()), set(said.split())) for truth, said in _cells(y_true, y_pred)]
+    if not params.get("known_only", False):
+        return pairs
+    known = set().union(*(truth for truth, _ in pairs))
+    return [(truth, said & known) for truth, said in pairs]
+
+
+def _cells(y_true: Values, y_pred: Values) -> Iterator[tuple[str, str]]:
+    for truth, said in zip(y_true.ravel(), y_pred.ravel(), strict=True):
+        yield str(truth), str(said)
+
+
+def _ratio(above: float, below: float) -> float:
+    return above / below if below else _NAN

@@ -1,0 +1,168 @@
+"""Metrics of labels: accuracy, kappa, F scores, Matthews correlation.
+
+Labels that are numbers are compared as numbers (`1` is `1.0`). `accuracy` and `error_rate` take a row as a whole; of all others
+the score is the mean over the columns. Predicted labels that the truth lacks are wrong, and else as any other.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from sklearn.metrics import cohen_kappa_score, f1_score, fbeta_score, matthews_corrcoef, recall_score
+
+from bot.evaluation.labels import canonical_label, canonical_labels
+from bot.evaluation.metrics.metric import Params, Values, mean_over_columns
+from bot.evaluation.metrics.params import number
+from state.errors import UsageError
+
+_NAN = float("nan")
+
+
+def accuracy(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Share of rows whose labels all match; labels that are numbers are compared as numbers (`1` is `1.0`).
+
+    In MLE-bench: cassava-leaf-disease-classification, cdiscount-image-classification-challenge, iwildcam-2020-fgvc7,
+    ml2021spring-hw2, movie-review-sentiment-analysis-kernels-only, paddy-disease-classification, spaceship-titanic,
+    tabular-playground-series-dec-2021, tensorflow-speech-recognition-challenge, and text-normalization-challenge in English
+    and Russian (whose grader compares texts letter by letter: there `1.0` is not `1`).
+    """
+    return float(np.equal(canonical_labels(y_true), canonical_labels(y_pred)).all(axis=1).mean())
+
+
+def error_rate(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Share of rows of which a label does not match: 1 - accuracy."""
+    return 1.0 - accuracy(y_true, y_pred, params)
+
+
+def balanced_accuracy(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the true classes of the share of their rows that are found (scikit-learn's `balanced_accuracy_score`)."""
+
+    def one(truth: Values, predicted: Values) -> float:
+        return float(recall_score(truth, predicted, labels=np.unique(truth), average="macro", zero_division=0))
+
+    return _by_column(y_true, y_pred, one)
+
+
+def cohen_kappa(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Cohen's kappa: (agreement - agreement by chance) / (1 - agreement by chance).
+
+    As scikit-learn's `cohen_kappa_score` without weights; NaN where both sides are one and the same label.
+    """
+
+    def one(truth: Values, predicted: Values) -> float:
+        if np.unique(np.concatenate([truth, predicted])).size == 1:
+            return _NAN
+        return float(cohen_kappa_score(truth, predicted))
+
+    return _by_column(y_true, y_pred, one)
+
+
+def quadratic_weighted_kappa(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Quadratic weighted kappa of labels that are numbers: 1 - (mean squared difference) / (that of independent labels).
+
+    Kaggle's definition, w_ij = (i - j)^2 / (N - 1)^2, in which N falls out. The distance of two labels is that of their numbers;
+    scikit-learn's, that MLE-bench uses, is that of their places among the labels that occur, which is the same unless one
+    between them occurs nowhere. A constant prediction has 0. NaN where a label is no number, or both sides are one
+    and the same label. In MLE-bench: aptos2019-blindness-detection, learning-agency-lab-automated-essay-scoring-2.
+    """
+
+    def one(truth: Values, predicted: Values) -> float:
+        apart = truth.var() + predicted.var() + (truth.mean() - predicted.mean()) ** 2
+        return float(1 - ((truth - predicted) ** 2).mean() / apart) if apart > 0 else _NAN
+
+    sides = _as_numbers(y_true), _as_numbers(y_pred)
+    return _NAN if sides[0] is None or sides[1] is None else mean_over_columns(sides[0], sides[1], one)
+
+
+def mcc(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Matthews correlation coefficient, for two classes or more; 0 where a side is constant (scikit-learn).
+
+    In MLE-bench: nfl-player-contact-detection.
+    """
+    return _by_column(y_true, y_pred, lambda truth, predicted: float(matthews_corrcoef(truth, predicted)))
+
+
+def macro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the classes, which the truth or the prediction has, of their F1; 0 for a class that is never found.
+
+    In MLE-bench: herbarium-2020-fgvc7, herbarium-2021-fgvc8, herbarium-2022-fgvc9, iwildcam-2019-fgvc6.
+    """
+    return _f1(y_true, y_pred, "macro")
+
+
+def micro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
+    """F1 of all classes' counts pooled; of one label a row, that is the accuracy.
+
+    In MLE-bench: plant-seedlings-classification. For many labels a row see `multilabel_micro_f1`.
+    """
+    return _f1(y_true, y_pred, "micro")
+
+
+def weighted_f1(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean of the classes' F1, each weighted by the number of its true rows."""
+    return _f1(y_true, y_pred, "weighted")
+
+
+def binary_f1(y_true: Values, y_pred: Values, params: Params) -> float:
+    """F1 of one class: 2 TP / (2 TP + FP + FN); 0 where none is found, NaN where the class occurs on neither side.
+
+    Params:
+        positive: the class; 1 by default.
+    """
+    return binary_f_beta(y_true, y_pred, {**params, "beta": 1.0})
+
+
+def binary_f_beta(y_true: Values, y_pred: Values, params: Params) -> float:
+    """F-beta of one class: (1 + b^2) TP / ((1 + b^2) TP + b^2 FN + FP); 0 where none is found, NaN where it occurs nowhere.
+
+    Params:
+        beta: how much more recall counts than precision; 1 by default.
+        positive: the class; 1 by default. The truths `true` and `yes`, in any case, are read as 1.
+    """
+    beta = number(params, "beta", 1.0, least=0.0)
+    if beta == 0:
+        raise UsageError("metric.params.beta is 0; it must be more.")
+    positive = _class_of(params.get("positive", 1))
+
+    def one(truth: Values, predicted: Values) -> float:
+        if not (truth.any() or predicted.any()):
+            return _NAN
+        return float(fbeta_score(truth, predicted, beta=beta, zero_division=0))
+
+    return mean_over_columns(_are(y_true, positive), _are(y_pred, positive), one)
+
+
+def _f1(y_true: Values, y_pred: Values, average: str) -> float:
+    return _by_column(
+        y_true, y_pred, lambda truth, predicted: float(f1_score(truth, predicted, average=average, zero_division=0))
+    )
+
+
+def _by_column(y_true: Values, y_pred: Values, score: Callable[[Values, Values], float]) -> float:
+    """Return the mean of the columns' scores, labels given as whole numbers that stand for them."""
+    places: dict[object, int] = {}
+    return mean_over_columns(_codes(y_true, places), _codes(y_pred, places), score)
+
+
+def _codes(values: Values, places: dict[object, int]) -> Values:
+    flat = [places.setdefault(label, len(places)) for label in canonical_labels(values).ravel()]
+    return np.array(flat, dtype=int).reshape(values.shape)
+
+
+_TRUTHS: Mapping[object, int] = {"true": 1, "yes": 1}
+
+
+def _class_of(label: object) -> object:
+    found = canonical_label(label)
+    return _TRUTHS.get(found.lower(), found) if isinstance(found, str) else found
+
+
+def _are(values: Values, positive: object) -> Values:
+    flat = [_class_of(label) == positive for label in values.ravel()]
+    return np.array(flat, dtype=int).reshape(values.shape)
+
+
+def _as_numbers(values: Values) -> Values | None:
+    found = [canonical_label(label) for label in values.ravel()]
+    if not all(isinstance(one, int | float) and np.isfinite(float(one)) for one in found):
+        return None
+    return np.array(found, dtype=float).reshape(values.shape)

@@ -1,0 +1,85 @@
+"""Metrics of masks that are written as run lengths: Dice and F-beta, mean average precision over IoU thresholds.
+
+NaN where a text is no run lengths. The order in which pixels are counted falls out, as only overlaps count; so does the
+images' size, and a run beyond an image's end is not noticed. Several prediction columns are scored as more rows.
+"""
+
+import numpy as np
+
+from bot.evaluation.metrics.metric import Params, Values
+from bot.evaluation.metrics.params import number, numbers
+from bot.evaluation.metrics.run_lengths import overlap, read_mask
+
+_NAN = float("nan")
+_THRESHOLDS = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
+
+_Counts = tuple[int, int, int]
+"""Pixels of the truth, of the prediction, of both."""
+
+
+def dice(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the masks of Dice, 2 |both| / (|truth| + |prediction|); a pair of empty masks has 1.
+
+    With a beta it is F-beta, of which Dice is the one with beta 1. In MLE-bench: hubmap-kidney-segmentation;
+    vesuvius-challenge-ink-detection (beta = 0.5; a pair of empty masks has 0 there).
+
+    Params:
+        beta: how much more recall counts than precision; 1 by default.
+    """
+    counts = _counts(y_true, y_pred)
+    square = number(params, "beta", 1.0, least=0.0) ** 2
+    return _NAN if counts is None else float(np.mean([_f_beta(one, square) for one in counts]))
+
+
+def global_dice(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Dice of the pixels of all masks pooled; NaN where all masks are empty.
+
+    In MLE-bench: google-research-identify-contrails-reduce-global-warming, where `-` is an empty mask.
+
+    Params:
+        beta: how much more recall counts than precision; 1 by default.
+    """
+    counts = _counts(y_true, y_pred)
+    if counts is None:
+        return _NAN
+    truth, predicted, both = (sum(one[place] for one in counts) for place in range(3))
+    square = number(params, "beta", 1.0, least=0.0) ** 2
+    return _f_beta((truth, predicted, both), square) if truth or predicted else _NAN
+
+
+def mask_map_iou(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the masks of the share of thresholds that the intersection over union exceeds.
+
+    Of a mask that is one object, that is the mean average precision over IoU thresholds. A pair of empty masks has 1, one of
+    which one is empty 0. In MLE-bench: tgs-salt-identification-challenge; its grader takes an empty prediction, where there is a
+    mask, for the whole image (numpy's histogram of nothing but zeros), so that it may give more than the 0 of Kaggle and here.
+
+    Params:
+        thresholds: from 0.5 to 0.95 in steps of 0.05 by default.
+    """
+    counts = _counts(y_true, y_pred)
+    if counts is None:
+        return _NAN
+    thresholds = np.array(numbers(params, "thresholds", _THRESHOLDS))
+
+    def one(truth: int, predicted: int, both: int) -> float:
+        if not truth and not predicted:
+            return 1.0
+        return float((both / (truth + predicted - both) > thresholds).mean()) if truth and predicted else 0.0
+
+    return float(np.mean([one(*sizes) for sizes in counts])) if len(thresholds) else _NAN
+
+
+def _f_beta(counts: _Counts, square: float) -> float:
+    truth, predicted, both = counts
+    return (1 + square) * both / (square * truth + predicted) if truth and predicted else float(truth == predicted)
+
+
+def _counts(y_true: Values, y_pred: Values) -> list[_Counts] | None:
+    found = []
+    for truth_text, predicted_text in zip(y_true.ravel(), y_pred.ravel(), strict=True):
+        truth, predicted = read_mask(str(truth_text)), read_mask(str(predicted_text))
+        if truth is None or predicted is None:
+            return None
+        found.append((truth.size, predicted.size, overlap(truth, predicted)))
+    return found

@@ -1,0 +1,68 @@
+"""F1 of labelled points against labelled boxes, as Kuzushiji recognition has it."""
+
+import math
+from dataclasses import dataclass
+
+from bot.evaluation.metrics.metric import Params, Values
+
+_NAN = float("nan")
+_BOX, _POINT = 5, 3
+"""Words of a box (label, x, y, width, height) and of a point (label, x, y)."""
+
+
+@dataclass(frozen=True)
+class _Thing:
+    label: str
+    numbers: tuple[float, ...]
+
+
+def points_in_boxes_f1(y_true: Values, y_pred: Values, params: Params) -> float:
+    """F1 over all rows: a point is right if it lies within a box of its label that no earlier point was used for.
+
+    The truth lists `label x y width height`, the prediction `label x y`, separated by blanks; each box takes the first point
+    that is free. 0 where no point is right, NaN where there are neither boxes nor points, or a text is not of that form. In
+    MLE-bench: kuzushiji-recognition (where a file without any point has 0).
+    """
+    right = boxes = points = 0
+    for truth_text, predicted_text in zip(y_true.ravel(), y_pred.ravel(), strict=True):
+        truth, predicted = _read(str(truth_text), _BOX), _read(str(predicted_text), _POINT)
+        if truth is None or predicted is None:
+            return _NAN
+        right += _matched(truth, predicted)
+        boxes += len(truth)
+        points += len(predicted)
+    return 2 * right / (boxes + points) if boxes + points else _NAN
+
+
+def _read(text: str, words: int) -> list[_Thing] | None:
+    parts = text.split()
+    if len(parts) % words:
+        return None
+    try:
+        found = [
+            _Thing(parts[at], tuple(float(part) for part in parts[at + 1 : at + words]))
+            for at in range(0, len(parts), words)
+        ]
+    except ValueError:
+        return None
+    return found if all(math.isfinite(value) for thing in found for value in thing.numbers) else None
+
+
+def _matched(boxes: list[_Thing], points: list[_Thing]) -> int:
+    free: dict[str, list[_Thing]] = {}
+    for point in points:
+        free.setdefault(point.label, []).append(point)
+    matched = 0
+    for box in boxes:
+        candidates = free.get(box.label, [])
+        inside = next((point for point in candidates if _within(point, box)), None)
+        if inside is not None:
+            candidates.remove(inside)
+            matched += 1
+    return matched
+
+
+def _within(point: _Thing, box: _Thing) -> bool:
+    left, top, width, height = box.numbers
+    x, y = point.numbers
+    return left < x < left + width and top < y < top + height

@@ -1,0 +1,94 @@
+"""Metrics of probabilities by their logarithms: log loss in several forms, and the Kullback-Leibler divergence.
+
+MLE-bench's graders of spooky-author-identification, leaf-classification, dog-breed-identification and lmsys-chatbot-arena
+refuse rows that do not sum to 1 within 1e-6; here, as on Kaggle, rows are divided by their sums.
+"""
+
+import numpy as np
+
+from bot.evaluation.metrics.metric import Params, Values
+from bot.evaluation.metrics.params import number, numbers
+
+_EPS = 1e-15
+
+
+def log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean negative log likelihood, in nats.
+
+    Several columns are class probabilities against one-hot truth: rows are divided by their sums first (`normalize`,
+    default true; a row of zeros stays as it is), then clipped to [eps, 1 - eps] (`eps`, default 1e-15), as Kaggle
+    does. One column is the probability of the positive class.
+
+    In MLE-bench: spooky-author-identification, leaf-classification, dog-breed-identification, lmsys-chatbot-arena,
+    dogs-vs-cats-redux-kernels-edition, statoil-iceberg-classifier-challenge (the last two of one column).
+    """
+    eps = number(params, "eps", _EPS, least=0.0)
+    chance = np.asarray(y_pred, dtype=float)
+    truth = np.asarray(y_true, dtype=float)
+    if chance.shape[1] == 1:
+        chance = np.hstack([1.0 - chance, chance])
+        truth = np.hstack([1.0 - truth, truth])
+    elif params.get("normalize", True):
+        chance = _rows_to_one(chance)
+    chance = np.clip(chance, eps, 1.0 - eps)
+    return float(-(truth * np.log(chance)).sum(axis=1).mean())
+
+
+def mean_columnwise_log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the columns of each column's binary log loss, in nats: a row may have many labels or none.
+
+    Params:
+        eps: probabilities are clipped to [eps, 1 - eps]; 1e-15 by default.
+    """
+    return float(_cell_losses(y_true, y_pred, params).mean())
+
+
+def weighted_log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the rows of each row's weighted mean of its cells' binary log losses, in nats.
+
+    In MLE-bench: rsna-2022-cervical-spine-fracture-detection, with `weights` [7, 1, 1, 1, 1, 1, 1, 1] and `positive` 2; but its
+    files have a row for each of these columns, and so need its own grader.
+
+    Params:
+        weights: of the columns; 1 for each by default.
+        positive: what the weight of a cell whose truth is 1 is multiplied by; 1 by default.
+        eps: probabilities are clipped to [eps, 1 - eps]; 1e-15 by default.
+    """
+    truth = np.asarray(y_true, dtype=float)
+    many = truth.shape[1]
+    weights = np.array(numbers(params, "weights", [1.0] * many, many=many, least=0.0))
+    cells = weights * (1.0 + (number(params, "positive", 1.0, least=0.0) - 1.0) * truth)
+    return float(((_cell_losses(y_true, y_pred, params) * cells).sum(axis=1) / cells.sum(axis=1)).mean())
+
+
+def kl_divergence(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the rows of the Kullback-Leibler divergence of the prediction from the truth: sum of t log(t / p), in nats.
+
+    Terms with t = 0 are 0. In MLE-bench: hms-harmful-brain-activity-classification, whose grader refuses rows that do not
+    sum to 1; here those of the prediction are divided by their sums first.
+
+    Params:
+        eps: predictions are clipped to [eps, 1 - eps]; 1e-15 by default.
+        normalize: whether rows of the prediction are divided by their sums; true by default.
+    """
+    eps = number(params, "eps", _EPS, least=0.0)
+    truth = np.asarray(y_true, dtype=float)
+    chance = np.asarray(y_pred, dtype=float)
+    if params.get("normalize", True) and chance.shape[1] > 1:
+        chance = _rows_to_one(chance)
+    chance = np.clip(chance, eps, 1.0 - eps)
+    terms = np.where(truth > 0, truth * np.log(np.where(truth > 0, truth, 1.0) / chance), 0.0)
+    return float(terms.sum(axis=1).mean())
+
+
+def _cell_losses(y_true: Values, y_pred: Values, params: Params) -> Values:
+    eps = number(params, "eps", _EPS, least=0.0)
+    truth = np.asarray(y_true, dtype=float)
+    chance = np.clip(np.asarray(y_pred, dtype=float), eps, 1.0 - eps)
+    losses: Values = -(truth * np.log(chance) + (1.0 - truth) * np.log(1.0 - chance))
+    return losses
+
+
+def _rows_to_one(chance: Values) -> Values:
+    sums = chance.sum(axis=1, keepdims=True)
+    return np.divide(chance, sums, out=np.zeros_like(chance), where=sums != 0)

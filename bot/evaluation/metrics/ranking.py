@@ -1,0 +1,126 @@
+"""Metrics of scores by the order in which they put rows, or labels of a row: areas under curves, precision, lwlrap.
+
+Only the order counts, but for `probabilistic_f1`. The truth of each column is 0 and 1; NaN where a column has one class only.
+"""
+
+import itertools
+
+import numpy as np
+from sklearn.metrics import (
+    average_precision_score,
+    label_ranking_average_precision_score,
+    roc_auc_score,
+    roc_curve,
+)
+
+from bot.evaluation.metrics.metric import Params, Values, mean_over_columns
+from bot.evaluation.metrics.params import number, numbers
+from state.errors import UsageError
+
+_NAN = float("nan")
+
+
+def roc_auc(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Area under the ROC curve, the mean over the columns; NaN where a column's truth has one class only.
+
+    In MLE-bench: aerial-cactus-identification, detecting-insults-in-social-commentary, histopathologic-cancer-detection,
+    invasive-species-monitoring, mlsp-2013-birds, playground-series-s3e18, random-acts-of-pizza,
+    rsna-miccai-brain-tumor-radiogenomic-classification, seti-breakthrough-listen, siim-isic-melanoma-classification,
+    tabular-playground-series-may-2022, the-icml-2013-whale-challenge-right-whale-redux; as a mean over columns
+    jigsaw-toxic-comment-classification-challenge, plant-pathology-2020-fgvc7, ranzcr-clip-catheter-line-classification. Not
+    jigsaw-unintended-bias-in-toxicity-classification, whose score needs columns that no submission has, and whose grader
+    cuts predictions at 0.5 first.
+    """
+    return mean_over_columns(
+        y_true,
+        y_pred,
+        lambda truth, scores: float(roc_auc_score(truth, scores)) if np.unique(truth).size == 2 else _NAN,
+    )
+
+
+def average_precision(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Average precision (scikit-learn): each threshold's precision, weighted by its gain in recall; the mean over the columns."""
+    return mean_over_columns(
+        y_true,
+        y_pred,
+        lambda truth, scores: float(average_precision_score(truth, scores)) if _binary(truth) else _NAN,
+    )
+
+
+def weighted_auc(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Area under the ROC curve in which bands of the true positive rate have weights of their own, the mean over the columns.
+
+    The area to the right of the curve within a band is multiplied by its weight, and the sum divided by what a perfect order
+    has. In MLE-bench: alaska2-image-steganalysis, with the default parameters.
+
+    Params:
+        thresholds: true positive rates between which the bands lie, from 0 to 1; [0, 0.4, 1] by default.
+        weights: of the bands; [2, 1] by default.
+    """
+    thresholds = numbers(params, "thresholds", [0.0, 0.4, 1.0])
+    weights = numbers(params, "weights", [2.0, 1.0], many=len(thresholds) - 1, least=0.0)
+    if thresholds != sorted(set(thresholds)) or thresholds[0] != 0 or thresholds[-1] != 1 or sum(weights) == 0:
+        raise UsageError(f"metric.params.thresholds is {thresholds}; they go up from 0 to 1, and a weight is not 0.")
+
+    def one(truth: Values, scores: Values) -> float:
+        if not _binary(truth):
+            return _NAN
+        curve = roc_curve(truth, scores, drop_intermediate=False)[:2]
+        bands = list(itertools.pairwise(thresholds))
+        reached = sum(weight * _right_of(curve, *band) for weight, band in zip(weights, bands, strict=True))
+        return float(reached / sum(weight * (top - low) for weight, (low, top) in zip(weights, bands, strict=True)))
+
+    return mean_over_columns(y_true, y_pred, one)
+
+
+def _right_of(curve: tuple[Values, Values], low: float, top: float) -> float:
+    """Return the area between a ROC curve and the line of false positive rate 1, between two true positive rates."""
+    false, true = curve
+    begins, ends = np.clip(true[:-1], low, top), np.clip(true[1:], low, top)
+    rises = np.diff(true)
+    slopes = np.divide(np.diff(false), rises, out=np.zeros_like(rises), where=rises > 0)
+    middles = false[:-1] + slopes * ((begins + ends) / 2 - true[:-1])
+    return float(((ends - begins) * (1.0 - middles)).sum())
+
+
+def lwlrap(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Label-weighted label-ranking average precision: of each true label of each row, the precision of the row's ranking down
+    to it; the mean over all true labels of all rows.
+
+    scikit-learn's `label_ranking_average_precision_score`, each row weighted by the number of its labels; rows without
+    labels do not count, NaN if none has any. In MLE-bench: freesound-audio-tagging-2019.
+    """  # noqa: D205 - one sentence
+    truth = np.asarray(y_true, dtype=float) > 0
+    labels = truth.sum(axis=1)
+    counted = labels > 0
+    if not counted.any():
+        return _NAN
+    scores = np.asarray(y_pred, dtype=float)[counted]
+    return float(label_ranking_average_precision_score(truth[counted], scores, sample_weight=labels[counted]))
+
+
+def probabilistic_f1(y_true: Values, y_pred: Values, params: Params) -> float:
+    """F-beta with probabilities in place of decisions, the mean over the columns (pF1 at the default beta of 1).
+
+    A row of truth 1 adds its probability to the true positives, one of truth 0 to the false positives; precision and recall
+    follow from their sums. Probabilities are cut to [0, 1]; 0 where nothing is found, NaN where no truth is 1. In MLE-bench:
+    rsna-breast-cancer-detection.
+
+    Params:
+        beta: how much more recall counts than precision; 1 by default.
+    """
+    square = number(params, "beta", 1.0, least=0.0) ** 2
+
+    def one(truth: Values, chance: Values) -> float:
+        positive = truth > 0
+        cut = np.clip(chance, 0.0, 1.0)
+        found, wrong = cut[positive].sum(), cut[~positive].sum()
+        if not positive.any():
+            return _NAN
+        return float((1 + square) * found / (square * positive.sum() + found + wrong)) if found > 0 else 0.0
+
+    return mean_over_columns(y_true, np.asarray(y_pred, dtype=float), one)
+
+
+def _binary(truth: Values) -> bool:
+    return bool(np.isin(truth, (0, 1)).all() and np.unique(truth).size == 2)

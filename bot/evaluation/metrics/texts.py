@@ -1,0 +1,78 @@
+"""Metrics of texts: the words they share, the letters in which they differ, the order in which they list things.
+
+Several prediction columns are scored as more rows.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+import numpy as np
+
+from bot.evaluation.metrics.edit_distance import edit_distance
+from bot.evaluation.metrics.metric import Params, Values
+
+_NAN = float("nan")
+
+
+def word_jaccard(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the rows of the words that both texts have, divided by those that either has; capitals do not matter.
+
+    Two texts without words have 1. In MLE-bench: tweet-sentiment-extraction (whose grader fails on two such texts) and
+    chaii-hindi-and-tamil-question-answering (where they have 0).
+    """
+
+    def one(truth: str, said: str) -> float:
+        left, right = set(truth.lower().split()), set(said.lower().split())
+        return len(left & right) / len(left | right) if left or right else 1.0
+
+    return float(np.mean([one(truth, said) for truth, said in _cells(y_true, y_pred)]))
+
+
+def levenshtein(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the rows of the edit distance between the texts, in characters.
+
+    In MLE-bench: billion-word-imputation, bms-molecular-translation.
+    """
+    return float(np.mean([edit_distance(truth, said) for truth, said in _cells(y_true, y_pred)]))
+
+
+def levenshtein_ratio(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Sum of the rows' edit distances in words, divided by the number of words of all true texts; it may exceed 1.
+
+    NaN where the truth has no words. In MLE-bench: multi-modal-gesture-recognition, whose words are whole numbers.
+    """
+    pairs = [(truth.split(), said.split()) for truth, said in _cells(y_true, y_pred)]
+    words = sum(len(truth) for truth, _ in pairs)
+    return sum(edit_distance(truth, said) for truth, said in pairs) / words if words else _NAN
+
+
+def kendall_tau(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Kendall's tau of orders: 1 - 4 S / sum of n (n - 1), where S is the number of swaps of neighbours that make the predicted
+    orders of all rows the true ones, and n the number of things that a row lists, separated by blanks.
+
+    NaN where a row's prediction does not list the true things, each once, or no row lists two. In MLE-bench: AI4Code.
+    """  # noqa: D205 - one sentence
+    swaps = most = 0
+    for truth, said in _cells(y_true, y_pred):
+        places = {thing: place for place, thing in enumerate(truth.split())}
+        listed = said.split()
+        if len(listed) != len(places) or set(listed) != places.keys():
+            return _NAN
+        swaps += _inversions([places[thing] for thing in listed])
+        most += len(listed) * (len(listed) - 1)
+    return 1 - 4 * swaps / most if most else _NAN
+
+
+def _inversions(order: list[int]) -> int:
+    """Return how many pairs stand the wrong way round."""
+    seen: list[int] = []
+    count = 0
+    for value in order:
+        count += len(seen) - bisect_left(seen, value)
+        insort(seen, value)
+    return count
+
+
+def _cells(y_true: Values, y_pred: Values) -> Iterator[tuple[str, str]]:
+    for truth, said in zip(y_true.ravel(), y_pred.ravel(), strict=True):
+        yield str(truth), str(said)
