@@ -16,8 +16,11 @@ from bot.evaluation.tables import read_table, write_table
 from bot.evaluation.trial_submissions import Cells, trials
 from state.errors import Problem, SnapshotError, UnsupportedLayout
 
-MOST_ROWS = 20_000
+MOST_ROWS = 5_000
 """On which a search is made; of more, as many are drawn."""
+MOST_CELLS = 200_000
+"""Of these rows, all prediction columns together: twenty submissions are held in memory as text."""
+_FEWEST_ROWS = 1_000
 _CONFIRMED = 4
 """Submissions of all rows by which a metric that was found on some of them is confirmed."""
 _SEED = 7
@@ -53,6 +56,7 @@ def find_metric(
         whole = _submissions(truth, sample, id_column)
     except UnsupportedLayout as error:
         raise SnapshotError([Problem(sample.name, None, str(error))]) from error
+    most_rows = min(most_rows, max(_FEWEST_ROWS, MOST_CELLS // whole.truth.shape[1]))
     with tempfile.TemporaryDirectory(prefix="metric-") as folder:
         scratch = Path(folder)
         if len(whole.ids) > most_rows and _has_column(answers, id_column):
@@ -109,7 +113,7 @@ def _confirmed(
     kept = [
         candidate
         for candidate in left
-        if all(same(candidate.score(whole.truth, trial.cells), score) for trial, score in search.scored)
+        if all(same(candidate.score(whole.perfect, trial), score) for trial, score in search.scored)
     ]
     if len(search.scored) < 2:
         return [], f"; {left[0]} agreed there, but on all rows too little is scored to confirm it"

@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,11 @@ class Submissions:
     truth: Cells
     sample: Cells
 
+    @cached_property
+    def perfect(self) -> Trial:
+        """The truth as a submission."""
+        return Trial(PERFECT, self.truth)
+
     def write(self, trial: Trial, path: Path) -> None:
         """Write one, columns and rows in the sample's order."""
         columns: dict[str, Sequence[str]] = {self.id_column: self.ids}
@@ -58,17 +64,17 @@ class Candidate:
     metric: Metric
     params: Params
 
-    def score(self, truth: Cells, predicted: Cells) -> float:
+    def score(self, truth: Trial, predicted: Trial) -> float:
         """Return the score of text cells, read as the metric takes them; NaN where it is not defined."""
+        sides: tuple[Any, Any] = truth.cells, predicted.cells
         if self.metric.name not in LABEL_METRICS | TEXT_METRICS:
-            pair = numbers(truth), numbers(predicted)
-            if pair[0] is None or pair[1] is None:
+            sides = truth.numbers, predicted.numbers
+            if sides[0] is None or sides[1] is None:
                 return math.nan
-            truth, predicted = pair[0], pair[1]
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                return float(self.metric.score(truth, predicted, self.params))
+                return float(self.metric.score(*sides, self.params))
         except _NOT_DEFINED:
             return math.nan
 
@@ -106,7 +112,7 @@ class Search:
         for _ in range(_ROUNDS):
             before = len(self.scored)
             for trial in trials(truth, sample, rng) if len(left) > 1 else ():
-                if trial.name != PERFECT and _differ(left, truth, trial) and self.ask(trial):
+                if trial.name != PERFECT and _differ(left, self.submissions.perfect, trial) and self.ask(trial):
                     left = [candidate for candidate in left if self._agrees(candidate)]
             if len(self.scored) == before:  # all that would tell is refused, or nothing would
                 break
@@ -137,7 +143,7 @@ class Search:
         truth = self.submissions.truth
         distinct = set(truth.ravel())
         labels = sorted(distinct) if len(distinct) == 2 else []
-        number = numbers(truth) is not None
+        number = self.submissions.perfect.numbers is not None
         for name, metric in self.metrics.items():
             if number or name in LABEL_METRICS | TEXT_METRICS:
                 yield from (Candidate(metric, params) for params in params_to_try(name, truth.shape[1], labels))
@@ -145,7 +151,7 @@ class Search:
     def _agrees(self, candidate: Candidate) -> bool:
         # The perfect submission comes first, and most metrics agree on it: from the end on, most are soon out.
         return all(
-            same(candidate.score(self.submissions.truth, trial.cells), score) for trial, score in reversed(self.scored)
+            same(candidate.score(self.submissions.perfect, trial), score) for trial, score in reversed(self.scored)
         )
 
     def direction(self) -> Direction | None:
@@ -176,8 +182,8 @@ def same(one: float, other: float) -> bool:
     return difference <= _TOLERANCE * (1 + 1e-6) + _SLACK * abs(other)
 
 
-def _differ(candidates: Sequence[Candidate], truth: Cells, trial: Trial) -> bool:
-    scores = [candidate.score(truth, trial.cells) for candidate in candidates]
+def _differ(candidates: Sequence[Candidate], truth: Trial, trial: Trial) -> bool:
+    scores = [candidate.score(truth, trial) for candidate in candidates]
     return any(not same(score, scores[0]) for score in scores[1:])
 
 

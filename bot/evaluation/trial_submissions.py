@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,15 +25,18 @@ class Trial:
     name: str
     cells: Cells
 
+    @cached_property
+    def numbers(self) -> NDArray[np.float64] | None:
+        """The cells as numbers; None if any is not a finite one."""
+        return numbers(self.cells)
+
 
 def numbers(cells: Cells) -> NDArray[np.float64] | None:
     """Return cells as numbers; None if any is not a finite one."""
-    values = np.empty(cells.shape, dtype=float)
-    for at, cell in np.ndenumerate(cells):
-        try:
-            values[at] = float(cell)
-        except ValueError:
-            return None
+    try:
+        values = cells.astype(float)
+    except ValueError:
+        return None
     return values if np.isfinite(values).all() else None
 
 
@@ -146,10 +150,22 @@ def _of_texts(truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
         yield Trial(name, _each(truth, lambda text, edit=edit: " ".join(edit(text.split()))))  # type: ignore[misc]
     yield Trial("a word of another row in front", _each(truth, lambda text: f"{rng.choice(pool)} {text}"))
     yield Trial("a word of another row behind", _each(truth, lambda text: f"{text} {rng.choice(pool)}"))
+    for length in (3, 5, 12, 30):
+        yield Trial(
+            f"among {length} words in any order", _each(truth, lambda text, n=length: _among(text, pool, n, rng))
+        )  # type: ignore[misc]
     yield Trial("a letter missing", _each(truth, lambda text: _without_letter(text, rng)))
     some = rng.random(len(truth)) < 0.4
     halves = _each(truth, lambda text: " ".join(text.split()[: max(2, len(text.split()) // 4 * 2)]))
     yield Trial("some rows cut", np.where(some[:, None], halves, truth))
+
+
+def _among(text: str, pool: list[str], length: int, rng: np.random.Generator) -> str:
+    """Return a list of that many words, the text's own among others, none of them twice."""
+    own = text.split()[:length]
+    others = [word for word in dict.fromkeys(rng.choice(pool, 2 * length)) if word not in own]
+    words = np.array([*own, *others[: length - len(own)]], dtype=object)
+    return " ".join(words[rng.permutation(len(words))])
 
 
 def _without_letter(text: str, rng: np.random.Generator) -> str:

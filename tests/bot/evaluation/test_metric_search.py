@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from bot.evaluation.grade_calls import Graded
-from bot.evaluation.metric_search import Search, Submissions, found, same
+from bot.evaluation.metric_search import Candidate, Search, Submissions, found, same
 from bot.evaluation.metrics import METRICS, Metric, Params, Values
+from bot.evaluation.trial_submissions import Trial
 from state.errors import SnapshotError
 
 Columns = list[list[str]]
@@ -54,6 +55,7 @@ def squared_with_a_twist(true: Columns, said: Columns) -> float:
     return rmse(true, said) ** 1.5
 
 
+WORDS = [f"w{number}" for number in range(40)]
 AMOUNTS = [[round(2 + row * 0.61 % 7, 2)] for row in range(60)]
 LETTERS = [["abcd"[row * 7 % 4]] for row in range(60)]
 
@@ -157,6 +159,49 @@ def test_a_grader_that_scores_next_to_nothing_is_refused_with_its_reason(tmp_pat
 def test_a_grader_that_says_the_same_of_everything_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="1 different ones: too few"):
         search(tmp_path, AMOUNTS, [0], lambda true, said: 0.5).run()
+
+
+GRADES = [[row * 7 % 5] for row in range(80)]
+SENTENCES = [[" ".join(WORDS[row * step % 9] for step in range(1, 3 + row % 5))] for row in range(80)]
+LISTS = [[" ".join(sorted({WORDS[row * step % 40] for step in range(1, 2 + row % 4)}))] for row in range(80)]
+RUNS = [["" if row % 4 == 0 else f"{1 + row} {3 + row % 7} {40 + row} {2 + row % 5}"] for row in range(80)]
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "truth", "sample"),
+    [
+        ("quadratic_weighted_kappa", {}, GRADES, [2]),
+        ("macro_f1", {}, LETTERS, ["a"]),
+        ("r2", {}, AMOUNTS, [0]),
+        ("spearman", {}, AMOUNTS, [0]),
+        ("word_jaccard", {}, SENTENCES, ["w1"]),
+        ("levenshtein", {}, SENTENCES, ["w1"]),
+        ("map_at_k", {"k": 12}, LISTS, ["w1 w2"]),
+        ("multilabel_micro_f1", {}, LISTS, ["w1 w2"]),
+        ("dice", {}, RUNS, [""]),
+        (
+            "mean_columnwise_rmse",
+            {"columns": [0, 2]},
+            [[row, row * 7 % 11, row * 3 % 5] for row in range(80)],
+            [0, 0, 0],
+        ),
+    ],
+)
+def test_metrics_of_every_kind_are_found_again_with_their_parameters(
+    tmp_path: Path, name: str, params: dict[str, object], truth: list[list[object]], sample: list[object]
+) -> None:
+    meant = Candidate(METRICS[name], params)
+
+    def grade(true: Columns, said: Columns) -> float:
+        true_cells, cells = (np.array(columns, dtype=object).T for columns in (true, said))
+        score = meant.score(Trial("true", true_cells), Trial("said", cells))
+        if not np.isfinite(score):
+            raise ValueError("not defined")
+        return score
+
+    looked = search(tmp_path, truth, sample, grade)
+    result = found(looked, looked.run(), board_lower_is_better=meant.metric.direction == "minimize")
+    assert (result["name"], result["params"]) == (name, params)
 
 
 @pytest.mark.parametrize(
