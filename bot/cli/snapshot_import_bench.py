@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from bot.cli.output import print_json, print_table
 from bot.evaluation.directions import METRIC_DIRECTIONS
@@ -20,7 +21,7 @@ from scrapers.imports.mle_bench.finding import FoundMetric, Question
 from scrapers.imports.mle_bench.importing import Importing
 from scrapers.imports.mle_bench.manifest_of import Dates
 from scrapers.imports.mle_bench.outcome import Outcome
-from scrapers.imports.mle_bench.places import find_places
+from scrapers.imports.mle_bench.places import Place, find_places
 from state.clock import SystemClock
 from state.errors import InfrastructureFailure, Problem, SnapshotError, UsageError
 
@@ -53,13 +54,22 @@ def mle_bench(
     """
     places = find_places(folders, package, competition or ())
     dates = _dates(enabled_at, deadline)
+    with _sole_writer(out):
+        outcomes = _import(places, out, dates)
+    _show(outcomes, json=json)
+    if any(outcome.status == "failed" for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def _import(places: Sequence[Place], out: Path, dates: Dates | None) -> list[Outcome]:
+    """Import one after another, with a line on stderr that says how far it is."""
     outcomes: list[Outcome] = []
     console = Console(stderr=True)
-    with _sole_writer(out), asyncio.Runner() as runner, console.status("") as line:
+    with asyncio.Runner() as runner, console.status("") as line:
         worker = Worker(seconds=_SECONDS, memory_bytes=_MEMORY)
 
         def told(slug: str, doing: str) -> None:
-            line.update(f"{len(outcomes) + 1} of {len(places)}: {slug}: {doing}")
+            line.update(Text(f"{len(outcomes) + 1} of {len(places)}: {slug}: {doing}"))
 
         def find_metric(question: Question) -> FoundMetric:
             return runner.run(_find(worker, question))
@@ -72,9 +82,7 @@ def mle_bench(
                     console.print(_line(outcomes[-1], len(outcomes), len(places)), markup=False, soft_wrap=True)
         finally:
             runner.run(worker.aclose())
-    _show(outcomes, json=json)
-    if any(outcome.status == "failed" for outcome in outcomes):
-        raise typer.Exit(1)
+    return outcomes
 
 
 async def _find(worker: Worker, question: Question) -> FoundMetric:

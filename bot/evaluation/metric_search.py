@@ -190,6 +190,11 @@ def _differ(candidates: Sequence[Candidate], truth: Trial, trial: Trial) -> bool
 def found(search: Search, left: Sequence[Candidate], board_lower_is_better: bool | None) -> dict[str, Any]:
     """Say what a search came to, with the direction, which the grader and the leaderboard must not contradict.
 
+    Args:
+        search: that was run.
+        left: the metrics that it left.
+        board_lower_is_better: what the leaderboard's order says; None: nothing.
+
     Returns:
         `name`, `direction`, `params`, `how` (a sentence), `notes` (sentences).
 
@@ -197,32 +202,35 @@ def found(search: Search, left: Sequence[Candidate], board_lower_is_better: bool
         SnapshotError: they contradict, or neither says anything.
     """
     many, different = len(search.scored), len({round(score, SCORE_DIGITS) for _, score in search.scored})
-    notes: list[str] = []
-    seen = search.direction()
-    by_board: Direction | None = None
-    if board_lower_is_better is not None:
-        by_board = "minimize" if board_lower_is_better else "maximize"
     asked = f"{many} made submissions ({different} different scores)"
+    direction = _direction(search, left, board_lower_is_better)
+    notes: list[str] = []
     if left:
-        direction = left[0].metric.direction
+        name, params = left[0].metric.name, dict(left[0].params)
         how = f"{left[0]} says what {GRADE} says of {asked}"
         if len(left) > 1:
             notes.append(f"here the same as {left[0]}: {', '.join(map(str, left[1:6]))}")
     else:
-        if seen is None:
-            notes.append(f"the answers themselves do not get {GRADE}'s best score; its direction is the leaderboard's")
-        settled = seen or by_board
-        if settled is None:
-            what = "does not say whether smaller is better: neither do its scores of the answers, nor the leaderboard"
-            raise SnapshotError([Problem(GRADE, None, what)])
-        direction = settled
+        name, params = GRADE, {"predictions": search.kind()}
         how = f"no metric of the registry says what {GRADE} says of {asked}: it is scored by {GRADE}"
+        if search.direction() is None:
+            notes.append(f"the answers themselves do not get {GRADE}'s best score; its direction is the leaderboard's")
+    if search.faults:
+        notes.append(f"{GRADE} refuses {len(search.faults)} of {many + len(search.faults)} made submissions")
+    return {"name": name, "direction": direction, "params": params, "how": how, "notes": notes}
+
+
+def _direction(search: Search, left: Sequence[Candidate], board_lower_is_better: bool | None) -> Direction:
+    """Return the metric's direction, else that of the grader's scores, else the leaderboard's; none may contradict another."""
+    seen, by_board = search.direction(), None
+    if board_lower_is_better is not None:
+        by_board = "minimize" if board_lower_is_better else "maximize"
+    direction = left[0].metric.direction if left else seen or by_board
+    if direction is None:
+        what = "does not say whether smaller is better: neither do its scores of the answers, nor the leaderboard"
+        raise SnapshotError([Problem(GRADE, None, what)])
     for said, who in ((seen, f"{GRADE}'s scores"), (by_board, "the leaderboard's order")):
         if said is not None and said != direction:
             what = f"contradicts: {who} say {said}, but {left[0] if left else GRADE} is to {direction}"
             raise SnapshotError([Problem(GRADE, None, what)])
-    if search.faults:
-        notes.append(f"{GRADE} refuses {len(search.faults)} of {many + len(search.faults)} made submissions")
-    params = dict(left[0].params) if left else {"predictions": search.kind()}
-    name = left[0].metric.name if left else GRADE
-    return {"name": name, "direction": direction, "params": params, "how": how, "notes": notes}
+    return "minimize" if direction == "minimize" else "maximize"

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -147,17 +147,20 @@ def _of_texts(truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
     ]
     pool = [word for cell in truth[:2_000].ravel() for word in str(cell).split()] or ["0"]
     for name, edit in edits:
-        yield Trial(name, _each(truth, lambda text, edit=edit: " ".join(edit(text.split()))))  # type: ignore[misc]
+        yield Trial(name, _each(truth, partial(_edited, edit=edit)))
     yield Trial("a word of another row in front", _each(truth, lambda text: f"{rng.choice(pool)} {text}"))
     yield Trial("a word of another row behind", _each(truth, lambda text: f"{text} {rng.choice(pool)}"))
     for length in (3, 5, 12, 30):
-        yield Trial(
-            f"among {length} words in any order", _each(truth, lambda text, n=length: _among(text, pool, n, rng))
-        )  # type: ignore[misc]
+        among = partial(_among, pool=pool, length=length, rng=rng)
+        yield Trial(f"among {length} words in any order", _each(truth, among))
     yield Trial("a letter missing", _each(truth, lambda text: _without_letter(text, rng)))
     some = rng.random(len(truth)) < 0.4
     halves = _each(truth, lambda text: " ".join(text.split()[: max(2, len(text.split()) // 4 * 2)]))
     yield Trial("some rows cut", np.where(some[:, None], halves, truth))
+
+
+def _edited(text: str, edit: Callable[[list[str]], list[str]]) -> str:
+    return " ".join(edit(text.split()))
 
 
 def _among(text: str, pool: list[str], length: int, rng: np.random.Generator) -> str:
