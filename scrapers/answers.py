@@ -47,7 +47,14 @@ def check_answers(root: Path, manifest: Manifest, found: Found, cells_at_once: i
     Returns:
         The answers, or None if they cannot be used; the reasons are in `found`.
     """
-    wanted = [manifest.id_column, *manifest.prediction_columns]
+    return read_answers(root, manifest.id_column, manifest.prediction_columns, found, cells_at_once)
+
+
+def read_answers(
+    root: Path, id_column: str, predictions: Sequence[str], found: Found, cells_at_once: int = CELLS_AT_ONCE
+) -> Answers | None:
+    """Do what `check_answers` does, with the columns in the manifest's place."""
+    wanted = [id_column, *predictions]
     answers = _Table.open(root, ANSWERS, wanted, found)
     sample = _Table.open(root, SAMPLE, wanted, found)
     if sample is not None and (extra := [name for name in sample.header if name not in wanted]):
@@ -59,7 +66,7 @@ def check_answers(root: Path, manifest: Manifest, found: Found, cells_at_once: i
         ids = answers.unique_ids(part, parts, found)
         if sample is not None:
             _compare(ids, sample.unique_ids(part, parts, found), found)
-    return Answers(manifest.id_column, tuple(manifest.prediction_columns), answers.values(0, parts))
+    return Answers(id_column, tuple(predictions), answers.values(0, parts))
 
 
 def _compare(answered: set[str], asked: set[str], found: Found) -> None:

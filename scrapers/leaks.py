@@ -26,16 +26,31 @@ def check_leaks(root: Path, answers: Answers, found: Found, damaged: frozenset[s
     with found.reading(DATA):
         for path in walk(root / DATA):
             name = path.relative_to(root).as_posix()
-            if not path.is_file() or name in damaged:
-                continue
-            if path.name.lower() == _ANSWERS_NAME:
-                found.add(name, "has the name of the answers; agents may read data/", kind="answers by name")
-            elif _same_bytes(path, root / ANSWERS):
-                found.add(name, "is a copy of the answers", kind="answers by content")
-            elif is_archive(path):
-                _check_archive(path, name, answers, found)
-            elif is_table(path.name):
-                _check_file(path, name, answers, found)
+            if path.is_file() and name not in damaged:
+                check_for_answers(path, name, root / ANSWERS, answers, found)
+
+
+def check_for_answers(path: Path, name: str, answers_file: Path, answers: Answers, found: Found) -> None:
+    """Look into one file for the answers: by its name, its bytes, and the columns of the tables in it.
+
+    Args:
+        path: the file.
+        name: how problems call it.
+        answers_file: whose bytes it must not have.
+        answers: what it must not hold.
+        found: receives what is wrong.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if path.name.lower() == _ANSWERS_NAME:
+        found.add(name, "has the name of the answers; agents may read data/", kind="answers by name")
+    elif _same_bytes(path, answers_file):
+        found.add(name, "is a copy of the answers", kind="answers by content")
+    elif is_archive(path):
+        _check_archive(path, name, answers, found)
+    elif is_table(path.name):
+        _check_file(path, name, answers, found)
 
 
 def _same_bytes(path: Path, answers: Path) -> bool:

@@ -1,4 +1,4 @@
-"""`bot snapshot`: check a snapshot, or write the bundled one."""
+"""`bot snapshot`: check a snapshot, make some of what others prepared, or write the bundled one."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from bot.cli.output import print_json
+from bot.cli.snapshot_import import import_app
+from bot.cli.snapshot_import_bench import mle_bench
 from bot.cli.snapshot_write_grader import write_grader_command
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.graders.admitting import describe_grader
@@ -13,8 +15,10 @@ from scrapers.demo import write_demo
 from scrapers.snapshot import Snapshot, format_summary
 from state.errors import SnapshotError
 
-snapshot_app = typer.Typer(name="snapshot", help="Check a snapshot, or write the bundled one.", no_args_is_help=True)
+snapshot_app = typer.Typer(name="snapshot", help="Check, import or write snapshots.", no_args_is_help=True)
 snapshot_app.command("write-grader")(write_grader_command)
+import_app.command("mle-bench")(mle_bench)
+snapshot_app.add_typer(import_app)
 
 
 @snapshot_app.command()

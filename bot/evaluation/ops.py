@@ -14,6 +14,7 @@ OPERATIONS: Mapping[str, str] = {
     "check_file": "bot.evaluation.copies:check_file",
     "sketch_scripts": "bot.evaluation.script_sketches:sketch_scripts",
     "preview": "bot.evaluation.preview:preview",
+    "find_metric": "bot.evaluation.metric_finding:find_metric",
     "report": "bot.report.page:write_report",
 }
 """Name to `module:function`; anything else is refused. Imported only when first asked for, in the worker."""

@@ -1,0 +1,54 @@
+"""Scores of a competition's own `grade.py` for made submissions: a refusal is an answer too."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.evaluation.graders.process import GraderLimits, GraderProcess
+from state.errors import GraderStopped, InvalidSubmission, Problem, SnapshotError
+
+LIMITS = GraderLimits(seconds=600.0, memory_bytes=12 * 1024**3)
+"""An import meets the largest tables, ten million rows of text, and nobody waits for each score."""
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What `grade.py` made of one submission: a score, or None and why there is none."""
+
+    score: float | None
+    fault: str | None = None
+
+
+GradeCall = Callable[[Path], Graded]
+"""Scores one submission file, as it is."""
+
+
+@contextlib.contextmanager
+def grader_of(grade_py: Path, answers: Path) -> Iterator[GradeCall]:
+    """Keep a grader's process open for many submissions.
+
+    Args:
+        grade_py: the grader, with the modules that it imports beside it.
+        answers: as it takes them (`.csv` or `.jsonl`).
+
+    Raises:
+        SnapshotError: by the call: `grade.py` cannot be used, or takes more than the limits.
+        InfrastructureFailure: by the call: no process can be started.
+    """
+    with GraderProcess(grade_py, LIMITS) as process:
+        truth = process.load(answers)
+
+        def call(submission: Path) -> Graded:
+            handle = process.load(submission)
+            try:
+                score = process.score(handle, truth)
+            except InvalidSubmission as error:
+                return Graded(None, str(error))
+            except GraderStopped as error:
+                raise SnapshotError([Problem(grade_py.name, None, str(error))]) from error
+            finally:
+                process.drop(handle)
+            return Graded(score, "no finite score" if score is None else None)
+
+        yield call

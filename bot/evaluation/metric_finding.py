@@ -1,0 +1,155 @@
+"""Finds the metric of a prepared competition: the search on a part of its rows where there are many, confirmed on all."""
+
+import contextlib
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.grade_calls import grader_of
+from bot.evaluation.metric_search import Candidate, Search, Submissions, found, same
+from bot.evaluation.tables import read_table, write_table
+from bot.evaluation.trial_submissions import Cells, trials
+from state.errors import Problem, SnapshotError, UnsupportedLayout
+
+MOST_ROWS = 5_000
+"""On which a search is made; of more, as many are drawn."""
+MOST_CELLS = 200_000
+"""Of these rows, all prediction columns together: twenty submissions are held in memory as text."""
+_FEWEST_ROWS = 1_000
+_CONFIRMED = 4
+"""Submissions of all rows by which a metric that was found on some of them is confirmed."""
+_SEED = 7
+
+
+def find_metric(
+    grader: Path,
+    answers: Path,
+    truth: Path,
+    sample: Path,
+    id_column: str,
+    board_lower_is_better: bool | None,
+    most_rows: int = MOST_ROWS,
+) -> dict[str, Any]:
+    """Compare the metrics of the registry with a competition's own grader on submissions made of its answers.
+
+    Args:
+        grader: `grade.py`, with the modules that it imports beside it.
+        answers: as it takes them (`.csv` or `.jsonl`).
+        truth: the id and the prediction columns, by unique ids.
+        sample: the sample submission, of the same ids.
+        id_column: its id.
+        board_lower_is_better: what the leaderboard's order says; None: nothing.
+        most_rows: on which the search itself is made.
+
+    Returns:
+        `name` (`grade.py` where no metric agrees), `direction`, `params`, `how` (a sentence), `notes` (sentences).
+
+    Raises:
+        SnapshotError: the grader cannot be used, scores too little, or contradicts the leaderboard; or a table cannot be read.
+    """
+    try:
+        whole = _submissions(truth, sample, id_column)
+    except UnsupportedLayout as error:
+        raise SnapshotError([Problem(sample.name, None, str(error))]) from error
+    most_rows = min(most_rows, max(_FEWEST_ROWS, MOST_CELLS // whole.truth.shape[1]))
+    with tempfile.TemporaryDirectory(prefix="metric-") as folder:
+        scratch = Path(folder)
+        if len(whole.ids) > most_rows and _has_column(answers, id_column):
+            chosen = np.sort(np.random.default_rng(_SEED).choice(len(whole.ids), most_rows, replace=False))
+            part = _part_of(answers, id_column, {whole.ids[row] for row in chosen}, scratch)
+            try:
+                return _on_a_part(grader, answers, part, whole, chosen, scratch, board_lower_is_better)
+            except _RefusesParts:
+                pass
+        with grader_of(grader, answers) as call:
+            search = Search(whole, call, scratch)
+            return found(search, search.run(), board_lower_is_better)
+
+
+class _RefusesParts(Exception):
+    """The grader does not score a part of the rows."""
+
+
+def _on_a_part(
+    grader: Path,
+    answers: Path,
+    part: Path,
+    whole: Submissions,
+    chosen: NDArray[np.int64],
+    scratch: Path,
+    board_lower_is_better: bool | None,
+) -> dict[str, Any]:
+    rows = replace(
+        whole, ids=[whole.ids[row] for row in chosen], truth=whole.truth[chosen], sample=whole.sample[chosen]
+    )
+    with grader_of(grader, part) as call:
+        search = Search(rows, call, scratch)
+        try:
+            left = search.run()
+        except SnapshotError as error:
+            raise _RefusesParts from error
+    left, said = _confirmed(grader, answers, whole, left, scratch)
+    result = found(search, left, board_lower_is_better)
+    result["notes"].append(f"compared on {len(rows.ids):,} of {len(whole.ids):,} rows{said}")
+    return result
+
+
+def _confirmed(
+    grader: Path, answers: Path, whole: Submissions, left: Sequence[Candidate], scratch: Path
+) -> tuple[list[Candidate], str]:
+    """Keep the metrics that agree on all rows as well."""
+    if not left:
+        return [], ""
+    with grader_of(grader, answers) as call, contextlib.suppress(SnapshotError):  # too slow or too large on all rows
+        search = Search(whole, call, scratch)
+        for trial in trials(whole.truth, whole.sample, np.random.default_rng(_SEED)):
+            if search.ask(trial) and len(search.scored) == _CONFIRMED:
+                break
+    kept = [
+        candidate
+        for candidate in left
+        if all(same(candidate.score(whole.perfect, trial), score) for trial, score in search.scored)
+    ]
+    if len(search.scored) < 2:
+        return [], f"; {left[0]} agreed there, but on all rows too little is scored to confirm it"
+    if not kept:
+        return [], f"; {left[0]} agreed there, but not on all rows"
+    return kept, f", and on {len(search.scored)} submissions of all rows"
+
+
+def _submissions(truth: Path, sample: Path, id_column: str) -> Submissions:
+    asked, true = read_table(sample), read_table(truth)
+    columns = [name for name in asked.header if name != id_column]
+    answers = dict(zip(true.column(id_column), true.columns(columns), strict=True))
+    ids = asked.column(id_column)
+    return Submissions(
+        header=asked.header,
+        id_column=id_column,
+        ids=ids,
+        truth=_cells([answers[one] for one in ids], len(columns)),
+        sample=_cells(asked.columns(columns), len(columns)),
+    )
+
+
+def _cells(rows: Sequence[Sequence[str]], columns: int) -> Cells:
+    made = np.empty((len(rows), columns), dtype=object)
+    for place, row in enumerate(rows):
+        made[place] = row
+    return made
+
+
+def _has_column(answers: Path, id_column: str) -> bool:
+    return answers.suffix.lower() == ".csv" and id_column in read_table(answers).header
+
+
+def _part_of(answers: Path, id_column: str, ids: set[str], scratch: Path) -> Path:
+    table = read_table(answers)
+    at = table.header.index(id_column)
+    part = scratch / "answers.csv"
+    write_table(part, table.header, (row for row in table.rows() if row[at] in ids))
+    return part

@@ -1,0 +1,204 @@
+"""Submissions made of the answers, good to bad in different ways, on which metrics that are not the same differ."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Cells = NDArray[Any]
+"""Objects (text), of shape (rows, prediction columns)."""
+
+PERFECT = "perfect"
+_FEW = 30
+"""Different whole numbers at most that may be classes."""
+_SUM_SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One submission's prediction cells, as they are written into the file."""
+
+    name: str
+    cells: Cells
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64] | None:
+        """The cells as numbers; None if any is not a finite one."""
+        return numbers(self.cells)
+
+
+def numbers(cells: Cells) -> NDArray[np.float64] | None:
+    """Return cells as numbers; None if any is not a finite one."""
+    try:
+        values = cells.astype(float)
+    except ValueError:
+        return None
+    return values if np.isfinite(values).all() else None
+
+
+def trials(truth: Cells, sample: Cells, rng: np.random.Generator) -> Iterator[Trial]:
+    """Yield trial submissions, the perfect one first; each is drawn anew with another generator.
+
+    A grader need not take all of them: which ones it refuses says nothing about the metric.
+
+    Args:
+        truth: the true predictions.
+        sample: those of the sample submission, in the same order of rows.
+        rng: of the noise.
+    """
+    yield Trial(PERFECT, truth)
+    values = numbers(truth)
+    if values is not None:
+        yield from _of_numbers(values, truth, rng)
+    yield from _of_classes(truth, rng)
+    if values is None:
+        yield from _of_texts(truth, rng)
+    yield Trial("rows shuffled", truth[rng.permutation(len(truth))])
+    yield Trial("the first row everywhere", np.repeat(truth[:1], len(truth), axis=0))
+    yield Trial("sample submission", sample)
+
+
+def _of_numbers(values: NDArray[np.float64], truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
+    if values.min() >= 0 and values.max() <= 1:
+        yield from _probabilities(values, rng)
+    yield from _quantities(values, rng)
+    if (values == np.round(values)).all():
+        spread = max(1.0, float(values.std()))
+        moved = np.round(values + rng.normal(0, spread, values.shape))
+        moved = np.clip(moved, values.min(), values.max())
+        yield Trial("whole numbers nearby", _whole(moved))
+
+
+def _probabilities(values: NDArray[np.float64], rng: np.random.Generator) -> Iterator[Trial]:
+    rows, columns = values.shape
+    sums_to_one = columns > 1 and bool(np.all(np.abs(values.sum(axis=1) - 1) < _SUM_SLACK))
+    for weight in (0.3, 0.6, 0.85):
+        noise = rng.dirichlet(np.ones(columns), rows) if sums_to_one else rng.random(values.shape)
+        mixed = (1 - weight) * values + weight * noise
+        if sums_to_one:
+            mixed /= mixed.sum(axis=1, keepdims=True)
+        yield Trial(f"probabilities with {weight:.0%} noise", _text(mixed))
+    if sums_to_one:
+        scaled = 0.5 * values + 0.5 * rng.random(values.shape)
+        yield Trial("probabilities that do not sum to one", _text(scaled))
+    some = rng.random(rows) < 0.2
+    if not sums_to_one and columns > 1:
+        uneven = values.copy()
+        uneven[:, 0] = 0.4 * values[:, 0] + 0.6 * rng.random(rows)
+        yield Trial("probabilities with noise in the first column", _text(uneven))
+    sure = values.copy()
+    sure[some] = values[rng.permutation(rows)][some]
+    yield Trial("a fifth of the rows sure and mostly wrong", _text(sure))
+
+
+def _quantities(values: NDArray[np.float64], rng: np.random.Generator) -> Iterator[Trial]:
+    scale = values.std(axis=0, keepdims=True)
+    scale[scale == 0] = 1.0
+    low = 0.0 if values.min() >= 0 else -math.inf
+    high = 1.0 if low == 0 and values.max() <= 1 else math.inf
+
+    def within(name: str, made: NDArray[np.float64]) -> Trial:
+        return Trial(name, _text(np.clip(made, low, high)))
+
+    for share in (0.1, 0.5, 2.0):
+        yield within(f"noise of {share:g} standard deviations", values + share * scale * rng.normal(0, 1, values.shape))
+    yield within("heavy-tailed noise", values + 0.3 * scale * rng.standard_t(2, values.shape))
+    yield within("noise by a factor", values * rng.lognormal(0.1, 0.4, values.shape))
+    moved = values + 0.2 * scale * rng.normal(0, 1, values.shape)
+    moved[:, 0] += scale[0, 0] * rng.normal(0.5, 1, len(values))
+    yield within("more noise in the first column", moved)
+    far = values + 0.05 * scale * rng.normal(0, 1, values.shape)
+    far[rng.integers(len(values))] += 20 * scale[0]
+    yield within("one row far off", far)
+
+
+def _of_classes(truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
+    """Whole rows replaced by other rows' answers."""
+    for share in (0.1, 0.3, 0.6):
+        drawn = rng.random(len(truth)) < share
+        replaced = truth.copy()
+        replaced[drawn] = truth[rng.integers(len(truth), size=len(truth))][drawn]
+        yield Trial(f"{share:.0%} of the rows replaced by other answers", replaced)
+    distinct = sorted(set(truth[:, 0])) if truth.shape[1] == 1 else []
+    if 1 < len(distinct) <= _FEW:
+        position = {label: place for place, label in enumerate(sorted(distinct, key=_order))}
+        labels = sorted(distinct, key=_order)
+        steps = rng.choice([0, 0, 1, -1], len(truth))
+        near = [
+            labels[min(max(position[cell] + step, 0), len(labels) - 1)]
+            for cell, step in zip(truth[:, 0], steps, strict=True)
+        ]
+        yield Trial("classes next to the true ones", np.array(near, dtype=object).reshape(-1, 1))
+        yield Trial("the largest class everywhere", np.full(truth.shape, labels[-1], dtype=object))
+
+
+def _of_texts(truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
+    """Texts with words left out, added, moved or misspelled; of run lengths, whole pairs."""
+    edits: list[tuple[str, Callable[[list[str]], list[str]]]] = [
+        ("the last word missing", lambda words: words[:-1] or words),
+        ("only the first word", lambda words: words[:1]),
+        ("the first two words swapped", lambda words: [*words[1:2], *words[:1], *words[2:]]),
+        ("a wrong word in front", lambda words: ["0", *words]),
+        ("half of the words", lambda words: words[: max(2, len(words) // 4 * 2)]),
+    ]
+    pool = [word for cell in truth[:2_000].ravel() for word in str(cell).split()] or ["0"]
+    for name, edit in edits:
+        yield Trial(name, _each(truth, partial(_edited, edit=edit)))
+    yield Trial("a word of another row in front", _each(truth, lambda text: f"{rng.choice(pool)} {text}"))
+    yield Trial("a word of another row behind", _each(truth, lambda text: f"{text} {rng.choice(pool)}"))
+    for length in (3, 5, 12, 30):
+        among = partial(_among, pool=pool, length=length, rng=rng)
+        yield Trial(f"among {length} words in any order", _each(truth, among))
+    yield Trial("a letter missing", _each(truth, lambda text: _without_letter(text, rng)))
+    some = rng.random(len(truth)) < 0.4
+    halves = _each(truth, lambda text: " ".join(text.split()[: max(2, len(text.split()) // 4 * 2)]))
+    yield Trial("some rows cut", np.where(some[:, None], halves, truth))
+
+
+def _edited(text: str, edit: Callable[[list[str]], list[str]]) -> str:
+    return " ".join(edit(text.split()))
+
+
+def _among(text: str, pool: list[str], length: int, rng: np.random.Generator) -> str:
+    """Return a list of that many words, the text's own among others, none of them twice."""
+    own = text.split()[:length]
+    others = [word for word in dict.fromkeys(rng.choice(pool, 2 * length)) if word not in own]
+    words = np.array([*own, *others[: length - len(own)]], dtype=object)
+    return " ".join(words[rng.permutation(len(words))])
+
+
+def _without_letter(text: str, rng: np.random.Generator) -> str:
+    at = int(rng.integers(len(text))) if len(text) > 1 else 1
+    return text[:at] + text[at + 1 :]
+
+
+def _each(cells: Cells, edit: Callable[[str], str]) -> Cells:
+    made = np.empty(cells.shape, dtype=object)
+    for at, cell in np.ndenumerate(cells):
+        made[at] = edit(str(cell))
+    return made
+
+
+def _order(label: str) -> tuple[float, str]:
+    try:
+        return float(label), label
+    except ValueError:
+        return math.inf, label
+
+
+def _text(values: NDArray[np.float64]) -> Cells:
+    made = np.empty(values.shape, dtype=object)
+    for at, number in np.ndenumerate(values):
+        made[at] = repr(float(number))
+    return made
+
+
+def _whole(values: NDArray[np.float64]) -> Cells:
+    made = np.empty(values.shape, dtype=object)
+    for at, number in np.ndenumerate(values):
+        made[at] = str(int(number))
+    return made

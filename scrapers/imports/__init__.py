@@ -1,0 +1,1 @@
+"""Imports: snapshots made of what other projects prepared."""

@@ -1,0 +1,123 @@
+"""MLE-bench's `leaderboard.csv`: Kaggle's real private leaderboard, best first, with the day of each team's submission."""
+
+import csv
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+from scrapers.csv_files import NotCsv, open_table
+from scrapers.found import Found
+from scrapers.leaderboard import LEADERBOARD
+from state.errors import SnapshotError
+
+_SCORE, _DATE = "score", "submissionDate"
+_OLD_DATE = "%m/%d/%Y %I:%M:%S %p"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One team: its score as it is written, and when it was submitted, if that is known (aware UTC)."""
+
+    score: str
+    submitted_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Board:
+    """A leaderboard in file order."""
+
+    entries: tuple[Entry, ...]
+
+    @property
+    def scores(self) -> list[float]:
+        """The scores, best first."""
+        return [float(entry.score) for entry in self.entries]
+
+    @property
+    def lower_is_better(self) -> bool | None:
+        """What the order says; None where the first score is also the last."""
+        first, last = float(self.entries[0].score), float(self.entries[-1].score)
+        return None if first == last else first < last
+
+    @property
+    def span(self) -> tuple[datetime, datetime] | None:
+        """The first and the last submission; None where no entry has a date."""
+        dates = [entry.submitted_at for entry in self.entries if entry.submitted_at is not None]
+        return (min(dates), max(dates)) if dates else None
+
+
+def read_board(path: Path) -> Board:
+    """Read a leaderboard; a date without a zone is UTC, as Kaggle's are, and one that is no date counts as none.
+
+    Raises:
+        SnapshotError: no column `score`, no entries, a score that is no finite number, or scores that are not in order.
+    """
+    found = Found()
+    entries: list[Entry] = []
+    lines: list[int] = []
+    try:
+        with found.reading(LEADERBOARD), open_table(path) as rows:
+            header = next(rows, (0, []))[1]
+            if _SCORE not in header:
+                found.add(LEADERBOARD, f"has no column `{_SCORE}`", 1)
+                raise SnapshotError(found.problems)
+            for line, cells in rows:
+                row = dict(zip(header, cells, strict=False))
+                score = row.get(_SCORE, "")
+                if not _is_number(score):
+                    found.add(LEADERBOARD, f"`{_SCORE}` is {score[:40]!r}, not a finite number", line, kind="scores")
+                    continue
+                entries.append(Entry(score.strip(), _time(row.get(_DATE, ""))))
+                lines.append(line)
+    except NotCsv as error:
+        found.add(LEADERBOARD, str(error), error.line)
+    if not entries and not found.problems:
+        found.add(LEADERBOARD, "has no entries")
+    if not found.problems:
+        _check_order(Board(tuple(entries)), lines, found)
+    if found.problems:
+        raise SnapshotError(found.problems)
+    return Board(tuple(entries))
+
+
+def write_board(board: Board, path: Path) -> None:
+    """Write `rank,score`, and `submitted_at` where any entry has it, in the board's order."""
+    dated = board.span is not None
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["rank", "score", *(["submitted_at"] if dated else [])])
+        for rank, entry in enumerate(board.entries, start=1):
+            at = f"{entry.submitted_at:%Y-%m-%dT%H:%M:%SZ}" if entry.submitted_at else ""
+            writer.writerow([rank, entry.score, *([at] if dated else [])])
+
+
+def _check_order(board: Board, lines: list[int], found: Found) -> None:
+    """Name the first entry that is better than the one above it."""
+    lower = board.lower_is_better
+    for line, (above, score) in zip(lines[1:], pairwise(board.scores), strict=True):
+        if score != above and (lower is None or (score < above) == lower):
+            found.add(LEADERBOARD, f"is not best first: {score:g} stands below {above:g}", line)
+            return
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _time(text: str) -> datetime | None:
+    text = text.strip()
+    if not text or text.isdigit():  # a bare number would be read as a date without dashes
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            time = datetime.strptime(text, _OLD_DATE)  # noqa: DTZ007 -- its zone is set below
+        except ValueError:
+            return None
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

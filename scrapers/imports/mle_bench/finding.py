@@ -1,0 +1,44 @@
+"""The question which metric a competition's own grader computes, and its answer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scrapers.card import Direction
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is needed to find a metric out; all files exist."""
+
+    slug: str
+    grader: Path
+    """`grade.py`, with the modules that it imports beside it."""
+    answers: Path
+    """As `grade.py` takes them."""
+    truth: Path
+    """The snapshot's answers: the id and the prediction columns."""
+    sample: Path
+    id_column: str
+    columns: tuple[str, ...]
+    """The prediction columns."""
+    board_lower_is_better: bool | None
+    """What the leaderboard's order says; None: nothing."""
+
+
+@dataclass(frozen=True)
+class FoundMetric:
+    """A metric of the registry that agrees with the grader, or the grader itself."""
+
+    name: str
+    """`grade.py` where no metric of the registry agrees."""
+    direction: Direction
+    how: str
+    """One sentence: how it was found."""
+    params: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+FindMetric = Callable[[Question], FoundMetric]
+"""Raises SnapshotError where the grader does not work, or contradicts the leaderboard."""

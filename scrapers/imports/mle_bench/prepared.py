@@ -1,0 +1,121 @@
+"""One prepared competition as it lies on disk: every file that an import needs, none of them a pointer."""
+
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from scrapers.found import Found
+from scrapers.imports.mle_bench.config import CONFIG, Config, read_config
+from scrapers.imports.mle_bench.places import PREPARED, Place
+from scrapers.imports.mle_bench.pointers import REMEDY, is_pointer
+from scrapers.inside import escapes
+from scrapers.leaderboard import LEADERBOARD
+from scrapers.manifest import DESCRIPTION
+from state.errors import Problem, SnapshotError
+
+GRADE = "grade.py"
+_GRADE_FUNCTION = ".grade:grade"
+_ANSWERS_SUFFIXES = (".csv", ".jsonl")
+_PACKED = (".zip", ".gz")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The files of one competition; all exist."""
+
+    slug: str
+    config: Config
+    public: Path
+    private: Path
+    answers: Path
+    """A `.csv` or `.jsonl`, as `grade.py` takes it."""
+    sample: Path
+    """The sample submission, wherever it lies; a `.zip` or `.gz` where it is packed."""
+    gold: Path | None
+    """A perfect submission, where that is another file than the answers."""
+    grader: Path
+    board: Path
+    description: Path
+
+    @property
+    def sample_is_private(self) -> bool:
+        """Whether the sample submission lies beside the answers."""
+        return self.sample.is_relative_to(self.private)
+
+
+def open_prepared(place: Place) -> Prepared:
+    """Find a competition's files.
+
+    Raises:
+        SnapshotError: it is not prepared, or files are missing, pointers, or lie elsewhere; all of that is named.
+    """
+    if not (place.prepared / "public").is_dir() or not (place.prepared / "private").is_dir():
+        what = f"has no public/ and private/: run `mlebench prepare -c {place.slug}`"
+        raise SnapshotError([Problem(PREPARED, None, what)])
+    config = read_config(place.package / CONFIG)
+    found = Found()
+    if config.id != place.slug:
+        found.add(CONFIG, f"is that of {config.id!r}; the folder is called {place.slug!r}")
+    grade_fn = config.grader.grade_fn
+    if grade_fn is not None and not grade_fn.endswith(_GRADE_FUNCTION):
+        found.add(CONFIG, f"`grader.grade_fn` is {grade_fn!r}; only the function `grade` of {GRADE} is called")
+    answers = _configured(place, config.dataset.answers, found)
+    if answers is not None and answers.suffix.lower() not in _ANSWERS_SUFFIXES:
+        found.add(CONFIG, f"`dataset.answers` is {answers.name}; read are {' and '.join(_ANSWERS_SUFFIXES)}")
+    sample = _configured(place, config.dataset.sample_submission, found, packed=True)
+    gold = None
+    if config.dataset.gold_submission is not None:
+        gold = _configured(place, config.dataset.gold_submission, found)
+    grader, board = (_of_package(place, name, found) for name in (GRADE, LEADERBOARD))
+    description = _description(place, found)
+    if found.problems or not (answers and sample and grader and board and description):
+        raise SnapshotError(found.problems)
+    public, private = place.prepared / "public", place.prepared / "private"
+    other = gold if gold != answers else None
+    return Prepared(place.slug, config, public, private, answers, sample, other, grader, board, description)
+
+
+def _configured(place: Place, path: str, found: Found, *, packed: bool = False) -> Path | None:
+    """Return the file below `prepared/` that a path of the configuration names."""
+    parts = PurePosixPath(path).parts
+    below = parts[parts.index(PREPARED) + 1 :] if PREPARED in parts else ()
+    if escapes(path) or not below or below[0] not in ("public", "private"):
+        found.add(CONFIG, f"names {path!r}, which does not lie in {PREPARED}/public or {PREPARED}/private")
+        return None
+    wanted = place.prepared.joinpath(*below)
+    choices = [wanted, *(wanted.with_name(wanted.name + suffix) for suffix in _PACKED)] if packed else [wanted]
+    if packed:
+        choices.append(wanted.with_suffix(".zip"))
+    file = next((choice for choice in choices if choice.is_file()), None)
+    name = "/".join((PREPARED, *below))
+    if file is None:
+        found.add(name, f"is missing; {CONFIG} names it")
+        return None
+    return None if _is_unfetched(file, name, found) else file
+
+
+def _of_package(place: Place, name: str, found: Found) -> Path | None:
+    file = place.package / name
+    if not file.is_file():
+        found.add(name, f"is missing beside {CONFIG}")
+        return None
+    return None if _is_unfetched(file, name, found) else file
+
+
+def _description(place: Place, found: Found) -> Path | None:
+    choices = (place.package / DESCRIPTION, place.prepared / "public" / DESCRIPTION)
+    there = [choice for choice in choices if choice.is_file()]
+    if not there:
+        found.add(DESCRIPTION, f"is neither beside {CONFIG} nor in {PREPARED}/public")
+        return None
+    fetched = next((choice for choice in there if not is_pointer(choice)), None)
+    if fetched is None:
+        found.add(DESCRIPTION, REMEDY)
+    return fetched
+
+
+def _is_unfetched(file: Path, name: str, found: Found) -> bool:
+    with found.reading(name):
+        if not is_pointer(file):
+            return False
+        found.add(name, REMEDY)
+    return True

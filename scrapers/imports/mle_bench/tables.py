@@ -1,0 +1,118 @@
+"""The tables of a prepared competition: opened with their mistakes named, unpacked, or made of JSON lines."""
+
+import csv
+import gzip
+import json
+import shutil
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from scrapers.csv_files import NotCsv, Rows, is_table, open_table
+from scrapers.unpacking import Unpacking
+from state.errors import DownloadFailed, Problem, SnapshotError
+
+
+@contextmanager
+def table_rows(table: Path) -> Iterator[Rows]:
+    """Open a table as rows, the header first.
+
+    Raises:
+        SnapshotError: it cannot be read as CSV.
+    """
+    try:
+        with open_table(table) as rows:
+            yield rows
+    except NotCsv as error:
+        raise SnapshotError([Problem(table.name, error.line, str(error))]) from error
+
+
+def header_of(table: Path) -> tuple[str, ...]:
+    """Return a table's column names; none of an empty file. Raises SnapshotError where it cannot be read as CSV."""
+    with table_rows(table) as rows:
+        return tuple(next(rows, (0, []))[1])
+
+
+class TableWriter:
+    """Writes rows as CSV that every reader takes for the same cells."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._plain = csv.writer(file, lineterminator="\n")
+        # Python 3.11 leaves a lone carriage return unquoted, which readers take for the end of a line.
+        self._quoting = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+
+    def write(self, cells: Sequence[str]) -> None:
+        """Write one row."""
+        writer = self._quoting if any("\r" in cell for cell in cells) else self._plain
+        writer.writerow(cells)
+
+
+@contextmanager
+def written_table(path: Path) -> Iterator[TableWriter]:
+    """Create a table in UTF-8; bytes that were no UTF-8 are written as they were read."""
+    with path.open("x", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        yield TableWriter(file)
+
+
+def unpack_sample(sample: Path, scratch: Path) -> Path:
+    """Return the sample submission as a table, taken out of a `.zip` or `.gz` into `scratch` where it is packed.
+
+    Raises:
+        SnapshotError: the archive is damaged, or holds something else than one table.
+    """
+    try:
+        if sample.suffix.lower() == ".gz":
+            target = scratch / sample.stem
+            with gzip.open(sample) as packed, target.open("xb") as file:
+                shutil.copyfileobj(packed, file)
+            return target
+        if sample.suffix.lower() != ".zip":
+            return sample
+        folder = scratch / "sample"
+        folder.mkdir()
+        tables = [name for name in Unpacking(sample.name, sample, folder).run() if is_table(name)]
+    except (DownloadFailed, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise SnapshotError([Problem(sample.name, None, f"cannot be unpacked: {error}")]) from error
+    if len(tables) != 1:
+        raise SnapshotError(
+            [Problem(sample.name, None, f"holds {len(tables)} tables, and one is the sample submission")]
+        )
+    return folder / tables[0]
+
+
+def table_of_lines(lines: Path, scratch: Path) -> Path | None:
+    """Write those fields of JSON lines that are no lists and no objects as a table into `scratch`; None if there are none.
+
+    Raises:
+        SnapshotError: a line is not a JSON object.
+    """
+    target = scratch / f"{lines.stem}.csv"
+    header: list[str] = []
+    with lines.open("rb") as file, written_table(target) as writer:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            row = _object(line, lines.name, number)
+            if not header:
+                header = [name for name, cell in row.items() if not isinstance(cell, list | dict)]
+                writer.write(header)
+            writer.write([_cell(row.get(name)) for name in header])
+    return target if header else None
+
+
+def _object(line: bytes, name: str, number: int) -> dict[str, object]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise SnapshotError([Problem(name, number, f"is not JSON: {type(error).__name__}")]) from error
+    if not isinstance(row, dict):
+        raise SnapshotError([Problem(name, number, "is not a JSON object")])
+    return row
+
+
+def _cell(value: object) -> str:
+    if value is None or isinstance(value, list | dict):
+        return ""
+    return json.dumps(value) if isinstance(value, bool) else str(value)

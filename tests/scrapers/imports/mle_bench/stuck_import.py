@@ -1,0 +1,26 @@
+"""An import that gets stuck at its second competition, to be killed there: `stuck_import ROOT`."""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from scrapers.imports.mle_bench.finding import FoundMetric, Question
+from scrapers.imports.mle_bench.importing import Importing
+from scrapers.imports.mle_bench.places import find_places
+
+
+def _find(question: Question) -> FoundMetric:
+    if question.slug == "second":
+        print(f"asking for the metric of {question.slug}", flush=True)
+        sys.stdin.read()
+    return FoundMetric("rmse", "minimize", "as the test says")
+
+
+def _main(root: Path) -> None:
+    importing = Importing(root / "out", {"rmse": "minimize"}, _find, datetime(2026, 11, 20, tzinfo=UTC))
+    for place in find_places([root / "data"], root / "competitions"):
+        importing.run(place)
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))
