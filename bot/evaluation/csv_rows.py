@@ -97,7 +97,7 @@ class Rows:
 
     def _hint(self, line: str) -> str:
         if self._pending > len(line):
-            return "; is a quote never closed?"
+            return "; a quote in it may never be closed"
         return "" if self.seems is None else f"; it seems to be {self.seems}"
 
 

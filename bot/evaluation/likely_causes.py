@@ -21,7 +21,7 @@ def of_header(header: Sequence[str], wanted: Sequence[str], ids: Sequence[str], 
         for separator, named in _SEPARATORS:
             if separator in header[0]:
                 return f"cells are to be separated by commas, not {named}"
-    missing = [column for column in wanted if column not in header]
+    missing = sorted(set(wanted).difference(header), key=wanted.index)
     near = {_plain(column): column for column in header}
     for column in missing:
         if (found := near.get(_plain(column))) is not None:
@@ -44,7 +44,7 @@ def of_width(row: Sequence[str], width: int) -> str:
     if len(row) == width + 1 and row[-1] == "":
         return "it ends with a comma"
     if len(row) > width and all(cell.strip().lstrip("+-").isdigit() for cell in row[-2:]):
-        return "is a decimal comma or one between thousands in it?"
+        return "it may hold a decimal comma, or one between thousands"
     if len(row) == 1:
         for separator, named in _SEPARATORS:
             if separator in row[0]:
@@ -54,13 +54,15 @@ def of_width(row: Sequence[str], width: int) -> str:
 
 def of_id(identifier: str, ids: Sequence[str]) -> str:
     """Say why an id may not be among the sample's, with which it is compared as text."""
-    known, text = set(ids), identifier[:_LONGEST]
+    if len(identifier) > _LONGEST:
+        return ""
+    known, text = set(ids), identifier
     if text.strip() in known:
         return f"the sample has it without blanks, {short(text.strip())}"
     whole = _WHOLE.fullmatch(text.strip())
     if whole and whole[1] in known:
         return f"it is written as a decimal number where the sample has {short(whole[1])}"
-    near = {_plain(one): one for one in known}
+    near = {_plain(one): one for one in known if len(one) <= _LONGEST}
     if (found := near.get(_plain(text))) is not None:
         return f"the sample has {short(found)}"
     if (number := _as_number(text)) is not None:
@@ -81,7 +83,7 @@ def of_number(text: str) -> str:
         return "it is to be written in decimal"
     if _DECIMAL_COMMA.fullmatch(cell) or _THOUSANDS.fullmatch(cell):
         return "the decimal mark is a point, and thousands have no mark"
-    return "is a quote in a row before it never closed?" if "\n" in cell else ""
+    return "a quote in it may never be closed" if "\n" in cell else ""
 
 
 def _plain(text: str) -> str:
