@@ -6,6 +6,7 @@ OPERATIONS: Mapping[str, str] = {
     "build_view": "bot.evaluation.views:build_view",
     "score_execution": "bot.evaluation.score:score_execution",
     "grade": "bot.evaluation.grading:grade",
+    "grade_some": "bot.evaluation.grading:grade_some",
     "grade_nodes": "bot.evaluation.hidden:grade_nodes",
     "rank_correlation": "bot.evaluation.hidden:rank_correlation",
     "agree": "bot.evaluation.agreement:agree",

@@ -1,11 +1,6 @@
-import gzip
-import io
-import json
 import os
-import re
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -13,118 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.evaluation.csv_rows import Limits, open_rows
 from bot.evaluation.submission_file import read_submission
 from state.errors import InvalidSubmission
 from tests.bot.evaluation.parts import card, write
+from tests.bot.evaluation.rejections import GOOD, IDS, saying
 
-IDS = ["1", "2", "3"]
-GOOD = "id,y\n1,0.5\n2,1\n3,2\n"
 TEXT = {"predictions": "text"}
 MEGABYTE = 1 << 20
-
-
-@pytest.fixture
-def sample(tmp_path):
-    return write(tmp_path / "sample_submission.csv", ["id", "y"], [[i, 0] for i in IDS])
-
-
-def rejection(path, sample, task=None):
-    with pytest.raises(InvalidSubmission) as caught:
-        read_submission(path, sample, task or card())
-    message = str(caught.value)
-    assert message.isprintable() and message.endswith(".") and len(message) < 500
-    return message
-
-
-def saying(sample, content, task=None):
-    path = sample.with_name("submission.csv")
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return rejection(path, sample, task)
-
-
-def zipped(*names):
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        for name in names:
-            archive.writestr(name, GOOD)
-    return made.getvalue()
-
-
-NO_CSV = {
-    "a PNG image": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
-    "compressed by gzip": gzip.compress(GOOD.encode()),
-    "a zip archive": zipped("submission.csv"),
-    "an Excel workbook": zipped("[Content_Types].xml", "xl/workbook.xml"),
-    "a Parquet file": b"PAR1\x15\x04\x15\0\x15",
-    "a Python pickle": b"\x80\x05\x95\x10\0\0\0",
-    "a NumPy array": b"\x93NUMPY\x01\0v\0{'descr': '<f8'}",
-}
-
-
-@pytest.mark.parametrize("what", NO_CSV)
-def test_a_file_of_another_kind_is_called_by_its_name(sample, what):
-    assert f"is not CSV: it is {what}." in saying(sample, NO_CSV[what])
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("<!DOCTYPE html>\n<html><title>404</title>", "lacks the columns 'id', 'y'.*seems to be an HTML page"),
-        (json.dumps([{"id": 1, "y": 2}]), "lacks the columns 'id', 'y'.*seems to be JSON"),
-        (GOOD.encode("utf-16"), "is UTF-16 text, not UTF-8"),
-        (GOOD.encode("utf-16-le"), "seems to be UTF-16 without its mark"),
-        (GOOD.encode("utf-16-be"), "seems to be UTF-16 without its mark"),
-        (GOOD.encode("utf-32"), "is UTF-32 text, not UTF-8"),
-        ("id,y\n1,0\n2,\0\n3,1\n", "holds a NUL byte in line 3"),
-        ("id,y\n1,0\n" + "\n" * 900 + " " * 8000 + "\n2,\0\n", "row 903 .id '2'.*holds a NUL character: '.x00'"),
-        ("id,y\n1,0\nn\xe4her,1\n3,2\n".encode("latin-1"), r"row 2: the id 'n\\udce4her' is not in the sample"),
-        ("id,y\n1,0\n2,1\xb5\n3,2\n".encode("latin-1"), r"row 2 \(id '2'\): the value of 'y' is not UTF-8 text"),
-    ],
-)
-def test_what_is_no_text_in_utf_8_is_said_to_be_so(sample, content, expected):
-    assert re.search(expected, saying(sample, content))
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("id;y\n1;0,5\n2;1\n3;2\n", "separated by commas, not semicolons"),
-        ("id\ty\n1\t0.5\n2\t1\n3\t2\n", "separated by commas, not tabs"),
-        ("1,0.5\n2,1\n3,2\n", "its first line is a row (id '1'), not the header"),
-        (
-            ",id,y\n0,1,0.5\n1,2,1\n2,3,2\n",
-            "should not have the column ''; expected are id, y; the first column looks like",
-        ),
-        ("Unnamed: 0,id,y\n0,1,0.5\n", "table's index (pandas: index=False)"),
-        ("ID,Y\n1,0\n", "its column 'ID' is not written like 'id'"),
-        ("id, y\n1,0\n", "its column ' y' is not written like 'y'"),
-        ("id,y,\n1,0,\n", "its header ends with a comma"),
-        ("id,y\n1,0,\n2,1,\n", "row 1: 3 cells where the header has 2; it ends with a comma"),
-        ("id,y\n1,0,5\n2,1,2\n", "it may hold a decimal comma, or one between thousands."),
-        ("id,y\n1;2\n", "row 1: 1 cells where the header has 2; cells are to be separated by commas, not semicolons"),
-        ('id,y\n1,"0,5"\n', "is not a number: '0,5'; the decimal mark is a point"),
-        ('id,y\n1,"12,345.6"\n', "thousands have no mark"),
-        ("id,y\n1,12 345\n", "thousands have no mark"),
-        ("id,y\n1,50%\n", "percentages are to be written as shares"),
-        ("id,y\n1,True\n", "truth values are to be written as 1 and 0"),
-        ("id,y\n1,0x1A\n", "is to be written in decimal"),
-        ("id,y\n1,1e999\n", "is not finite: '1e999'"),
-        ("id,y\n1,\u0661\n", "is not a number: '\u0661'"),
-        ("id,y\n1.0,0\n2.0,1\n", "written as a decimal number where the sample has '1'"),
-        ("id,y\n 1,0\n", "the sample has it without blanks, '1'"),
-        ("id,y\n001,0\n", "the sample writes this number as '1'"),
-        ('id,y\n1,0\n2,"1\n3,2\n', "row 2 opens a quote that is never closed"),
-        ('"id,y\n1,0\n2,1\n3,2\n', "its header opens a quote that is never closed"),
-        ("\ufeff\ufeffid,y\n1,0\n", r"its column '\ufeffid' is not written like 'id'"),
-        ("id,y\n" + "\n" * 2000, "has more than 1,003 blank lines"),
-        ("\n\n \n", "is empty"),
-        (GOOD + "4,1\n", "row 4: the id '4' is not in the sample"),
-        (GOOD + "3,1\n", "row 4: the id '3' appears too often"),
-    ],
-)
-def test_the_likely_cause_of_a_common_mistake_is_named(sample, content, expected):
-    assert expected in saying(sample, content)
 
 
 @pytest.mark.parametrize(
@@ -158,66 +48,6 @@ def test_text_that_is_not_utf_8_or_holds_a_nul_is_no_prediction(sample, metric, 
     task, long = card(metric, **params), b"id,y\n1,x\n" + b"\n" * 999 + b" " * 4000 + b"\n"
     assert "(id '2'): the value of 'y' is not UTF-8 text" in saying(sample, long + b"2,caf\xe9\n", task)
     assert "(id '2'): the value of 'y' holds a NUL character" in saying(sample, long + b"2,a\0b\n", task)
-
-
-def test_what_is_no_plain_file_is_never_waited_for(sample, tmp_path):
-    os.mkfifo(tmp_path / "pipe.csv")
-    (tmp_path / "folder.csv").mkdir()
-    (tmp_path / "nothing.csv").symlink_to(tmp_path / "gone")
-    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
-    (tmp_path / "zero.csv").symlink_to("/dev/zero")
-    for name, expected in {
-        "pipe.csv": "is a pipe",
-        "folder.csv": "is a folder",
-        "nothing.csv": "is a link to nothing",
-        "loop.csv": "leads back to itself",
-        "zero.csv": "is a device",
-        "gone.csv": "does not exist",
-        "gone\n.csv": "'gone\\n.csv' does not exist",
-        "n" * 300 + ".csv": "name is too long",
-        "folder.csv/x.csv": "x.csv does not exist",
-        "a\0b.csv": "no file can have such a name",
-    }.items():
-        assert expected in rejection(tmp_path / name, sample)
-
-
-def test_a_link_to_a_file_is_that_file(sample, tmp_path):
-    (tmp_path / "file").write_text(GOOD)
-    (tmp_path / "submission.csv").symlink_to(tmp_path / "file")
-    assert read_submission(tmp_path / "submission.csv", sample, card())[1].ravel().tolist() == [0.5, 1.0, 2.0]
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_said_to_be_so(sample, tmp_path):
-    path = tmp_path / "submission.csv"
-    path.write_text(GOOD)
-    path.chmod(0)
-    assert "may not be read" in rejection(path, sample)
-
-
-@pytest.mark.parametrize("after", [GOOD + "4,1\n", "id,y\n", GOOD.replace("0.5", "0.7")])
-def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, after):
-    path = tmp_path / "submission.csv"
-    path.write_text(GOOD)
-    os.utime(path, (1, 1))
-    refused = pytest.raises(InvalidSubmission, match=r"submission\.csv changed while it was read")
-    with refused, open_rows(path, Limits(1000, 1000, 10)) as rows:
-        next(iter(rows))
-        path.write_text(after)
-        list(rows)
-
-
-def test_a_file_that_somebody_goes_on_writing_is_not_read_for_ever(tmp_path):
-    path = tmp_path / "submission.csv"
-    path.write_text("id,y\n" + "1,2\n" * 5)
-    numbers = []
-    refused, appending = pytest.raises(InvalidSubmission, match="changed while it was read"), path.open("a")
-    with appending, refused, open_rows(path, Limits(2000, 1000, 10)) as rows:
-        for number, _ in rows:
-            numbers.append(number)
-            appending.write("1,2\n" * 100)
-            appending.flush()
-    assert 5 < len(numbers) <= 500
 
 
 _CHILD = """
