@@ -1,12 +1,17 @@
 import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from bot.evaluation.csv_rows import Limits, open_rows
+from bot.evaluation.csv_rows import Limits, fault_of_place, open_rows
 from bot.evaluation.submission_file import read_submission
 from state.errors import InvalidSubmission
 from tests.bot.evaluation.parts import card
 from tests.bot.evaluation.rejections import GOOD, rejection
+
+LIMITS = Limits(file_bytes=1000, row_characters=1000, blank_lines=10)
 
 
 def test_what_is_no_plain_file_is_never_waited_for(sample, tmp_path):
@@ -36,12 +41,29 @@ def test_a_link_to_a_file_is_that_file(sample, tmp_path):
     assert read_submission(tmp_path / "submission.csv", sample, card())[1].ravel().tolist() == [0.5, 1.0, 2.0]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_said_to_be_so(sample, tmp_path):
-    path = tmp_path / "submission.csv"
-    path.write_text(GOOD)
-    path.chmod(0)
-    assert "may not be read" in rejection(path, sample)
+@contextmanager
+def as_somebody():
+    """Root may read everything."""
+    before = os.geteuid()
+    os.seteuid(before or 65534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+def test_a_file_that_may_not_be_read_is_said_to_be_so():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "submission.csv"
+        path.write_text(GOOD)
+        path.chmod(0)
+        Path(folder).chmod(0o755)
+        with as_somebody(), pytest.raises(InvalidSubmission, match="may not be read"), open_rows(path, LIMITS):
+            pass
+        Path(folder).chmod(0)
+        with as_somebody():
+            assert "may not be read" in (fault_of_place(path) or "")
+        Path(folder).chmod(0o700)
 
 
 @pytest.mark.parametrize("after", [GOOD + "4,1\n", "id,y\n", GOOD.replace("0.5", "0.7")])
@@ -50,7 +72,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, after):
     path.write_text(GOOD)
     os.utime(path, (1, 1))
     refused = pytest.raises(InvalidSubmission, match=r"submission\.csv changed while it was read")
-    with refused, open_rows(path, Limits(1000, 1000, 10)) as rows:
+    with refused, open_rows(path, LIMITS) as rows:
         next(iter(rows))
         path.write_text(after)
         list(rows)
