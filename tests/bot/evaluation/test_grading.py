@@ -94,7 +94,7 @@ def test_a_graded_file_wins_what_exact_fractions_say_on_boards_of_every_class(tm
     ranks = scale[max(size for size in scale if size <= teams)]
     half = sorted(board)
     median = (half[(teams - 1) // 2] + half[teams // 2]) / 2
-    for wrong in range(0, rows + 1, 4):
+    for wrong in (0, 4, 16, 24) if teams < 5000 else (8,):
         score = Fraction(wrong if lower else rows - wrong, rows)
         path = write(tmp_path / "submission.csv", ["id", "y"], [[n, int(n < wrong)] for n in range(rows)])
         report = grade(tmp_path, card(metric), path)

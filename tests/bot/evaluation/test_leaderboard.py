@@ -1,4 +1,5 @@
 import math
+from bisect import bisect_left, bisect_right
 from fractions import Fraction
 
 import pytest
@@ -110,18 +111,22 @@ def decimal_board(shape, teams, lower):
     return [f"{0.1 + step / 1e6 if lower else 0.9 - step / 1e6:.6f}" for step in steps]
 
 
-def by_rank(board, score, lower):
-    """Medal, above the median and share of beaten, by counting who is better and worse in whole millionths."""
-    board, score = [round(Fraction(text) * 10**6) for text in board], round(Fraction(score) * 10**6)
-    if lower:
-        board, score = [-entry for entry in board], -score
-    better, worse, teams = sum(e > score for e in board), sum(e < score for e in board), len(board)
+def millionths(text, lower):
+    """A score as a whole number, greater if better."""
+    exact = Fraction(text) * 10**6
+    assert exact.denominator == 1
+    return -exact.numerator if lower else exact.numerator
+
+
+def by_rank(ascending, score):
+    """Medal, above the median and share of beaten, by counting who is better and worse."""
+    teams = len(ascending)
+    worse, better = bisect_left(ascending, score), teams - bisect_right(ascending, score)
     if teams < 250:
         last = (10 if teams >= 100 else teams // 10 or 1, teams // 5 or 1, teams * 2 // 5 or 1)
     else:
         last = (10 + teams // 500, *((50, 100) if teams < 1000 else (teams // 20, teams // 10)))
     medal = next((name for name, rank in zip("gsb", last, strict=True) if better < rank), "")
-    ascending = sorted(board)
     twice_median = ascending[(teams - 1) // 2] + ascending[teams // 2]
     return medal, 2 * score > twice_median, Fraction(worse, teams)
 
@@ -134,16 +139,12 @@ def test_every_class_of_board_gives_what_counting_ranks_gives(teams, shape, lowe
     board = [float(text) for text in texts]
     tied = texts[0] == texts[-1]
     assert board_is_lower_better(board) == (lower and not tied)
-    near = {
-        texts[max(0, rank - 1 + step)]
-        for rank in medal_positions(teams)
-        for step in (-1, 0, 1)
-        if rank - 1 + step < teams
-    }
-    middle = {texts[teams // 2], texts[(teams - 1) // 2], texts[-1]}
-    for score in {*near, *middle, *(f"{float(text) + shift:.6f}" for text in near | middle for shift in (-1e-6, 1e-6))}:
+    ascending = sorted(millionths(text, lower) for text in texts)
+    ranks = (*exact_positions(teams), teams // 2, teams // 2 + 1, teams)
+    lines = {texts[rank - 1] for rank in ranks if 0 < rank <= teams}
+    for score in {f"{float(line) + shift:.6f}" for line in lines for shift in (-1e-6, 0, 1e-6)}:
         stands = standing(board, float(score), lower_is_better=lower)
-        medal, above, beaten = by_rank(texts, score, lower)
+        medal, above, beaten = by_rank(ascending, millionths(score, lower))
         won = (stands.gold_medal, stands.silver_medal, stands.bronze_medal)
         assert won == tuple(medal == name for name in "gsb")
         assert (stands.any_medal, stands.above_median) == (bool(medal), above)
