@@ -1,4 +1,4 @@
-"""`bot grade`: grade one submission file against a snapshot."""
+"""`bot grade`: grade one submission file against a snapshot, many against many, or average over reports of many."""
 
 import asyncio
 from contextlib import aclosing
@@ -7,31 +7,81 @@ from typing import Annotated, Any
 
 import typer
 
+from bot.cli.grade_many import average, grade_list
 from bot.cli.output import number, print_json, print_table
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
 from scrapers.snapshot import Snapshot
+from state.errors import UsageError
 
 
 def grade(
-    snapshot: Annotated[Path, typer.Argument(help="the snapshot's folder")],
-    file: Annotated[Path, typer.Argument(help="the submission file")],
-    json: Annotated[bool, typer.Option("--json", help="print the report as one JSON object")] = False,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[SNAPSHOT FILE]", help="a snapshot's folder and a submission file; with --aggregate, reports"
+        ),
+    ] = None,
+    submissions: Annotated[
+        Path | None,
+        typer.Option(help="grade all of this list: lines of JSON with competition_id and submission_path"),
+    ] = None,
+    snapshots: Annotated[
+        Path | None, typer.Option(help="the folder of snapshots that the list's competitions are in")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="the folder that gets the list's grading report")] = None,
+    aggregate: Annotated[
+        bool, typer.Option("--aggregate", help="average over the seeds in grading reports, as MLE-bench does")
+    ] = False,
+    split: Annotated[
+        Path | None,
+        typer.Option(help="file with the competitions to average over, one a line; default: all in the reports"),
+    ] = None,
+    pad_missing: Annotated[
+        bool,
+        typer.Option("--pad-missing", help="count a missing report as no submission instead of leaving out its seed"),
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
-    """Grade a submission file: validity with reasons, score, medals, win rate.
+    """Grade a submission file: validity with reasons, score, medals, win rate. Or a list of them, of many competitions.
 
-    Exits with 1 where the file is not a valid submission.
+    Exits with 1 where the file is not a valid submission; of a list, where none is valid or one could not be graded.
 
     Example: bot grade snapshots/spooky-author-identification submission.csv
+
+    Example: bot grade --submissions list.jsonl --snapshots snapshots --out reports
+
+    Example: bot grade --aggregate reports/*.json --split low.txt
     """
-    loaded = Snapshot.load(snapshot, METRIC_DIRECTIONS)
-    report = asyncio.run(_grade(loaded, file))
+    given = paths or []
+    if submissions is not None:
+        if given or aggregate or snapshots is None or out is None or split is not None or pad_missing:
+            raise UsageError(
+                "A list is graded by --submissions LIST --snapshots FOLDER --out FOLDER, and nothing else."
+            )
+        usable = grade_list(submissions, snapshots, out, json=json)
+    elif aggregate:
+        if not given or snapshots is not None or out is not None:
+            raise UsageError(
+                "Reports are averaged by --aggregate REPORT..., and with --split FILE over those of a split."
+            )
+        average(given, split, pad_missing=pad_missing, json=json)
+        usable = True
+    else:
+        if len(given) != 2 or snapshots is not None or out is not None or split is not None or pad_missing:
+            raise UsageError("Name a snapshot's folder and a submission file; many are graded by --submissions LIST.")
+        usable = _grade_one(given[0], given[1], json=json)
+    if not usable:
+        raise typer.Exit(1)
+
+
+def _grade_one(snapshot: Path, file: Path, *, json: bool) -> bool:
+    report = asyncio.run(_grade(Snapshot.load(snapshot, METRIC_DIRECTIONS), file))
     if json:
         print_json(report)
     else:
         _print(report)
-    if not report["valid_submission"]:
-        raise typer.Exit(1)
+    return bool(report["valid_submission"])
 
 
 async def _grade(snapshot: Snapshot, file: Path) -> dict[str, Any]:

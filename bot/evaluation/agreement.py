@@ -12,7 +12,7 @@ from bot.evaluation.directions import CLASSIFICATION_METRICS, prediction_kind
 from bot.evaluation.labels import canonical_labels
 from bot.evaluation.metrics import METRICS
 from bot.evaluation.ranks import pearson, spearman
-from bot.evaluation.submission_file import read_submission
+from bot.evaluation.submission_file import expected_like, read_predictions
 from scrapers.card import TaskCard
 from state.errors import InvalidSubmission
 
@@ -42,10 +42,10 @@ def agree(file_a: Path, file_b: Path, card: TaskCard) -> dict[str, Any]:
     Raises:
         InvalidSubmission: a file cannot be read, or `file_b` holds other ids than `file_a`.
     """
-    ids, left = read_submission(file_a, file_a, card)
-    _, right = read_submission(file_b, file_a, card)
-    if not ids:
+    expected = expected_like(file_a, card)
+    if not expected.ids:
         raise InvalidSubmission(f"{file_a.name} has no rows.")
+    left, right = (read_predictions(file, expected, card) for file in (file_a, file_b))
     faults = []
     kind = prediction_kind(card)
     correlation: float | None

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bot.evaluation.csv_rows import open_rows
 from bot.evaluation.directions import prediction_kind
 from bot.evaluation.labels import canonical_labels
 from bot.evaluation.ranks import spearman
-from bot.evaluation.submission_file import read_submission, read_truth
-from bot.evaluation.tables import read_table
+from bot.evaluation.submission_file import OF_OTHERS, read_submission, read_truth
 from scrapers.card import TaskCard
-from state.errors import InvalidSubmission, UnsupportedLayout
+from state.errors import InvalidSubmission
 
 SAME_CELLS = 0.999
 """Share of equal cells above which two files are the same."""
@@ -22,7 +22,6 @@ SAME_ORDER = 1.0 - 1e-9
 _CLOSE = 1e-6
 """Numbers are equal that differ by no more than this share of the column's spread."""
 _OURS = frozenset({"train.csv", "validation.csv", "sample_validation.csv"})
-_LARGEST = 1 << 30
 
 Values = NDArray[Any]
 
@@ -48,7 +47,7 @@ def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard)
     compared = 0
     for path in _public(view_dir, outputs, card):
         try:
-            other = read_truth(path, ids, card)
+            other = read_truth(path, ids, card, OF_OTHERS)
         except InvalidSubmission:
             continue  # of other rows, or without values
         compared += 1
@@ -65,13 +64,11 @@ def _public(view_dir: Path, outputs: Path | None, card: TaskCard) -> Sequence[Pa
 
 
 def _may_be_one(path: Path, card: TaskCard) -> bool:
-    if not path.is_file() or path.stat().st_size > _LARGEST:
-        return False
     try:
-        header = read_table(path).header
-    except (UnsupportedLayout, OSError):
+        with open_rows(path, OF_OTHERS) as rows:
+            return {card.id_column, *card.prediction_columns} <= set(rows.header)
+    except InvalidSubmission:
         return False
-    return {card.id_column, *card.prediction_columns} <= set(header)
 
 
 def _same(mine: Values, other: Values, *, labels: bool) -> str | None:

@@ -1,11 +1,13 @@
 """Grades a submission as MLE-bench does: score, thresholds, medals; and our win rate."""
 
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bot.evaluation.csv_rows import fault_of_place, shown_name
 from bot.evaluation.leaderboard import (
     SCORE_DIGITS,
     Standing,
@@ -97,25 +99,71 @@ def grade(snapshot_dir: Path, card: TaskCard, submission_path: Path, clock: Cloc
         SnapshotError: the snapshot cannot be graded against.
         UsageError: the card's metric is not known.
     """
-    score, message = None, None
-    exists = submission_path.is_file() and submission_path.suffix.lower() == ".csv"
     with closing(open_hidden_test(snapshot_dir, card)) as test:
-        if exists:
-            try:
-                score = test.score(submission_path)
-            except InvalidSubmission as error:
-                message = str(error)
-        else:
-            message = f"{submission_path.name} does not exist or does not end in .csv."
+        return _graded(test, submission_path, clock or SystemClock())
+
+
+def grade_some(
+    snapshot_dir: Path,
+    card: TaskCard,
+    submission_paths: list[Path | None],
+    seconds: float = 10.0,
+    clock: Clock | None = None,
+) -> list[dict[str, Any]]:
+    """Grade the first of many submission files, one at least, and as many as there is time for.
+
+    Args:
+        snapshot_dir: the snapshot, opened once.
+        card: the task.
+        submission_paths: the files; None where a run left none, which MLE-bench writes as "None".
+        seconds: after which no further file is begun; four times what opening took, if that is more.
+        clock: tells when they were graded.
+
+    Returns:
+        A report as of `grade` for each that was graded, in order.
+
+    Raises:
+        SnapshotError: the snapshot cannot be graded against.
+        UsageError: the card's metric is not known.
+    """
+    began = time.monotonic()
+    reports = []
+    with closing(open_hidden_test(snapshot_dir, card)) as test:
+        opened = time.monotonic()
+        end = opened + max(seconds, 4 * (opened - began))
+        for path in submission_paths:
+            reports.append(_graded(test, path, clock or SystemClock()))
+            if time.monotonic() > end:
+                break
+    return reports
+
+
+def _graded(test: HiddenTest, path: Path | None, clock: Clock) -> dict[str, Any]:
+    score, message = None, _fault_of_path(path)
+    exists = path is not None and message is None
+    if path is not None and message is None:
+        try:
+            score = test.score(path)
+        except InvalidSubmission as error:
+            message = str(error)
     report = _report(test, score)
     report |= {
         "submission_exists": exists,
-        "created_at": (clock or SystemClock()).now().isoformat(),
-        "submission_path": str(submission_path),
+        "created_at": clock.now().isoformat(),
+        "submission_path": str(path),
     }
     if message is not None:
         report["message"] = message
-    return report | _direction_note(test.board, card)
+    return report | _direction_note(test.board, test.card)
+
+
+def _fault_of_path(path: Path | None) -> str | None:
+    """Say why there is no submission at a path, as far as MLE-bench looks; None: there is one."""
+    if path is None:
+        return "There is no submission."
+    if (fault := fault_of_place(path)) is not None:
+        return fault
+    return None if path.suffix.lower() == ".csv" else f"{shown_name(path)} does not end in .csv."
 
 
 def _report(test: HiddenTest, score: float | None) -> dict[str, Any]:
@@ -135,8 +183,12 @@ def _report(test: HiddenTest, score: float | None) -> dict[str, Any]:
 
 
 def _direction_note(board: Sequence[float], card: TaskCard) -> dict[str, str]:
-    if board_is_lower_better(board) == card.lower_is_better or board[0] == board[-1]:
+    if board_is_lower_better(board) == card.lower_is_better:
         return {}
+    if board[0] == board[-1]:
+        return {
+            "note": "the first and last scores of the leaderboard are equal, so that MLE-bench would take higher ones for better"
+        }
     return {
         "note": f"the leaderboard's order contradicts the card's direction ({card.metric.direction}), which is used"
     }

@@ -7,6 +7,7 @@ OPERATIONS: Mapping[str, str] = {
     "score_execution": "bot.evaluation.score:score_execution",
     "check_views_scorable": "bot.evaluation.score:check_views_scorable",
     "grade": "bot.evaluation.grading:grade",
+    "grade_some": "bot.evaluation.grading:grade_some",
     "grade_nodes": "bot.evaluation.hidden:grade_nodes",
     "rank_correlation": "bot.evaluation.hidden:rank_correlation",
     "agree": "bot.evaluation.agreement:agree",

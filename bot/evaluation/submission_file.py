@@ -1,32 +1,80 @@
 """Reads and validates a prediction file against its sample: one clear sentence on what is wrong with it."""
 
-import csv
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bot.evaluation import likely_causes
 from bot.evaluation.bounds import Bounds, value_bounds
+from bot.evaluation.csv_rows import Limits, Rows, open_rows, short
 from bot.evaluation.directions import PredictionKind, prediction_kind
+from bot.evaluation.places import TAKEN, Places
 from bot.evaluation.tables import read_table
 from scrapers.card import TaskCard
 from state.errors import InvalidSubmission
 
 _NO_LABEL = frozenset({"", "nan"})
 _NO_NUMBER = _NO_LABEL | {"na", "n/a", "null", "none", "<na>"}
-_SHOWN = 60
-_SLACK_BYTES, _TIMES_SAMPLE = 10_000_000, 100
-"""A file of the sample's rows is never larger than this; what is could exhaust the memory of the reader."""
+_TIMES_SAMPLE = 100
+_SLACK_BYTES, _SLACK_BYTES_OF_TEXT = 10_000_000, 100_000_000
+"""A file of the sample's rows is never larger than so many times the sample and this; reading more could exhaust the memory."""
+_ROW, _ROW_OF_TEXT = 1 << 20, 1 << 23
+"""Characters of a row; one cell of text may hold the run lengths of a mask of a gigapixel."""
+_BLANK_LINES = 1000
+_TRUSTED = Limits(file_bytes=1 << 40, row_characters=_ROW_OF_TEXT, blank_lines=1 << 40)
+OF_OTHERS = Limits(file_bytes=1 << 30, row_characters=_ROW_OF_TEXT, blank_lines=1 << 20)
+"""For files that somebody else wrote, and that no sample says anything of."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a prediction file must hold: the ids, in the order of the result, and which columns it may have."""
+
+    ids: list[str]
+    columns: Sequence[str]
+    limits: Limits
+
+
+def expected_by(sample_path: Path, card: TaskCard) -> Expected:
+    """Return what a prediction file must hold by its sample, which is ours and trusted.
+
+    Raises:
+        UnsupportedLayout: the sample cannot be read.
+    """
+    sample = read_table(sample_path)
+    ids = sample.column(card.id_column)
+    slack, row = (_SLACK_BYTES_OF_TEXT, _ROW_OF_TEXT) if prediction_kind(card) == "text" else (_SLACK_BYTES, _ROW)
+    limits = Limits(
+        file_bytes=slack + _TIMES_SAMPLE * sample_path.stat().st_size,
+        row_characters=row + _TIMES_SAMPLE * sum(map(len, sample.header)),
+        blank_lines=_BLANK_LINES + len(ids),
+    )
+    return Expected(ids, sample.header, limits)
+
+
+def expected_like(path: Path, card: TaskCard) -> Expected:
+    """Return what a prediction file must hold to be of the same rows as another one, which need not be trusted.
+
+    Raises:
+        InvalidSubmission: the other file cannot be read.
+    """
+    with open_rows(path, OF_OTHERS) as rows:
+        _check_header(rows, Expected([], rows.header, OF_OTHERS), card)
+        at = rows.header.index(card.id_column)
+        return Expected([row[at] for _, row in _whole(rows)], tuple(rows.header), OF_OTHERS)
 
 
 def read_submission(path: Path, sample_path: Path, card: TaskCard) -> tuple[list[str], NDArray[Any]]:
     """Read a prediction file in the order of its sample.
 
-    Ids are compared as text, exactly as the sample writes them; the order of rows and columns is free.
+    Ids are compared as text, exactly as the sample writes them; the order of rows and columns is free. Whatever the
+    file holds, time and memory are bounded by what its sample lets expect.
 
     Returns:
         The sample's ids, and an array (rows, prediction columns): floats, or objects (text) where predictions are
@@ -35,128 +83,158 @@ def read_submission(path: Path, sample_path: Path, card: TaskCard) -> tuple[list
     Raises:
         InvalidSubmission: the file cannot be scored; the text names the row (from 1, below the header) and column.
     """
-    sample = read_table(sample_path)
-    ids = sample.column(card.id_column)
-    most = _SLACK_BYTES + _TIMES_SAMPLE * sample_path.stat().st_size
-    if path.is_file() and path.stat().st_size > most:
-        raise InvalidSubmission(f"{path.name} has {path.stat().st_size:,} bytes; at most {most:,} are sensible.")
-    with _rows(path) as (header, rows):
-        _check_header(header, sample.header, path.name, card)
-        return ids, _collect(rows, header, ids, path.name, card, strict=True)
+    expected = expected_by(sample_path, card)
+    return expected.ids, read_predictions(path, expected, card)
 
 
-def read_truth(path: Path, ids: Sequence[str], card: TaskCard) -> NDArray[Any]:
+def read_predictions(path: Path, expected: Expected, card: TaskCard) -> NDArray[Any]:
+    """Read a prediction file in the order of the ids that are expected; as `read_submission`."""
+    with open_rows(path, expected.limits) as rows:
+        _check_header(rows, expected, card)
+        return _collect(rows, expected.ids, card, strict=True)
+
+
+def read_truth(path: Path, ids: Sequence[str], card: TaskCard, limits: Limits = _TRUSTED) -> NDArray[Any]:
     """Read answers or labels for those ids; other columns and other rows are ignored.
 
     Raises:
         InvalidSubmission: an id or a value is missing, so that the file cannot serve as the truth.
     """
-    with _rows(path) as (header, rows):
+    with open_rows(path, limits) as rows:
         for column in (card.id_column, *card.prediction_columns):
-            if column not in header:
-                raise InvalidSubmission(f"{path.name} has no column {column!r}.")
-        return _collect(rows, header, ids, path.name, card, strict=False)
+            if column not in rows.header:
+                raise InvalidSubmission(f"{rows.name} has no column {column!r}.")
+        return _collect(rows, ids, card, strict=False)
 
 
-@contextmanager
-def _rows(path: Path) -> Iterator[tuple[Sequence[str], Iterator[list[str]]]]:
-    """Open a comma-separated UTF-8 file; what goes wrong while it is read is the file's fault."""
-    if not path.is_file():
-        raise InvalidSubmission(f"{path.name} does not exist.")
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file)
-            header = next(reader, None)
-            if not header:
-                raise InvalidSubmission(f"{path.name} is empty.")
-            yield header, reader
-    except UnicodeDecodeError as error:
-        raise InvalidSubmission(f"{path.name} is not UTF-8 text (byte {error.start}).") from error
-    except csv.Error as error:
-        raise InvalidSubmission(f"{path.name} cannot be read as CSV: {error}.") from error
-
-
-def _check_header(header: Sequence[str], expected: Sequence[str], name: str, card: TaskCard) -> None:
+def _check_header(rows: Rows, expected: Expected, card: TaskCard) -> None:
     wanted = (card.id_column, *card.prediction_columns)
-    repeated = sorted({column for column in header if header.count(column) > 1})
-    missing = [column for column in wanted if column not in header]
-    extra = [column for column in header if column not in wanted and column not in expected]
-    for columns, fault in ((repeated, "has more than once"), (missing, "lacks"), (extra, "should not have")):
+    times, known = Counter(rows.header), {*wanted, *expected.columns}
+    repeated = [column for column, count in times.items() if count > 1]
+    missing = [column for column in wanted if column not in times]
+    extra = [column for column in times if column not in known]
+    for columns, fault in ((missing, "lacks"), (repeated, "has more than once"), (extra, "should not have")):
         if columns:
-            shown = ", ".join(map(_short, columns[:3])) + (f" and {len(columns) - 3} more" if len(columns) > 3 else "")
+            shown = ", ".join(map(short, columns[:3])) + (f" and {len(columns) - 3:,} more" if len(columns) > 3 else "")
+            cause = likely_causes.of_header(rows.header, wanted, expected.ids, rows.seems)
             raise InvalidSubmission(
-                f"{name} {fault} the column{'s' if len(columns) > 1 else ''} {shown}; expected are {_listed(wanted)}."
+                f"{rows.name} {fault} the column{'s' if len(columns) > 1 else ''} {shown}; "
+                f"expected are {_listed(wanted)}{_also(cause)}."
             )
 
 
-def _collect(
-    rows: Iterator[list[str]], header: Sequence[str], ids: Sequence[str], name: str, card: TaskCard, *, strict: bool
-) -> NDArray[Any]:
+def _collect(rows: Rows, ids: Sequence[str], card: TaskCard, *, strict: bool) -> NDArray[Any]:
     """Place each row's values where its id stands in `ids`; equal ids are filled in order of appearance."""
-    places: dict[str, list[int]] = {}
-    for place in range(len(ids) - 1, -1, -1):
-        places.setdefault(ids[place], []).append(place)
     kind = prediction_kind(card)
+    bounds = value_bounds(card) if strict else Bounds()
+    read = _number_reader(bounds) if kind == "number" else _READERS[kind]
     shape = (len(ids), len(card.prediction_columns))
     values: NDArray[Any] = np.empty(shape, dtype=float if kind == "number" else object)
-    id_at = header.index(card.id_column)
-    columns = [(column, header.index(column)) for column in card.prediction_columns]
-    bounds = value_bounds(card) if strict else Bounds()
-    count = 0
-    for number, row in enumerate(rows, 1):
-        if not row:
-            continue
-        if len(row) != len(header):
-            raise InvalidSubmission(f"{name}, row {number}: {len(row)} cells where the header has {len(header)}.")
+    id_at = rows.header.index(card.id_column)
+    columns = [rows.header.index(column) for column in card.prediction_columns]
+    places, count = Places(ids), 0
+    for number, row in _whole(rows):
         count += 1
-        free = places.get(row[id_at])
-        if free:
-            where = f"{name}, row {number} (id {_short(row[id_at])})"
-            values[free.pop()] = [_cell(row[at], column, where, bounds, kind) for column, at in columns]
-        elif strict:
-            _reject_id(row[id_at], ids, known=free is not None, where=f"{name}, row {number}")
-    left = next((identifier for identifier in ids if places[identifier]), None)
-    if left is not None:
+        place = places.take(row[id_at])
+        if place is None or place == TAKEN:
+            if strict:
+                _reject_id(row[id_at], ids, known=place is not None, where=f"{rows.name}, row {number}")
+            continue
+        cells = [read(row[at]) for at in columns]
+        if None in cells:
+            at = columns[cells.index(None)]
+            raise InvalidSubmission(
+                f"{rows.name}, row {number} (id {short(row[id_at])}): "
+                f"the value of {short(rows.header[at])} {_fault(row[at], kind, bounds)}."
+            )
+        values[place] = cells
+    if (left := places.first_free()) is not None:
         raise InvalidSubmission(
-            f"{name} has {count} rows where {len(ids)} are expected; the first missing id is {_short(left)}."
+            f"{rows.name} has {count} rows where {len(ids)} are expected; the first missing id is {short(left)}."
         )
     return values
 
 
+def _whole(rows: Rows) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows with as many cells as the header, and refuse others."""
+    width = len(rows.header)
+    for number, row in rows:
+        if len(row) != width:
+            cause = likely_causes.of_width(row, width)
+            raise InvalidSubmission(
+                f"{rows.name}, row {number}: {len(row):,} cells where the header has {width:,}{_also(cause)}."
+            )
+        yield number, row
+
+
 def _reject_id(identifier: str, ids: Sequence[str], *, known: bool, where: str) -> None:
     if known:
-        raise InvalidSubmission(f"{where}: the id {_short(identifier)} appears too often.")
+        raise InvalidSubmission(f"{where}: the id {short(identifier)} appears too often.")
     raise InvalidSubmission(
-        f"{where}: the id {_short(identifier)} is not in the sample, whose {len(ids)} ids are written like "
-        f"{_short(ids[0]) if ids else 'nothing'}."
+        f"{where}: the id {short(identifier)} is not in the sample, whose {len(ids)} ids are written like "
+        f"{short(ids[0]) if ids else 'nothing'}{_also(likely_causes.of_id(identifier, ids))}."
     )
 
 
-def _cell(text: str, column: str, where: str, bounds: Bounds, kind: PredictionKind) -> float | str:
-    if kind == "text":
-        return text
-    if text.strip().lower() in (_NO_LABEL if kind == "label" else _NO_NUMBER):
-        raise InvalidSubmission(f"{where}: the value of {_short(column)} is missing ({_short(text)}).")
-    if kind == "label":
-        return text
+def _number_reader(bounds: Bounds) -> Callable[[str], float | str | None]:
+    low, high = bounds.low, bounds.high
+
+    def read(text: str) -> float | None:
+        number = _number(text)
+        return number if number is not None and math.isfinite(number) and low <= number <= high else None
+
+    return read
+
+
+def _number(text: str) -> float | None:
     try:
         # float() also takes `1_000` and digits of other scripts, which no grader would.
-        value = float(text) if text.isascii() and "_" not in text else None
+        return float(text) if text.isascii() and "_" not in text else None
     except ValueError:
-        value = None
-    if value is None:
-        raise InvalidSubmission(f"{where}: the value of {_short(column)} is not a number: {_short(text)}.")
-    if not math.isfinite(value):
-        raise InvalidSubmission(f"{where}: the value of {_short(column)} is not finite: {_short(text)}.")
-    if not bounds.low <= value <= bounds.high:
-        raise InvalidSubmission(f"{where}: the value of {_short(column)} is {_short(text)}, but {bounds.reason}.")
-    return value
+        return None
 
 
-def _short(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+def _label(text: str) -> str | None:
+    return None if text.strip().lower() in _NO_LABEL else _text(text)
+
+
+def _text(text: str) -> str | None:
+    return text if _fault_of_text(text) is None else None
+
+
+_READERS: dict[PredictionKind, Callable[[str], float | str | None]] = {"label": _label, "text": _text}
+"""What a cell holds, or None where it cannot be taken."""
+
+
+def _fault_of_text(text: str) -> str | None:
+    if "\0" in text:
+        return "holds a NUL character"
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return "is not UTF-8 text"
+    return None
+
+
+def _fault(text: str, kind: PredictionKind, bounds: Bounds) -> str:
+    """Say what is wrong with a cell that cannot be taken."""
+    if kind != "text" and text.strip().lower() in (_NO_LABEL if kind == "label" else _NO_NUMBER):
+        return f"is missing ({short(text)})"
+    if (fault := _fault_of_text(text)) is not None:
+        return f"{fault}: {short(text)}"
+    number = _number(text)
+    if number is None:
+        return f"is not a number: {short(text)}{_also(likely_causes.of_number(text))}"
+    if not math.isfinite(number):
+        return f"is not finite: {short(text)}"
+    return f"is {short(text)}, but {bounds.reason}"
 
 
 def _listed(columns: Sequence[str]) -> str:
     shown = ", ".join(columns[:5])
     return shown if len(columns) <= 5 else f"{shown} and {len(columns) - 5} more"
+
+
+def _also(cause: str) -> str:
+    return f"; {cause}" if cause else ""

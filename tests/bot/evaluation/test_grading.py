@@ -1,9 +1,10 @@
 import math
 from datetime import UTC, datetime
+from fractions import Fraction
 
 import pytest
 
-from bot.evaluation.grading import grade
+from bot.evaluation.grading import grade, grade_some
 from state.clock import ReplayClock
 from state.errors import SnapshotError, UsageError
 from tests.bot.evaluation.parts import SLUGS, card, real, write
@@ -68,6 +69,70 @@ def test_the_cards_direction_counts_and_a_contrary_board_is_noted(snapshot):
     assert report["score"] == 0.5
     assert "contradicts the card's direction (maximize)" in report["note"]
     assert report["is_lower_better"] is False
+
+
+def test_a_board_whose_ends_are_tied_is_noted_where_mle_bench_would_turn_it_round(snapshot):
+    write(snapshot / "leaderboard.csv", ["score"], [[1], [1]])
+    path = submit(snapshot, 1, 3)
+    report = grade(snapshot, card(), path)
+    assert report["is_lower_better"] and report["gold_medal"] and "MLE-bench would take higher ones" in report["note"]
+    assert "note" not in grade(snapshot, card("accuracy"), path)
+
+
+@pytest.mark.parametrize("teams", [1, 2, 5, 9, 10, 99, 100, 249, 250, 999, 1000, 5000])
+@pytest.mark.parametrize("metric", ["mae", "accuracy"])
+def test_a_graded_file_wins_what_exact_fractions_say_on_boards_of_every_class(tmp_path, teams, metric):
+    lower, rows = metric == "mae", 40
+    write(tmp_path / "data" / "sample_submission.csv", ["id", "y"], [[n, 0] for n in range(rows)])
+    write(tmp_path / "private" / "answers.csv", ["id", "y"], [[n, 0] for n in range(rows)])
+    fortieths = [min(rows, place * 60 // teams) for place in range(teams)]
+    board = [Fraction(step if lower else rows - step, rows) for step in fortieths]
+    write(tmp_path / "leaderboard.csv", ["score"], [[str(float(entry))] for entry in board])
+    scale = {1: (1, 1, 1), 100: (10, teams // 5, teams * 2 // 5), 250: (10 + teams // 500, 50, 100)}
+    scale[1] = tuple(max(1, teams * tenths // 10) for tenths in (1, 2, 4))
+    scale[1000] = (10 + teams // 500, teams // 20, teams // 10)
+    ranks = scale[max(size for size in scale if size <= teams)]
+    half = sorted(board)
+    median = (half[(teams - 1) // 2] + half[teams // 2]) / 2
+    for wrong in (0, 4, 16, 24) if teams < 5000 else (8,):
+        score = Fraction(wrong if lower else rows - wrong, rows)
+        path = write(tmp_path / "submission.csv", ["id", "y"], [[n, int(n < wrong)] for n in range(rows)])
+        report = grade(tmp_path, card(metric), path)
+        reached = [(score <= board[rank - 1]) if lower else (score >= board[rank - 1]) for rank in ranks]
+        first = reached.index(True) if True in reached else None
+        assert report["score"] == float(score)
+        assert [report[f"{name}_medal"] for name in ("gold", "silver", "bronze")] == [first == at for at in range(3)]
+        assert report["any_medal"] == any(reached)
+        assert report["above_median"] == (score < median if lower else score > median)
+        assert report["median_threshold"] == pytest.approx(float(median), rel=1e-15)
+        worse = sum(entry > score if lower else entry < score for entry in board)
+        assert report["win_rate"] == float(Fraction(worse, teams))
+
+
+def test_many_files_are_graded_as_each_alone_and_those_that_there_is_time_for(snapshot):
+    good, none, bad = submit(snapshot, 1, 2), None, write(snapshot / "bad.csv", ["id"], [])
+    clock = ReplayClock(datetime(2020, 1, 1, tzinfo=UTC))
+    reports = grade_some(snapshot, card(), [good, none, bad], clock=clock)
+    alone = [grade(snapshot, card(), path, clock) for path in (good, bad)]
+    for report in (*reports, *alone):
+        del report["created_at"]
+    assert [reports[0], reports[2]] == alone
+    assert (reports[1]["submission_path"], reports[1]["submission_exists"]) == ("None", False)
+    assert reports[1]["message"] == "There is no submission."
+    assert reports[1]["gold_threshold"] == reports[0]["gold_threshold"]
+    slow = grade_some(snapshot, card(), [good] * 100_000, seconds=0.0)
+    assert 1 <= len(slow) < 100_000
+
+
+def test_what_is_no_plain_file_is_no_submission(snapshot):
+    (snapshot / "folder.csv").mkdir()
+    for name, expected in {
+        "folder.csv": "is a folder",
+        "a\0.csv": "no file can have",
+        "x" * 300 + ".csv": "too long",
+    }.items():
+        report = grade(snapshot, card(), snapshot / name)
+        assert not report["submission_exists"] and expected in report["message"]
 
 
 def test_answers_that_do_not_cover_the_sample_are_the_snapshots_fault(snapshot):

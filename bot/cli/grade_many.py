@@ -1,0 +1,109 @@
+"""What `bot grade` does with a list of submissions, and with the reports of such lists."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Protocol
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from bot.cli.output import print_json, print_table
+from bot.evaluation.aggregate import ASKED_FOR, aggregate, read_reports, read_split
+from bot.evaluation.grading_many import Graded, find_snapshots, grade_many, write_report
+from bot.evaluation.submission_list import read_list
+from bot.evaluation.worker import Worker
+from state.clock import SystemClock
+
+_FLAGS = ("submission_exists", "valid_submission", "gold_medal", "silver_medal", "bronze_medal", "above_median")
+
+
+class _Say(Protocol):
+    def __call__(self, what: str) -> None: ...
+
+
+def grade_list(submissions: Path, snapshots: Path, out: Path, *, json: bool) -> bool:
+    """Grade a list, write its report into `out`, and print it; returns whether all were graded and one is valid.
+
+    Raises:
+        UsageError: the list is wrong, or a competition of it has no snapshot; nothing was graded.
+    """
+    listed = read_list(submissions)
+    found = find_snapshots(listed, snapshots)
+    console = Console(stderr=True)
+
+    async def work(say: _Say) -> Graded:
+        async with aclosing(Worker()) as worker:
+            return await grade_many(listed, found, worker, say)
+
+    with _progress(console) as say:
+        graded = asyncio.run(work(say))
+    summary = graded.summary()
+    path = write_report(summary, out, SystemClock().now())
+    for said in (*_invalid(graded), f"report: {path}"):
+        console.print(said, markup=False, highlight=False, soft_wrap=True)
+    if json:
+        print_json(summary)
+    else:
+        _print(graded.reports)
+    return bool(summary["total_valid_submissions"]) and not graded.failures
+
+
+def average(reports: Sequence[Path], split: Path | None, *, pad_missing: bool, json: bool) -> None:
+    """Print means and standard errors over the seeds in grading reports.
+
+    Raises:
+        UsageError: a file cannot be read, or there is no complete seed.
+    """
+    rows = read_reports(reports)
+    competitions = sorted({row.competition_id for row in rows}) if split is None else read_split(split)
+    result = aggregate(rows, competitions, pad_missing=pad_missing)
+    if (seeds := result["num_seeds_averaged"]) < ASKED_FOR:
+        typer.echo(f"{seeds} seeds are few: MLE-bench asks for {ASKED_FOR} or more.", err=True)
+    if json:
+        print_json(result)
+        return
+    shown = [
+        (name.removesuffix("_percentage").replace("_", " "), f"{one['mean']:.2f} ± {one['standard_error']:.2f} %")
+        for name, one in result["metrics"].items()
+        if name.endswith("_percentage")
+    ]
+    typer.echo(f"{seeds} seeds of {result['num_competitions_per_seed']} competitions")
+    print_table(("", "mean ± standard error"), shown)
+
+
+def _invalid(graded: Graded) -> Iterator[str]:
+    for one in graded.reports:
+        if not one["valid_submission"]:
+            yield f"not valid: {one['competition_id']}, {one['submission_path']}: {one['message']}"
+    for failure in graded.failures:
+        yield f"not graded: {failure.competition_id}, {failure.submission_path}: {failure.message}"
+
+
+def _print(reports: Sequence[Mapping[str, Any]]) -> None:
+    by_id: dict[str, list[Mapping[str, Any]]] = {}
+    for report in reports:
+        by_id.setdefault(report["competition_id"], []).append(report)
+    rows = [_row(competition, of) for competition, of in by_id.items()]
+    if len(rows) > 1:
+        rows.append(_row("all", reports))
+    print_table(("", "runs", "sent", "valid", "gold", "silver", "bronze", "above median", "win rate"), rows)
+
+
+def _row(name: str, reports: Sequence[Mapping[str, Any]]) -> list[str]:
+    counts = [str(sum(one[flag] for one in reports)) for flag in _FLAGS]
+    return [name, str(len(reports)), *counts, f"{fmean(one['win_rate'] for one in reports):.1%}"]
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[_Say]:
+    """Show one line on a terminal that is kept up to date; a plain line for each new thing where there is none."""
+    if not console.is_terminal:
+        yield lambda what: console.print(what, markup=False, highlight=False, soft_wrap=True)
+        return
+    with Live(console=console, refresh_per_second=4, transient=True) as live:
+        yield lambda what: live.update(Text(what, overflow="ellipsis", no_wrap=True))

@@ -1,0 +1,130 @@
+"""Means over seeds from grading reports, as MLE-bench's leaderboard has them; importable without numpy.
+
+Source: openai/mle-bench at commit 783b15a, `experiments/aggregate_grading_reports.py`: the i-th report of a competition is
+of seed i; for each seed, the share of the split's competitions with each flag, in percent; then mean and standard error over
+the seeds, and mean ± 1.96 standard errors.
+"""
+
+import json
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr, ValidationError
+
+from state.errors import UsageError
+
+ASKED_FOR = 3
+"""Seeds that MLE-bench asks for."""
+_Z = 1.96
+
+
+class Row(BaseModel):
+    """What counts of the report of one submission."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    competition_id: StrictStr
+    gold_medal: StrictBool = False
+    silver_medal: StrictBool = False
+    bronze_medal: StrictBool = False
+    above_median: StrictBool = False
+    submission_exists: StrictBool = False
+    valid_submission: StrictBool = False
+
+
+_SHARES: Mapping[str, Callable[[Row], bool]] = {
+    "submission_exists_percentage": lambda row: row.submission_exists,
+    "valid_submissions_percentage": lambda row: row.valid_submission,
+    "above_median_percentage": lambda row: row.above_median,
+    "gold_medal_percentage": lambda row: row.gold_medal,
+    "silver_medal_percentage": lambda row: row.silver_medal,
+    "bronze_medal_percentage": lambda row: row.bronze_medal,
+    "any_medal_percentage": lambda row: row.gold_medal or row.silver_medal or row.bronze_medal,
+}
+
+
+def read_reports(paths: Sequence[Path]) -> list[Row]:
+    """Read the rows of grading reports: the files by path, the rows of each by competition.
+
+    Raises:
+        UsageError: a file is no grading report.
+    """
+    rows: list[Row] = []
+    for path in sorted(paths, key=str):
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))["competition_reports"]
+            read = [Row.model_validate(_flags(one)) for one in found]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            what = f"{error.error_count()} mistakes" if isinstance(error, ValidationError) else repr(error)
+            raise UsageError(f"{path} is no grading report: {what}.") from error
+        rows += sorted(read, key=lambda row: row.competition_id)
+    return rows
+
+
+def read_split(path: Path) -> list[str]:
+    """Read a split: the ids of competitions, one a line.
+
+    Raises:
+        UsageError: it cannot be read, holds nothing, or names one twice.
+    """
+    try:
+        ids = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The split {path} cannot be read: {error}.") from error
+    if not ids or len(set(ids)) < len(ids):
+        raise UsageError(f"The split {path} {'names a competition twice' if ids else 'names no competition'}.")
+    return ids
+
+
+def aggregate(rows: Sequence[Row], competitions: Sequence[str], *, pad_missing: bool = False) -> dict[str, Any]:
+    """Average over seeds.
+
+    Args:
+        rows: in the order of their seeds, as `read_reports` gives them; those of other competitions are ignored.
+        competitions: the split.
+        pad_missing: a competition with fewer reports than another counts as not submitted in the seeds that it lacks; else
+            there are only as many seeds as every competition has reports.
+
+    Returns:
+        MLE-bench's names: `num_seeds_averaged`, `num_competitions_per_seed`, `metrics` (for each `mean`, `standard_error`,
+        `ci_lower`, `ci_upper`, in percent; `total_competitions` is a count); and `seeds`, the percentages of each.
+
+    Raises:
+        UsageError: there is no complete seed.
+    """
+    by_id: dict[str, list[Row]] = {one: [row for row in rows if row.competition_id == one] for one in competitions}
+    counts = [len(found) for found in by_id.values()]
+    seeds = max(counts) if pad_missing else min(counts)
+    if not seeds:
+        absent = [one for one, found in by_id.items() if not found]
+        raise UsageError(f"There is no complete seed: no report is of {', '.join(absent)}.")
+    each = [_shares([_of_seed(found, one, seed) for one, found in by_id.items()]) for seed in range(seeds)]
+    return {
+        "num_seeds_averaged": seeds,
+        "num_competitions_per_seed": len(competitions),
+        "metrics": {name: _summary([one[name] for one in each]) for name in each[0]},
+        "seeds": each,
+    }
+
+
+def _of_seed(found: Sequence[Row], competition: str, seed: int) -> Row:
+    return found[seed] if seed < len(found) else Row(competition_id=competition)
+
+
+def _shares(rows: Sequence[Row]) -> dict[str, float]:
+    shares = {name: sum(map(has, rows)) / len(rows) * 100 for name, has in _SHARES.items()}
+    return {"total_competitions": float(len(rows)), **shares}
+
+
+def _summary(values: Sequence[float]) -> dict[str, float]:
+    mean = statistics.fmean(values)
+    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    return {"mean": mean, "ci_lower": mean - _Z * error, "ci_upper": mean + _Z * error, "standard_error": error}
+
+
+def _flags(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what counts; that MLE-bench's own script needs each of them makes a lack of one a mistake."""
+    return {name: row[name] for name in Row.model_fields}

@@ -1,0 +1,63 @@
+"""A list of submissions, a line of JSON each, as MLE-bench takes it; importable without numpy."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from state.errors import Problem, UsageError
+
+_COMMENTS = ("#", "//")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One submission: which competition it is for, and where its file lies (None: the run left none)."""
+
+    line: int
+    competition_id: str
+    path: Path | None
+
+
+def read_list(path: Path) -> list[Listed]:
+    """Read a list: objects with `competition_id` and `submission_path` (or null), relative to the list's folder.
+
+    Other keys are ignored; blank lines and those that begin with # or // are skipped.
+
+    Raises:
+        UsageError: the list cannot be read; all that is wrong with it is named, each with its line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path.name} cannot be read: {error}.") from error
+    problems: list[Problem] = []
+    listed: list[Listed] = []
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if text and not text.startswith(_COMMENTS):
+            try:
+                listed.append(_entry(number, text, path.parent))
+            except ValueError as error:
+                problems.append(Problem(path.name, number, str(error)))
+    if problems:
+        raise UsageError("\n".join(map(str, problems)))
+    if not listed:
+        raise UsageError(f"{path.name} lists no submissions.")
+    return listed
+
+
+def _entry(number: int, text: str, folder: Path) -> Listed:
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"this is no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError("this is no JSON object")
+    competition, file = value.get("competition_id"), value.get("submission_path")
+    # A folder of that name is looked for.
+    if not isinstance(competition, str) or competition in ("", ".", "..") or {"/", "\\", "\0"} & set(competition):
+        raise ValueError("`competition_id` must be a competition's name")
+    if "submission_path" not in value or not (file is None or isinstance(file, str)):
+        raise ValueError("`submission_path` must be a file's path, or null")
+    return Listed(number, competition, folder / file if file else None)
