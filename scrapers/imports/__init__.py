@@ -1,0 +1,1 @@
+"""Past competitions that lie on a disk in other formats, made into snapshots."""
