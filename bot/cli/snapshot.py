@@ -1,4 +1,4 @@
-"""`bot snapshot`: check a snapshot, or write the bundled one."""
+"""`bot snapshot`: check a snapshot, make snapshots of what lies on a disk, or write the bundled one."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,12 +6,14 @@ from typing import Annotated
 import typer
 
 from bot.cli.output import print_json
+from bot.cli.snapshot_import import import_app
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from scrapers.demo import write_demo
 from scrapers.snapshot import Snapshot, format_summary
 from state.errors import SnapshotError
 
-snapshot_app = typer.Typer(name="snapshot", help="Check a snapshot, or write the bundled one.", no_args_is_help=True)
+snapshot_app = typer.Typer(name="snapshot", help="Check, import or write snapshots.", no_args_is_help=True)
+snapshot_app.add_typer(import_app)
 
 
 @snapshot_app.command()

@@ -50,6 +50,8 @@ class RunResult(_Part):
     pace: str = "all"
     signals: str = "asof"
     community: dict[str, int] | None = None
+    dated_at_deadline: dict[str, int] | None = None
+    """Posts by kind that were given the deadline as their time on import."""
     isolation: str
     sandbox: str | None = None
     stopped_by: str | None = None

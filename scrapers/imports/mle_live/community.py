@@ -79,7 +79,8 @@ class CommunityWriter:
         done = 0
         with ExitStack() as stack:
             topics, messages, kernels = (
-                stack.enter_context((self._target / name).open("w", encoding="utf-8")) for name in (TOPICS, MESSAGES, KERNELS)
+                stack.enter_context((self._target / name).open("w", encoding="utf-8"))
+                for name in (TOPICS, MESSAGES, KERNELS)
             )
             for entry, text in self._texts(DISCUSSIONS_FOLDER):
                 self._discussion(entry, text, topics, messages)
@@ -88,7 +89,10 @@ class CommunityWriter:
             for entry, text in self._texts(KERNELS_FOLDER):
                 if entry.lower_is_better not in (None, lower_is_better):
                     better = "lower" if entry.lower_is_better else "higher"
-                    self._remarks.add(f"{KERNELS_FOLDER} whose entry says that {better} scores are better: the task says otherwise", entry.id)
+                    self._remarks.add(
+                        f"{KERNELS_FOLDER} whose entry says that {better} scores are better: the task says otherwise",
+                        entry.id,
+                    )
                 self._kernel(entry, text, kernels)
                 tick(done := done + 1)
         return Came(self._rows, self._undated, self._left_out.reasons, self._remarks.reasons)
@@ -136,7 +140,9 @@ class CommunityWriter:
             "tier": opening.tier,
             "posted_at": iso(time),
             "votes": entry.votes,
-            "url": f"https://www.kaggle.com/competitions/{self._slug}/discussion/{entry.id}" if entry.id.isdecimal() else None,
+            "url": f"https://www.kaggle.com/competitions/{self._slug}/discussion/{entry.id}"
+            if entry.id.isdecimal()
+            else None,
             "source": source,
         }
         _line(topics, topic)

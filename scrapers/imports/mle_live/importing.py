@@ -100,14 +100,18 @@ def _chosen(wish: Wish) -> list[CompetitionFolder]:
         )
     missing = sorted(set(wish.only) - {source.slug for source in found})
     if missing:
-        raise UsageError(f"{wish.root} has no {', '.join(missing)}; it has {', '.join(source.slug for source in found)}")
+        raise UsageError(
+            f"{wish.root} has no {', '.join(missing)}; it has {', '.join(source.slug for source in found)}"
+        )
     return [source for source in found if not wish.only or source.slug in wish.only]
 
 
 def _check_out(wish: Wish) -> None:
     out, tasks = wish.out.resolve(), wish.tasks.resolve()
-    if out == tasks or out.is_relative_to(tasks) or tasks.is_relative_to(out):
-        raise UsageError(f"--out {wish.out} and --tasks {wish.tasks} must be folders apart: nothing is written to the tasks")
+    if out.is_relative_to(tasks):
+        raise UsageError(
+            f"--out {wish.out} lies in --tasks {wish.tasks}, to which nothing is written: name another folder"
+        )
     if out == wish.root.resolve():
         raise UsageError(f"--out {wish.out} is the folder that is imported: name another one")
 
@@ -146,6 +150,8 @@ def _before(place: Path, laying: Laying) -> Outcome | None:
     if not place.exists() and not place.is_symlink():
         return None
     record = read_record(place)
+    if place.resolve() == laying.task.resolve():
+        return Outcome(slug, "failed", sentence=f"{place} is the task itself: name another folder with --out")
     if place.is_symlink() or record is None or record.importer != IMPORTER:
         return Outcome(slug, "failed", sentence=f"{place} is there, and no import of MLE-Live's: move it away")
     if record.left != files_digest(place):

@@ -90,7 +90,9 @@ def _of_task(name: str) -> bool:
 
 def _sources(came: Came, at_deadline: bool) -> list[str]:
     undated = f"{came.undated.topics} topics, {came.undated.messages} messages and {came.undated.kernels} kernels"
-    dated = "were given the deadline as theirs (`source` names them)" if at_deadline else "are never shown under a clock"
+    dated = (
+        "were given the deadline as theirs (`source` names them)" if at_deadline else "are never shown under a clock"
+    )
     return [
         "community: an MLE-Live folder; votes and scores as of a day that it does not tell, before `collected_at`",
         f"MLE-Live keeps no times of comments: {undated} without one {dated}",

@@ -26,11 +26,13 @@ def read_tasks(folder: Path) -> Mapping[str, Task]:
     """
     try:
         alone = (folder / MANIFEST).is_file()
-        places = [folder] if alone else sorted(path for path in folder.iterdir() if (path / MANIFEST).is_file())
+        inside = [] if alone else sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
         raise UsageError(f"--tasks {folder} cannot be read: {error.strerror or error}") from error
     tasks: dict[str, Task] = {}
-    for place in places:
+    for place in (folder,) if alone else inside:
+        if not (place / MANIFEST).is_file():
+            continue
         found = Found()
         manifest = read_manifest(place, found)
         tasks[manifest.slug if manifest else place.resolve().name] = Task(place, manifest, found.problems)
