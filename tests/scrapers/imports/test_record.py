@@ -15,7 +15,9 @@ def test_a_record_is_read_back(tmp_path: Path):
     assert files_digest(tmp_path) == record.left, "the record itself does not count"
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"importer": 1, "inputs": "", "left": "", "came": {}}', "[" * 5000])
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"importer": 1, "inputs": "", "left": "", "came": {}}', "[" * 5000]
+)
 def test_what_is_no_record_is_none(tmp_path: Path, content: str):
     assert read_record(tmp_path) is None
     (tmp_path / RECORD).write_text(content)

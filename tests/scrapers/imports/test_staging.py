@@ -32,9 +32,9 @@ def test_a_settled_folder_takes_the_place_of_the_one_before(tmp_path: Path):
 
 
 def test_two_imports_do_not_write_into_one_folder(tmp_path: Path):
-    with importing_into(tmp_path / "out"):
-        with pytest.raises(UsageError, match="another import"), importing_into(tmp_path / "out"):
-            pass
+    refused = pytest.raises(UsageError, match="another import")
+    with importing_into(tmp_path / "out"), refused, importing_into(tmp_path / "out"):
+        pass
     with importing_into(tmp_path / "out"):
         pass
 

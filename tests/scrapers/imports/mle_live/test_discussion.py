@@ -21,7 +21,7 @@ print("(x <TIER: 9>)")
 + why?
         + (Ann O'Nym <TIER: 3>) Because.
             + (李 <TIER: 0>) 好
-        + (Carl <TIER: 11>) 
+        + (Carl <TIER: 11>)
     + (Dora <TIER: EXPERT>) Thanks!
 
 Really."""
@@ -73,7 +73,9 @@ def test_no_message_is_no_discussion(text: str):
     assert read_thread(text) is None
 
 
-NAMES = st.text(string.ascii_letters + "() <+äé", min_size=1, max_size=12).map(lambda t: " ".join(t.split())).filter(bool)
+NAMES = (
+    st.text(string.ascii_letters + "() <+äé", min_size=1, max_size=12).map(lambda t: " ".join(t.split())).filter(bool)
+)
 PARAGRAPHS = st.lists(st.sampled_from(["plain", "", "    + item", "+ item", "```", "  (x)", "a <TIER: b"]), max_size=5)
 
 

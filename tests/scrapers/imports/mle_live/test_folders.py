@@ -29,7 +29,9 @@ def test_the_older_layout_from_the_root_and_from_its_docs(tmp_path: Path):
     assert find_competitions(root / "docs") == expected
 
 
-@pytest.mark.parametrize(("layout", "named"), [("a/kernels", "a"), ("a/docs/kernels", "a"), ("a/docs/kernels", "a/docs")])
+@pytest.mark.parametrize(
+    ("layout", "named"), [("a/kernels", "a"), ("a/docs/kernels", "a"), ("a/docs/kernels", "a/docs")]
+)
 def test_one_competition(tmp_path: Path, layout: str, named: str):
     make(tmp_path, layout)
     assert find_competitions(tmp_path / named) == [CompetitionFolder("a", (tmp_path / layout).parent)]

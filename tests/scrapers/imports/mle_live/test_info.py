@@ -12,7 +12,11 @@ from scrapers.imports.tally import Tally
 
 def read(folder: Path, content: object) -> tuple[dict[str, Entry], list[str], list[str]]:
     """Return the entries, what was left out and what was remarked on."""
-    text = content if isinstance(content, bytes) else (content if isinstance(content, str) else json.dumps(content)).encode()
+    text = (
+        content
+        if isinstance(content, bytes)
+        else (content if isinstance(content, str) else json.dumps(content)).encode()
+    )
     (folder / "info.json").write_bytes(text)
     left, remarks = Tally(), Tally()
     entries = read_info(folder, "kernels", left, remarks)
@@ -20,7 +24,13 @@ def read(folder: Path, content: object) -> tuple[dict[str, Entry], list[str], li
 
 
 def test_a_list_has_dates(tmp_path: Path):
-    one = {"title": " A \n b", "votes": 3, "id": "12", "created_at": "2017-10-25T14:03:00.1234567Z", "bestPublicScore": 0.5}
+    one = {
+        "title": " A \n b",
+        "votes": 3,
+        "id": "12",
+        "created_at": "2017-10-25T14:03:00.1234567Z",
+        "bestPublicScore": 0.5,
+    }
     two = {"title": "B", "votes": "4", "id": 13, "created_at": "2017-10-26T00:00:00Z", "bestPublicScore": None}
     time = datetime(2017, 10, 25, 14, 3, 0, 123456, tzinfo=UTC)
     assert read(tmp_path, [one, two]) == (
@@ -79,7 +89,9 @@ def test_a_broken_list_dates_nothing_and_says_so(tmp_path: Path, content: str):
 def test_a_missing_list_is_told(tmp_path: Path):
     remarks = Tally()
     assert read_info(tmp_path, "kernels", Tally(), remarks) == {}
-    assert str(remarks.reasons[0]).startswith("1 list of kernels whose file is missing, so that none of them has a date")
+    assert str(remarks.reasons[0]).startswith(
+        "1 list of kernels whose file is missing, so that none of them has a date"
+    )
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])

@@ -107,7 +107,9 @@ def test_what_has_no_fences_is_kept(text: str, suffix: str, kind: str):
     assert (file.suffix, file.kind, file.content) == (suffix, kind, text)
 
 
-LINES = st.lists(st.sampled_from(["x = 1", "", "# title", "  indented", "`code`", "~~strike~~", '"""']), min_size=1, max_size=5)
+LINES = st.lists(
+    st.sampled_from(["x = 1", "", "# title", "  indented", "`code`", "~~strike~~", '"""']), min_size=1, max_size=5
+)
 SOURCES = LINES.map("\n".join).filter(lambda source: bool(source.strip()))
 CELLS = st.lists(st.tuples(st.sampled_from(["markdown", "code"]), SOURCES), max_size=8)
 
