@@ -111,7 +111,7 @@ def _language(code: str) -> str | None:
 def _notebook(cells: tuple[Cell, ...], language: str) -> str:
     name = "R" if language == "r" else language
     kernel = {"name": "ir" if language == "r" else "python3", "display_name": name, "language": name}
-    shown = [
+    shown: list[dict[str, object]] = [
         {"cell_type": cell.kind, "metadata": {}, "source": cell.source}
         | ({"outputs": [], "execution_count": None} if cell.kind == "code" else {})
         for cell in cells

@@ -86,7 +86,7 @@ def test_a_replay_says_what_was_dated(bot: Bot, tiny: Path, tmp_path: Path, date
         "replay", tmp_path / "made/tiny-table", "--model", "builtin", "--steps", 2, "--sandbox", "process", "--json"
     )
     (result,) = results(done)
-    assert result["valid_submission"]
+    assert result.get("valid_submission"), result
     expected = {"topics": 2, "messages": 5, "kernels": 0}
     assert result["dated_at_deadline"] == (expected if dated else None)
     assert result["community"]["messages"] == (5 if dated else 0)
