@@ -2,8 +2,9 @@
 
 Texts are made up: kernels of 10 KB in the median with a tail to 300 KB, three in four of them notebooks; discussions with
 an opening message and eight comments on average, three levels deep. A third of the competitions have the older layout and
-shape. Each has a task of 5 MB of data, so that linking and checking it are part of the time. All is written before the
+shape. Each has a task of 1 MB of data, so that linking and checking it are part of the time. All is written before the
 clock runs; the import is a process of its own, as a person would start it, and its memory is the most that it held.
+Processor seconds tell how it would go on a machine that does nothing else.
 """
 
 import json
@@ -23,7 +24,18 @@ COMPETITIONS, DISCUSSIONS, KERNELS, COMMENTS = 22, 2_687, 4_270, 8
 GOAL_SECONDS, GOAL_BYTES = 120.0, 400_000_000
 START = datetime(2020, 1, 2, tzinfo=UTC)
 WORDS = (
-    "the model score fold public private leaderboard feature train test loss image table seed blend epoch rate".split()
+    "model",
+    "score",
+    "fold",
+    "public",
+    "private",
+    "leaderboard",
+    "feature",
+    "train",
+    "test",
+    "loss",
+    "image",
+    "seed",
 )
 
 
@@ -87,10 +99,16 @@ def write_all(root: Path, tasks: Path, rng: random.Random) -> int:
         first, last = (KERNELS * n // COMPETITIONS for n in (number, number + 1))
         size += write_kind(folder / "kernels", [kernel(rng) for _ in range(first, last)], older=older)
         task = write_small(tasks / slug)
-        rows = [[n, f"{rng.random():.9f}", n % 3] for n in range(300_000)]
+        rows = [[n, f"{rng.random():.9f}", n % 3] for n in range(50_000)]
         write_csv(task / "data/train.csv", ["id", "x", "y"], rows)
         write_manifest(task, slug=slug)
     return size
+
+
+def processor() -> float:
+    """Return the processor seconds of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
@@ -112,19 +130,19 @@ def main() -> None:
             out,
             "--json",
         ]
-        seconds = []
+        seconds, busy = [], []
         for _ in range(2):
-            began = time.perf_counter()
+            began, before = time.perf_counter(), processor()
             done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, check=True)
             seconds.append(time.perf_counter() - began)
+            busy.append(processor() - before)
         said = json.loads(done.stdout)
     came = {kind: sum(one["rows"][kind] for one in said["competitions"]) for kind in ("topics", "messages", "kernels")}
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     print(f"{said['snapshots']} snapshots, {came}, {size / 1e6:.0f} MB of texts; load {os.getloadavg()[0]:.1f}")
     verdict = "met" if seconds[0] < GOAL_SECONDS else "MISSED"
     print(f"{seconds[0]:.1f} s, {GOAL_SECONDS / seconds[0]:.1f} times under the goal of {GOAL_SECONDS:g} s: {verdict}")
-    print(f"the same again: {seconds[1]:.1f} s; processor seconds of both: {used.ru_utime + used.ru_stime:.1f}")
+    print(f"processor seconds: {busy[0]:.1f}; the same again: {seconds[1]:.1f} s, of the processor {busy[1]:.1f}")
     verdict = "met" if peak < GOAL_BYTES else "MISSED"
     print(f"peak {peak / 1e6:.0f} MB, goal {GOAL_BYTES / 1e6:.0f} MB: {verdict}")
 
