@@ -42,11 +42,6 @@ class Tally:
             examples.append(example if len(example) <= _LONGEST_EXAMPLE else f"{example[:_LONGEST_EXAMPLE]}…")
 
     @property
-    def total(self) -> int:
-        """How often any reason held."""
-        return self._counts.total()
-
-    @property
     def reasons(self) -> tuple[Reason, ...]:
         """All reasons so far."""
         return tuple(Reason(text, count, tuple(self._examples[text])) for text, count in self._counts.items())

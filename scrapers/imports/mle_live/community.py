@@ -31,11 +31,6 @@ class Kinds:
     messages: int = 0
     kernels: int = 0
 
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return self.topics + self.messages + self.kernels
-
 
 @dataclass(frozen=True)
 class Came:

@@ -13,7 +13,6 @@ from scrapers.imports.texts import Unread, read_text
 from scrapers.imports.values import Unreadable, score_of, time_of, title_of, votes_of
 
 INFO = "info.json"
-_LARGEST_INFO = 64_000_000  # bytes; some hundred thousand entries
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 ValueT = TypeVar("ValueT")
@@ -45,7 +44,7 @@ def read_info(folder: Path, kind: str, left_out: Tally, remarks: Tally) -> dict[
         left_out: receives entries that cannot be used.
         remarks: receives what is wrong but does not keep an entry out.
     """
-    read = read_text(folder, INFO, _LARGEST_INFO)
+    read = read_text(folder, INFO)
     place = f"{folder.name}/{INFO}"
     if isinstance(read, Unread):
         remarks.add(f"list of {kind} {read.reason}, so that none of them has a date or votes", place)

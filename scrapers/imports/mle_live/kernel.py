@@ -13,11 +13,12 @@ from typing import Literal
 _FENCE = "```"
 _OWN_FENCE = re.compile(r" {0,3}(?:(?P<named>`{3,})[ \t]*[^`\s][^`]*|(?P<long>`{4,})\s*|(?P<waves>~{3,}).*)$")
 _R_MARKDOWN = re.compile(r"^```\{r\b", re.MULTILINE)
+# No blank may run over a line's end, nor two parts match the same: foreign text must not cost the square of its length.
 _R = re.compile(
-    r"^\s*(?:library|require|suppressMessages)\(|^\s*[\w.]+\s*<-\s|%>%|^\s*(?:ggplot|data\.table)\(", re.MULTILINE
+    r"^[ \t]*(?:library|require|suppressMessages|ggplot|data\.table)\(|^[ \t]*[\w.]+[ \t]*<-[ \t]|%>%", re.MULTILINE
 )
 _PYTHON = re.compile(
-    r"^\s*(?:import \w|from [\w.]+ import |def \w+\(|class \w+[:(]|for \w.* in .*:$|[%!]\w)", re.MULTILINE
+    r"^[ \t]*(?:import \w|from [\w.]+ import |def \w+\(|class \w+[:(]|for \w[^\n]{0,60}? in |[%!]\w)", re.MULTILINE
 )
 _LONGEST_LOOK = 50_000
 """Characters by which a language is told."""

@@ -124,3 +124,9 @@ def test_the_cells_of_any_notebook_are_found_again(cells: list[tuple[Literal["ma
         else:
             joined.append(Cell(kind, source))
     assert cells_of(collected([*cells])) == tuple(joined)
+
+
+@pytest.mark.parametrize("piece", ["\n", " ", "for x in ", "a.b", "`", "~", "````\n", "x <- "])
+def test_text_made_to_be_slow_to_read_is_kept_like_any_other(piece: str):
+    text = piece * (1_000_000 // len(piece))
+    assert kernel_file(text).content in (text, "")
