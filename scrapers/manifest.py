@@ -19,6 +19,16 @@ _LARGEST_MANIFEST = 16_000_000  # bytes; a manifest is small even with a hash fo
 Column = Annotated[str, Field(min_length=1)]
 
 
+class DatedRows(BaseModel):
+    """How many rows of each kind had no time of their own, and were given one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    topics: Annotated[int, Field(ge=0)] = 0
+    messages: Annotated[int, Field(ge=0)] = 0
+    kernels: Annotated[int, Field(ge=0)] = 0
+
+
 class Manifest(BaseModel):
     """All fields of `snapshot.json`; times are aware UTC, hashes are lower-case hexadecimal by relative path."""
 
@@ -41,6 +51,8 @@ class Manifest(BaseModel):
     split: str | None = None
     sources: list[str] = []
     sha256: dict[str, str] = {}
+    dated_at_deadline: DatedRows | None = None
+    """Rows without a time that an import was told to date at the deadline; None: it was not told so."""
 
     @field_validator("submission_file")
     @classmethod

@@ -145,6 +145,11 @@ def format_summary(snapshot: Snapshot) -> list[str]:
             f"undated, so never shown at any cutoff: {summary.undated_topics} topics, {summary.undated_messages} "
             f"messages, {summary.undated_kernel_versions} kernel versions"
         )
+    if dated := snapshot.manifest.dated_at_deadline:
+        lines.append(
+            f"without a time of their own, so dated at the deadline on import: {dated.topics} topics, "
+            f"{dated.messages} messages, {dated.kernels} kernel versions"
+        )
     return lines
 
 

@@ -1,4 +1,4 @@
-"""`bot snapshot`: check a snapshot, make some of what others prepared, or write the bundled one."""
+"""`bot snapshot`: check a snapshot, make snapshots of what lies on a disk, or write the bundled one."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,5 +1,121 @@
 """`bot snapshot import`: snapshots of past competitions that lie on a disk in other formats."""
 
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
 import typer
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from bot.cli.output import print_json, print_table
+from bot.evaluation.directions import METRIC_DIRECTIONS
+from scrapers.imports.mle_live.community import Kinds
+from scrapers.imports.mle_live.importing import Outcome, Wish, import_mle_live
+from state.clock import SystemClock
 
 import_app = typer.Typer(name="import", help="Make snapshots of past competitions on a disk.", no_args_is_help=True)
+
+_LINE = 5.0
+"""Seconds between two progress lines where there is no terminal."""
+_LOOK = 0.1
+"""Seconds between two looks on a terminal."""
+
+
+@import_app.command("mle-live")
+def mle_live(
+    folder: Annotated[Path, typer.Argument(help="an MLE-Live folder, or that of one of its competitions")],
+    tasks: Annotated[
+        Path,
+        typer.Option(
+            help="snapshots that have data, answers and leaderboard, in a folder by slug, or one; never written to"
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="where the new snapshots go, by slug")],
+    undated_at: Annotated[
+        Literal["deadline"] | None,
+        typer.Option(help="date what has no time, such as all comments, at the deadline; default: it is never shown"),
+    ] = None,
+    competition: Annotated[
+        list[str] | None, typer.Option(metavar="SLUG", help="only this one; may be given several times")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+) -> None:
+    """Lay the forums and kernels of MLE-Live folders onto tasks: a snapshot for each competition that has both.
+
+    MLE-Live has neither answers nor dates of comments. What is complete is not made again, so that an import that was
+    stopped goes on. Exits with 1 where a competition failed, or none has come in.
+
+    Example: bot snapshot import mle-live MLE-Live --tasks tasks --out snapshots
+    """
+    wish = Wish(folder, tasks, out, at_deadline=undated_at is not None, only=tuple(competition or ()))
+    with saying() as say:
+        outcomes = list(import_mle_live(wish, METRIC_DIRECTIONS, SystemClock(), say))
+    good = [one for one in outcomes if one.path is not None]
+    if json:
+        records = [_record(one) for one in outcomes]
+        print_json({"out": str(out), "undated_at": undated_at, "snapshots": len(good), "competitions": records})
+    else:
+        _print(outcomes, dated=undated_at is not None)
+    if not good or any(one.status == "failed" for one in outcomes):
+        raise typer.Exit(1)
+
+
+@contextmanager
+def saying() -> Iterator[Callable[[str], None]]:
+    """Show on stderr what goes on: one line that changes on a terminal, else a line every few seconds."""
+    console = Console(stderr=True)
+    shown = -_LINE
+
+    def tell(what: str) -> None:
+        nonlocal shown
+        if time.monotonic() - shown >= (_LOOK if console.is_terminal else _LINE):
+            shown = time.monotonic()
+            if live is not None:
+                live.update(Text(what, overflow="ellipsis", no_wrap=True), refresh=True)
+            else:
+                console.print(what, markup=False, highlight=False, soft_wrap=True)
+
+    if not console.is_terminal:
+        live = None
+        yield tell
+        return
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+        yield tell
+
+
+def _record(outcome: Outcome) -> dict[str, Any]:
+    path = None if outcome.path is None else str(outcome.path)
+    came = None if outcome.came is None else asdict(outcome.came)
+    facts = {"competition": outcome.competition, "status": outcome.status, "path": path, "sentence": outcome.sentence}
+    return facts | (came or {"rows": None, "undated": None, "left_out": [], "remarks": []})
+
+
+def _print(outcomes: Sequence[Outcome], *, dated: bool) -> None:
+    undated = "dated at the deadline" if dated else "undated, so never shown"
+    columns = ("competition", "topics", "messages", "kernels", undated, "left out", "status")
+    print_table(columns, [_row(one) for one in outcomes])
+    for one in outcomes:
+        if one.sentence:
+            typer.echo(f"{one.competition}: {one.status}: {one.sentence}")
+        for what in one.came.left_out if one.came else ():
+            typer.echo(f"{one.competition}: left out: {what}")
+        for what in one.came.remarks if one.came else ():
+            typer.echo(f"{one.competition}: {what}")
+
+
+def _row(outcome: Outcome) -> tuple[str, ...]:
+    if outcome.came is None:
+        return (outcome.competition, *"–––––", outcome.status)
+    rows, left = outcome.came.rows, sum(reason.count for reason in outcome.came.left_out)
+    counts = (f"{count:,}" for count in (rows.topics, rows.messages, rows.kernels))
+    return (outcome.competition, *counts, _kinds(outcome.came.undated), f"{left:,}", outcome.status)
+
+
+def _kinds(kinds: Kinds) -> str:
+    counts = {"topics": kinds.topics, "messages": kinds.messages, "kernels": kinds.kernels}
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "none"

@@ -92,7 +92,17 @@ async def _end(
     with context.store.write() as tx:
         end_run(tx, run.id, search.status, error=search.stopped_by)
     described = sandbox.describe()
-    ended = Ended(run.folder, context, described, stopwatch, search.status, search.stopped_by, search.misconfigured)
+    dated = run.snapshot.manifest.dated_at_deadline
+    ended = Ended(
+        run.folder,
+        context,
+        described,
+        stopwatch,
+        search.status,
+        search.stopped_by,
+        search.misconfigured,
+        None if dated is None else dated.model_dump(),
+    )
     return await finish(ended, handed, run.snapshot.path, worker)
 
 

@@ -50,6 +50,8 @@ class RunResult(_Part):
     pace: str = "all"
     signals: str = "asof"
     community: dict[str, int] | None = None
+    dated_at_deadline: dict[str, int] | None = None
+    """Posts by kind that were given the deadline as their time on import."""
     isolation: str
     grader: Literal["registry", "competition", "model-written"] = "registry"
     """Who says what a score is."""

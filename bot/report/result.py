@@ -33,6 +33,8 @@ class Ended:
     """`finished`, or `stopped` by a person or `failed` for reasons outside the run: it may be resumed."""
     stopped_by: str | None = None
     misconfigured: bool = False
+    dated_at_deadline: Mapping[str, int] | None = None
+    """Posts by kind that have no time of their own and were dated at the deadline on import; None: none were."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ def result_record(ended: Ended, handed: HandedIn, graded: Graded) -> dict[str, A
         "pace": "live" if run.cutoff is None else run.config["pace"],
         "signals": run.signals,
         "community": _community(context),
+        "dated_at_deadline": None if context.community is None else ended.dated_at_deadline,
         "isolation": ended.sandbox.isolation,
         "sandbox": ended.sandbox.name,
         "status": ended.status,

@@ -1,1 +1,1 @@
-"""Imports: snapshots made of what other projects prepared."""
+"""Past competitions that lie on a disk in other formats, made into snapshots."""

@@ -1,0 +1,206 @@
+"""The community of an MLE-Live folder, written as the `community/` of a snapshot."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+from scrapers.community import KERNELS, MESSAGES, TOPICS
+from scrapers.imports.mle_live.discussion import Thread, read_thread
+from scrapers.imports.mle_live.info import INFO, Entry, is_id, read_info
+from scrapers.imports.mle_live.kernel import kernel_file
+from scrapers.imports.tally import Reason, Tally
+from scrapers.imports.texts import Unread, read_text
+from scrapers.imports.values import iso
+
+DISCUSSIONS_FOLDER = "discussions"
+KERNELS_FOLDER = "kernels"
+FROM = "MLE-Live"
+DATED = f"{FROM}; no time of its own, dated at the deadline"
+"""The `source` of a row that was given the deadline as its time."""
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """A count for each kind of row."""
+
+    topics: int = 0
+    messages: int = 0
+    kernels: int = 0
+
+
+@dataclass(frozen=True)
+class Came:
+    """What came in from one competition's folder, and what did not."""
+
+    rows: Kinds
+    undated: Kinds
+    """Of those, such without a time of their own."""
+    left_out: tuple[Reason, ...]
+    remarks: tuple[Reason, ...]
+    """What was wrong with what came in."""
+
+
+class CommunityWriter:
+    """Writes rows and kernels' files into a snapshot's folder."""
+
+    def __init__(self, source: Path, target: Path, slug: str, deadline: datetime | None) -> None:
+        """Say from where to where.
+
+        Args:
+            source: the folder of `kernels/` and `discussions/`.
+            target: the snapshot's folder.
+            slug: the competition.
+            deadline: the time that rows without one get; None: they get none.
+        """
+        self._source, self._target, self._slug, self._deadline = source, target, slug, deadline
+        self._left_out, self._remarks = Tally(), Tally()
+        self._rows, self._undated = Kinds(), Kinds()
+
+    def write(self, lower_is_better: bool, tick: Callable[[int], None]) -> Came:
+        """Write all of it.
+
+        Args:
+            lower_is_better: what the task says; entries that say otherwise are remarked on.
+            tick: called with the number of texts that are done, often.
+
+        Raises:
+            OSError: a folder cannot be listed, or the snapshot not be written to.
+        """
+        (self._target / TOPICS).parent.mkdir()
+        done = 0
+        with ExitStack() as stack:
+            topics, messages, kernels = (
+                stack.enter_context((self._target / name).open("w", encoding="utf-8"))
+                for name in (TOPICS, MESSAGES, KERNELS)
+            )
+            for entry, text in self._texts(DISCUSSIONS_FOLDER):
+                self._discussion(entry, text, topics, messages)
+                tick(done := done + 1)
+            (self._target / KERNELS).parent.joinpath(KERNELS_FOLDER).mkdir()
+            for entry, text in self._texts(KERNELS_FOLDER):
+                if entry.lower_is_better not in (None, lower_is_better):
+                    better = "lower" if entry.lower_is_better else "higher"
+                    self._remarks.add(
+                        f"{KERNELS_FOLDER} whose entry says that {better} scores are better: the task says otherwise",
+                        entry.id,
+                    )
+                self._kernel(entry, text, kernels)
+                tick(done := done + 1)
+        return Came(self._rows, self._undated, self._left_out.reasons, self._remarks.reasons)
+
+    def _texts(self, kind: str) -> Iterator[tuple[Entry, str]]:
+        """Yield every entry that has a text, and every text that has no entry, with an empty one."""
+        folder = self._source / kind
+        if not folder.is_dir():
+            return
+        entries = read_info(folder, kind, self._left_out, self._remarks)
+        listed = len(entries) > 0
+        for path in sorted(folder.iterdir()):
+            if path.name == INFO or path.name.startswith("."):
+                continue
+            if path.suffix != ".txt" or not is_id(path.stem):
+                self._left_out.add(f"files of {kind}/ that are none of MLE-Live's", path.name)
+            elif path.stem not in entries:
+                entries[path.stem] = Entry(path.stem)
+                if listed:
+                    self._remarks.add(f"{kind} without an entry in {INFO}, so without a date or votes", path.stem)
+        for entry in entries.values():
+            read = read_text(folder, f"{entry.id}.txt")
+            if isinstance(read, Unread):
+                self._left_out.add(f"{kind} {read.reason}", entry.id)
+            elif not read.text.strip("\n\t \0`"):
+                self._left_out.add(f"{kind} whose file is empty", entry.id)
+            else:
+                if read.guessed:
+                    self._remarks.add(f"{kind} whose text is not UTF-8, read as Windows-1252", entry.id)
+                yield entry, read.text
+
+    def _discussion(self, entry: Entry, text: str, topics: TextIO, messages: TextIO) -> None:
+        thread = read_thread(text)
+        if thread is None:
+            self._left_out.add(f"{DISCUSSIONS_FOLDER} with a title and nothing else", entry.id)
+            return
+        opening = thread.messages[0]
+        if opening.author is None:
+            self._remarks.add(f"{DISCUSSIONS_FOLDER} whose opening message names no author", entry.id)
+        time, source = self._time(entry.created_at)
+        topic = {
+            "id": entry.id,
+            "title": entry.title or thread.title,
+            "author": opening.author,
+            "tier": opening.tier,
+            "posted_at": iso(time),
+            "votes": entry.votes,
+            "url": f"https://www.kaggle.com/competitions/{self._slug}/discussion/{entry.id}"
+            if entry.id.isdecimal()
+            else None,
+            "source": source,
+        }
+        _line(topics, topic)
+        for row in self._messages(entry, thread):
+            _line(messages, row)
+        count, own = len(thread.messages), entry.created_at is not None
+        self._rows = replace(self._rows, topics=self._rows.topics + 1, messages=self._rows.messages + count)
+        undated = replace(self._undated, messages=self._undated.messages + count - own)
+        self._undated = undated if own else replace(undated, topics=undated.topics + 1)
+
+    def _messages(self, entry: Entry, thread: Thread) -> Iterator[dict[str, Any]]:
+        for place, said in enumerate(thread.messages):
+            time, source = self._time(entry.created_at if place == 0 else None)
+            if time is not None and entry.created_at is not None:
+                time = max(time, entry.created_at)  # nobody answers what is not there yet
+            yield {
+                "id": f"{entry.id}-{place}",
+                "topic_id": entry.id,
+                "parent_id": None if said.parent is None else f"{entry.id}-{said.parent}",
+                "author": said.author,
+                "tier": said.tier,
+                "posted_at": iso(time),
+                "edited_at": None,
+                "votes": entry.votes if place == 0 else None,
+                "markdown": said.markdown,
+                "deleted": None,
+                "source": source,
+            }
+
+    def _kernel(self, entry: Entry, text: str, kernels: TextIO) -> None:
+        file = kernel_file(text)
+        path = f"{KERNELS_FOLDER}/{entry.id}{file.suffix}"
+        (self._target / KERNELS).parent.joinpath(path).write_text(file.content, encoding="utf-8", errors="replace")
+        time, source = self._time(entry.created_at)
+        row = {
+            "id": entry.id,
+            "ref": f"mle-live/{entry.id}",
+            "version": None,
+            "title": entry.title,
+            "author": None,
+            "tier": None,
+            "created_at": iso(time),
+            "votes": entry.votes,
+            "public_score": entry.public_score,
+            "language": file.language,
+            "kind": file.kind,
+            "datasets": None,
+            "parent_ref": None,
+            "path": path,
+            "url": None,
+            "source": source,
+        }
+        _line(kernels, row)
+        self._rows = replace(self._rows, kernels=self._rows.kernels + 1)
+        if entry.created_at is None:
+            self._undated = replace(self._undated, kernels=self._undated.kernels + 1)
+
+    def _time(self, own: datetime | None) -> tuple[datetime | None, str]:
+        """Return a row's time and its `source`."""
+        if own is not None or self._deadline is None:
+            return own, FROM
+        return self._deadline, DATED
+
+
+def _line(file: TextIO, row: dict[str, Any]) -> None:
+    file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")

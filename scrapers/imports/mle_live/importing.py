@@ -1,0 +1,178 @@
+"""All competitions of an MLE-Live folder made into snapshots, one after the other; one that fails stops no other."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from scrapers.card import Direction
+from scrapers.imports.mle_live.community import Came, Kinds
+from scrapers.imports.mle_live.folders import CompetitionFolder, find_competitions
+from scrapers.imports.mle_live.laying import IMPORTER, Laying
+from scrapers.imports.mle_live.tasks import Task, read_tasks
+from scrapers.imports.record import files_digest, read_record
+from scrapers.imports.staging import importing_into, settle, staged
+from scrapers.imports.tally import Reason
+from state.clock import Clock
+from state.errors import SnapshotError, UsageError
+
+Status = Literal["imported", "replaced", "there already", "no task", "nothing to import", "failed"]
+_SHOWN_PROBLEMS = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one competition."""
+
+    competition: str
+    status: Status
+    path: Path | None = None
+    """The snapshot, where there is one."""
+    came: Came | None = None
+    sentence: str | None = None
+    """Why there is none, and what to do."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to be imported."""
+
+    root: Path
+    """An MLE-Live folder, or that of one of its competitions."""
+    tasks: Path
+    """A folder of snapshots, or one, which have the tasks; it is never written to."""
+    out: Path
+    """Where the new snapshots go, by slug."""
+    at_deadline: bool = False
+    """Whether rows without a time get the deadline's; else they are never visible under a clock."""
+    only: Collection[str] = ()
+    """Competitions; none: all."""
+
+
+def import_mle_live(
+    wish: Wish, metrics: Mapping[str, Direction], clock: Clock, say: Callable[[str], None]
+) -> Iterator[Outcome]:
+    """Yield what becomes of each competition, as soon as it is known.
+
+    What an import has made of the same before is not made again. Nothing is replaced but an import's own work that
+    nobody has changed since.
+
+    Args:
+        wish: what, and where to.
+        metrics: the metrics that can be computed, by name, and the direction of each.
+        clock: says when it was imported.
+        say: told what is being done.
+
+    Raises:
+        UsageError: the folders do not fit together, or cannot be read or written at all.
+    """
+    tasks = read_tasks(wish.tasks)
+    sources = _chosen(wish)
+    _check_out(wish)
+    with importing_into(wish.out):
+        for number, source in enumerate(sources, start=1):
+            title = f"{source.slug} ({number} of {len(sources)})"
+            say(title)
+
+            def tell(what: str, title: str = title) -> None:
+                say(f"{title}: {what}")
+
+            try:
+                yield _one(source, tasks, wish, metrics, clock, tell)
+            except OSError as error:
+                where = f" ({error.filename})" if error.filename else ""
+                yield Outcome(source.slug, "failed", sentence=f"{error.strerror or error}{where}")
+            except SnapshotError as error:
+                shown = "; ".join(str(problem) for problem in error.problems[:_SHOWN_PROBLEMS])
+                more = len(error.problems) - _SHOWN_PROBLEMS
+                yield Outcome(source.slug, "failed", sentence=f"{shown}{f'; and {more} more' if more > 0 else ''}")
+
+
+def _chosen(wish: Wish) -> list[CompetitionFolder]:
+    try:
+        found = find_competitions(wish.root)
+    except OSError as error:
+        raise UsageError(f"{wish.root} cannot be read: {error.strerror or error}") from error
+    if not found:
+        raise UsageError(
+            f"{wish.root} is no MLE-Live folder: neither it nor a folder in it, or in its docs/, has kernels/ or discussions/"
+        )
+    missing = sorted(set(wish.only) - {source.slug for source in found})
+    if missing:
+        raise UsageError(
+            f"{wish.root} has no {', '.join(missing)}; it has {', '.join(source.slug for source in found)}"
+        )
+    return [source for source in found if not wish.only or source.slug in wish.only]
+
+
+def _check_out(wish: Wish) -> None:
+    out, tasks = wish.out.resolve(), wish.tasks.resolve()
+    if out.is_relative_to(tasks):
+        raise UsageError(
+            f"--out {wish.out} lies in --tasks {wish.tasks}, to which nothing is written: name another folder"
+        )
+    if out == wish.root.resolve():
+        raise UsageError(f"--out {wish.out} is the folder that is imported: name another one")
+
+
+def _one(
+    source: CompetitionFolder,
+    tasks: Mapping[str, Task],
+    wish: Wish,
+    metrics: Mapping[str, Direction],
+    clock: Clock,
+    tell: Callable[[str], None],
+) -> Outcome:
+    task = tasks.get(source.slug)
+    if source.community is None:
+        return Outcome(source.slug, "nothing to import", sentence="it has neither kernels/ nor discussions/")
+    if task is None:
+        what = f"--tasks has no snapshot {source.slug}: make one with `bot snapshot import mle-bench`, or name another folder"
+        return Outcome(source.slug, "no task", sentence=what)
+    if task.manifest is None:
+        raise SnapshotError(task.problems)
+    laying = Laying(source, source.community, task.folder, task.manifest, wish.at_deadline)
+    place = wish.out / source.slug
+    before = _before(place, laying)
+    if before is not None:
+        return before
+    replaced = place.exists()
+    with staged(place) as folder:
+        came = laying.lay(folder, metrics, clock.now(), tell)
+        settle(folder, place)
+    return Outcome(source.slug, "replaced" if replaced else "imported", place, came)
+
+
+def _before(place: Path, laying: Laying) -> Outcome | None:
+    """Return what is to be said of what stands there already; None where the new snapshot may take its place."""
+    slug = laying.source.slug
+    if not place.exists() and not place.is_symlink():
+        return None
+    record = read_record(place)
+    if place.resolve() == laying.task.resolve():
+        return Outcome(slug, "failed", sentence=f"{place} is the task itself: name another folder with --out")
+    if place.is_symlink() or record is None or record.importer != IMPORTER:
+        return Outcome(slug, "failed", sentence=f"{place} is there, and no import of MLE-Live's: move it away")
+    if record.left != files_digest(place):
+        sentence = f"{place} was changed since it was imported: move it away to have it imported anew"
+        return Outcome(slug, "failed", sentence=sentence)
+    if record.inputs != laying.inputs():
+        return None
+    with suppress(KeyError, TypeError):
+        return Outcome(slug, "there already", place, _came(record.came))
+    return None
+
+
+def _came(content: dict[str, Any]) -> Came:
+    """Read back what a record keeps.
+
+    Raises:
+        KeyError: it is that of another version.
+        TypeError: likewise.
+    """
+    reasons = (
+        tuple(Reason(one["text"], one["count"], tuple(one["examples"])) for one in content[name])
+        for name in ("left_out", "remarks")
+    )
+    return Came(Kinds(**content["rows"]), Kinds(**content["undated"]), *reasons)

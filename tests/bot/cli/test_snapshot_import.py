@@ -1,0 +1,94 @@
+"""`bot snapshot import mle-live`: its table, its JSON, its exit status, and what a replay says of dated posts."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli import app
+from state.errors import UsageError
+from tests.bot.replay.conftest import Bot, bot, results, tiny
+from tests.scrapers.imports.mle_live.hand_written import (
+    DISCUSSION_LIST,
+    DISCUSSIONS,
+    by_id,
+    write_kind,
+    write_newer,
+    write_tasks,
+)
+
+__all__ = ["bot", "tiny"]
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> list[str]:
+    """Return the arguments for one competition with a task, and one without."""
+    root, tasks = write_newer(write_newer(tmp_path / "live"), "another"), write_tasks(tmp_path / "tasks")
+    return [str(root), "--tasks", str(tasks), "--out", str(tmp_path / "out")]
+
+
+def mle_live(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["snapshot", "import", "mle-live", *arguments], catch_exceptions=True)
+
+
+def test_the_table_says_what_came_in_and_what_did_not(folders: list[str]):
+    (Path(folders[0]) / "small/kernels/202.txt").unlink()
+    done = mle_live(*folders)
+    assert done.exit_code == 0, done.output
+    lines = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if "│" in line]
+    assert ["small", "2", "5", "1", "3 messages", "1", "imported"] in lines
+    assert ["another", "–", "–", "–", "–", "–", "no task"] in lines
+    assert "small: left out: 1 kernels whose file is missing (202)" in done.stdout
+    assert "another: no task: --tasks has no snapshot another" in done.stdout
+    assert "small (2 of 2)" in done.stderr or "another (1 of 2)" in done.stderr
+
+
+def test_json_says_the_same(folders: list[str]):
+    done = mle_live(*folders, "--json", "--undated-at", "deadline")
+    (line,) = done.stdout.splitlines()
+    said = json.loads(line)
+    assert (said["undated_at"], said["snapshots"]) == ("deadline", 1)
+    another, small = said["competitions"]
+    assert another["status"] == "no task"
+    assert small["rows"] == {"topics": 2, "messages": 5, "kernels": 2}
+    assert small["undated"] == {"topics": 0, "messages": 3, "kernels": 0}
+    assert small["left_out"] == []
+
+
+def test_nothing_imported_and_a_failure_are_told_by_the_exit_status(folders: list[str], tmp_path: Path):
+    assert mle_live(*folders, "--competition", "another").exit_code == 1
+    assert mle_live(*folders, "--competition", "small").exit_code == 0
+    assert mle_live(*folders).exit_code == 0, "what is there already is as good"
+    (tmp_path / "out/small/description.md").unlink()
+    assert mle_live(*folders).exit_code == 1
+
+
+def test_wrong_use_raises_what_ends_with_status_2(folders: list[str]):
+    assert isinstance(mle_live(*folders, "--competition", "gone").exception, UsageError)
+    assert mle_live(*folders, "--undated-at", "never").exit_code == 2
+
+
+def test_a_check_of_the_snapshot_says_what_was_dated(folders: list[str], tmp_path: Path):
+    mle_live(*folders, "--undated-at", "deadline")
+    done = CliRunner().invoke(app, ["snapshot", "check", str(tmp_path / "out/small")])
+    assert done.exit_code == 0, done.output
+    assert "dated at the deadline on import: 0 topics, 3 messages, 0 kernel versions" in done.stdout
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("dated", [True, False])
+def test_a_replay_says_what_was_dated(bot: Bot, tiny: Path, tmp_path: Path, dated: bool):
+    write_kind(tmp_path / "live/tiny-table/discussions", by_id(DISCUSSION_LIST), DISCUSSIONS)
+    arguments = [tmp_path / "live", "--tasks", tiny, "--out", tmp_path / "made"]
+    assert bot("snapshot", "import", "mle-live", *arguments, *(["--undated-at", "deadline"] * dated)).exit_code == 0
+    done = bot(
+        "replay", tmp_path / "made/tiny-table", "--model", "builtin", "--steps", 2, "--sandbox", "process", "--json"
+    )
+    (result,) = results(done)
+    assert result.get("valid_submission"), result
+    expected = {"topics": 2, "messages": 5, "kernels": 0}
+    assert result["dated_at_deadline"] == (expected if dated else None)
+    assert result["community"]["messages"] == (5 if dated else 0)
+    page = (Path(result["run"]) / "report.html").read_text(encoding="utf-8")
+    assert ("dated at the deadline for want of a time of their own: 2 topics, 5 messages" in page) is dated

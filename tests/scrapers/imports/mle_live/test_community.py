@@ -1,0 +1,96 @@
+"""The rows and files that are made of a folder's kernels and discussions."""
+
+import json
+from dataclasses import replace
+
+from scrapers.imports.mle_live.community import FROM, Kinds
+from scrapers.imports.mle_live.importing import Wish
+from tests.scrapers.imports.mle_live.conftest import only, rows
+from tests.scrapers.imports.mle_live.hand_written import DISCUSSION_LIST, DISCUSSIONS, SLUG
+
+
+def test_rows_hold_all_that_the_folder_says(wish: Wish):
+    only(wish)
+    topic = rows(wish, "topics")[0]
+    assert topic == {
+        "id": "101",
+        "title": "Scaling",
+        "author": "Ann (A.)",
+        "tier": "MASTER",
+        "posted_at": "2020-01-05T10:00:00.123456Z",
+        "votes": 5,
+        "url": "https://www.kaggle.com/competitions/small/discussion/101",
+        "source": FROM,
+    }
+    messages = {row["id"]: row for row in rows(wish, "messages")}
+    assert [row["parent_id"] for row in messages.values()] == [None, "101-0", "101-1", "101-0", None]
+    assert messages["101-0"]["markdown"] == "Scale the columns:\n\n    + all of them"
+    assert messages["101-0"]["votes"] == 5
+    assert messages["101-2"]["markdown"] == "Trees do not care,\nothers do."
+    assert messages["101-2"]["posted_at"] is messages["101-2"]["votes"] is None
+    notebook, script = rows(wish, "kernels")
+    assert (notebook["votes"], notebook["public_score"], notebook["kind"]) == (7, 0.25, "notebook")
+    assert (script["title"], script["created_at"], script["kind"]) == ("Hello", "2020-03-05T10:00:00Z", "script")
+    community = wish.out / SLUG / "community"
+    assert (community / script["path"]).read_text() == "import os\nprint('hello')\n"
+    assert [cell["source"] for cell in json.loads((community / notebook["path"]).read_text())["cells"]] == [
+        "# Means",
+        "import pandas as pd",
+        "Done",
+    ]
+
+
+def test_what_is_wrong_with_files_is_counted_and_named(wish: Wish):
+    kernels, discussions = wish.root / SLUG / "kernels", wish.root / SLUG / "discussions"
+    (kernels / "201.txt").unlink()
+    (kernels / "202.txt").write_bytes(b"\xef\xbb\xbf```\r\nimport os\r\n\r\n```\r\n")
+    (kernels / "203.txt").write_bytes("```\nimport os  # Grüße\n```\n".encode("cp1252"))
+    (kernels / "204.txt").write_text("\n")
+    (kernels / "205.txt").symlink_to("/etc/hostname")
+    (kernels / "left.ipynb").write_text("{}")
+    (discussions / "info.json").write_text("[" + json.dumps(DISCUSSION_LIST[0]))
+    (discussions / "102.txt").write_text("# A title")
+    came = only(wish).came
+    assert came is not None
+    assert came.rows == Kinds(topics=1, messages=4, kernels=2)
+    assert sorted(map(str, came.left_out)) == [
+        "1 discussions with a title and nothing else (102)",
+        "1 files of kernels/ that are none of MLE-Live's (left.ipynb)",
+        "1 kernels whose file is empty (204)",
+        "1 kernels whose file is missing (201)",
+        "1 kernels whose file is no plain file of its folder (205)",
+    ]
+    assert sorted(map(str, came.remarks)) == [
+        "1 kernels whose text is not UTF-8, read as Windows-1252 (203)",
+        "1 list of discussions that is no JSON list or object, so that none of them has a date or votes "
+        "(discussions/info.json)",
+        "3 kernels without an entry in info.json, so without a date or votes (203, 204, 205)",
+    ]
+    community = wish.out / SLUG / "community/kernels"
+    assert (community / "202.py").read_text() == "import os\n"
+    assert (community / "203.py").read_text(encoding="utf-8") == "import os  # Grüße"
+
+
+def test_an_entry_that_contradicts_the_task_is_remarked_on(wish: Wish):
+    info = {"201": {"is_lower_better": False}, "202": {"is_lower_better": True}}
+    (wish.root / SLUG / "kernels/info.json").write_text(json.dumps(info))
+    came = only(wish).came
+    assert came is not None
+    assert "higher scores are better: the task says otherwise (201)" in str(came.remarks[0])
+
+
+def test_an_answer_is_never_older_than_its_topic(wish: Wish):
+    late = DISCUSSION_LIST[0] | {"created_at": "2020-03-20T00:00:00Z"}
+    (wish.root / SLUG / "discussions/info.json").write_text(json.dumps([late]))
+    only(replace(wish, at_deadline=True))
+    times = {row["id"]: row["posted_at"] for row in rows(wish, "messages")}
+    assert times["101-1"] == "2020-03-20T00:00:00Z"
+    assert times["102-0"] == "2020-03-01T00:00:00Z"
+
+
+def test_every_discussion_keeps_its_text(wish: Wish):
+    only(wish)
+    kept = "\n".join(row["markdown"] for row in rows(wish, "messages"))
+    for word in ("all of them", "Why?", "others do.", "Thanks", "No."):
+        assert word in kept
+    assert len(DISCUSSIONS) == len(rows(wish, "topics"))
