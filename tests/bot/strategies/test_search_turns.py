@@ -111,6 +111,9 @@ class Gate:
     begun: int = 0
     ended: int = 0
     waited: int = 0
+    numbers: list[int] = field(default_factory=list)
+    trouble: Exception | None = None
+    """What taking in news comes to, each time."""
     opened: asyncio.Event = field(default_factory=asyncio.Event)
 
     def free(self, running: int) -> int:
@@ -132,6 +135,11 @@ class Gate:
 
     def renewed_after(self) -> int | None:
         return self.renewed
+
+    async def before_decision(self, number: int, tree: Tree) -> None:
+        self.numbers.append(number)
+        if self.trouble is not None:
+            raise self.trouble
 
     async def renews(self, error: BudgetExceeded) -> bool:
         self.waited += 1
