@@ -15,7 +15,8 @@ from bot.coder.machine import usable_cpus
 from bot.community.learning import NEWEST_POSTS
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.prepare import prepare
-from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, cutoff_note, parse_cutoff, parse_seconds
+from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
+from bot.report.words import cutoff_note
 from bot.runs.context import EngineSettings, ReadingSettings
 from bot.runs.disk import check_free
 from bot.runs.opening import open_leases

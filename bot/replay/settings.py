@@ -36,7 +36,7 @@ class ReplaySettings(RunSettings):
 def parse_cutoff(text: str, card: TaskCard) -> datetime:
     """Read `deadline` or an ISO time (without a zone it is UTC).
 
-    A time after the deadline is taken, though what winners tell then makes a result that says little: see `cutoff_note`.
+    A time after the deadline is taken, though what winners tell then makes a result that says little.
 
     Raises:
         UsageError: neither, or a time before the competition began, when nothing was known.
@@ -52,16 +52,6 @@ def parse_cutoff(text: str, card: TaskCard) -> datetime:
         began = f"{card.slug} began at {iso(card.enabled_at)} and ended at {iso(card.deadline)}"
         raise UsageError(f"--cutoff {text}: {began}; give a time from then on, or `deadline`")
     return time
-
-
-def cutoff_note(cutoff: datetime, deadline: datetime) -> str | None:
-    """Return what must be borne in mind where the cutoff is after the deadline."""
-    if cutoff <= deadline:
-        return None
-    return (
-        f"The cutoff {iso(cutoff)} is after the deadline {iso(deadline)}: what was told of the solutions afterwards may be "
-        "known to the run, so that its score cannot be compared with the leaderboard."
-    )
 
 
 def parse_seconds(text: str) -> float:
