@@ -1,11 +1,12 @@
 """The figure of a moving clock: where it stood when, what was posted until then, and which nodes made use of it."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from bot.report.plots import WIDTH, time_unit
 from bot.report.stream import PostUse, StreamRecord
@@ -22,21 +23,19 @@ def stream_figure(stream: StreamRecord, last: float) -> Markup:
     def fill(figure: Figure) -> None:
         axes = figure.subplots()
         times = [move.seconds / unit for move in stream.moves]
-        stood = [date2num(move.as_of) for move in stream.moves]
-        line = {"where": "post", "color": COLOURS["muted"], "linewidth": 2, "label": "the clock"}
-        axes.step([*times, last / unit], [*stood, stood[-1]], **line)
+        stood = [_day(stream, move.as_of) for move in stream.moves]
+        across, upward = [*times, last / unit], [*stood, stood[-1]]
+        axes.step(across, upward, where="post", color=COLOURS["muted"], linewidth=2, label="the clock")
         _uses(axes, stream, unit)
-        _posts(axes, [post for post in stream.posts if not post.nodes], unit, "muted", "read")
-        _posts(axes, [post for post in stream.posts if post.nodes], unit, "good", "used by a node")
-        starts = [(node.seconds / unit, date2num(node.as_of)) for node in stream.nodes]
+        _posts(axes, stream, [post for post in stream.posts if not post.nodes], unit, "muted", "read")
+        _posts(axes, stream, [post for post in stream.posts if post.nodes], unit, "good", "used by a node")
+        starts = [(node.seconds / unit, _day(stream, node.as_of)) for node in stream.nodes]
         if starts:
             axes.plot(*zip(*starts, strict=True), "s", color=COLOURS["ours"], markersize=7, label="node", clip_on=False)
         for node, at in zip(stream.nodes, starts, strict=True):
             axes.annotate(str(node.node), at, xytext=(6, 5), textcoords="offset points", fontsize=9.5)
         axes.set_xlim(0, 1.03 * max(last / unit, 1e-9))
-        locator = AutoDateLocator()
-        axes.yaxis.set_major_locator(locator)
-        axes.yaxis.set_major_formatter(ConciseDateFormatter(locator))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda day, _: f"{stream.start + timedelta(days=day):%Y-%m-%d}"))
         axes.set_xlabel(f"{unit_name} since the start")
         axes.set_ylabel("time of the competition")
         axes.legend(loc="lower right", ncols=4, frameon=False, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
@@ -44,9 +43,14 @@ def stream_figure(stream: StreamRecord, last: float) -> Markup:
     return draw("stream", "What became known when, and which nodes used it", (WIDTH, 5.2), fill)
 
 
-def _posts(axes: Axes, posts: Sequence[PostUse], unit: float, colour: str, label: str) -> None:
+def _day(stream: StreamRecord, time: datetime) -> float:
+    """Return days since the clock's start."""
+    return (time - stream.start).total_seconds() / 86_400
+
+
+def _posts(axes: Axes, stream: StreamRecord, posts: Sequence[PostUse], unit: float, colour: str, label: str) -> None:
     if posts:
-        across, upward = [post.seconds / unit for post in posts], [date2num(post.posted) for post in posts]
+        across, upward = [post.seconds / unit for post in posts], [_day(stream, post.posted) for post in posts]
         axes.plot(across, upward, "o", color=COLOURS[colour], markersize=5, alpha=0.75, label=label, clip_on=False)
 
 
@@ -56,6 +60,5 @@ def _uses(axes: Axes, stream: StreamRecord, unit: float) -> None:
     for post in [post for post in stream.posts if post.nodes][:_MOST_LINES]:
         node = starts[min(post.nodes)]
         across = (post.seconds / unit, node.seconds / unit)
-        axes.plot(
-            across, (date2num(post.posted), date2num(node.as_of)), color=COLOURS["good"], linewidth=0.8, alpha=0.5
-        )
+        upward = (_day(stream, post.posted), _day(stream, node.as_of))
+        axes.plot(across, upward, color=COLOURS["good"], linewidth=0.8, alpha=0.5)

@@ -1,6 +1,7 @@
 """The series of a replay whose clock moved, read from its database: moves, nodes, and posts with what came of them."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from sqlmodel import select
 
