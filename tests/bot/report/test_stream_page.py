@@ -1,14 +1,16 @@
 """What a page shows of a clock that moved."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bot.report import words
+from bot.report.read_back import Competition, RunResult
 from bot.report.stream import StreamRecord
 from bot.report.stream_figure import stream_figure
 from tests.bot.report.finished_runs import FakeRun
 from tests.bot.report.test_page import HOSTILE, Page, page
+from tests.bot.report.test_words import BASE
 
 
 def series(reached: str = "2017-12-15T00:00:00Z") -> dict[str, Any]:
@@ -53,15 +55,18 @@ def test_what_others_wrote_stays_text_there_too(shown: Page) -> None:
     assert not [tag for tag, attrs in shown.tags if tag == "script" or any(name.startswith("on") for name in attrs)]
 
 
-def test_a_clock_that_did_not_arrive_is_a_caution(tmp_path: Path) -> None:
-    told = page(tmp_path, FakeRun(changes={"pace": "stream", "stream": series("2017-12-14T00:00:00Z")})).prose
-    assert "The clock came no further than 2017-12-14 00:00 UTC" in told
+def cautions(**changes: Any) -> list[str]:
+    return words.cautions(RunResult.model_validate(BASE | changes), Competition(title="Wine"))
 
 
-def test_a_page_of_a_clock_that_stood_says_nothing_of_it(tmp_path: Path) -> None:
-    told = page(tmp_path, FakeRun(changes={"cutoff_note": "The cutoff is an odd one."}))
-    assert "What became known when" not in told.prose
-    assert "The cutoff is an odd one." in told.prose
+def test_a_clock_that_did_not_arrive_is_a_caution() -> None:
+    (told,) = cautions(pace="stream", stream=series("2017-12-14T00:00:00Z"))
+    assert told == "The clock came no further than 2017-12-14 00:00 UTC: what was posted later was never known."
+    assert cautions(pace="stream", stream=series()) == []
+
+
+def test_a_cutoff_after_the_deadline_is_a_caution() -> None:
+    assert cautions(cutoff_note="The cutoff is an odd one.") == ["The cutoff is an odd one."]
 
 
 def test_a_figure_is_drawn_where_nothing_was_posted() -> None:
