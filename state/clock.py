@@ -51,6 +51,45 @@ class ReplayClock(SystemClock):
         return self._cutoff
 
 
+class StreamClock(SystemClock):
+    """Runs in real time, while what may be known moves from a start towards a cutoff when it is told to, and never back."""
+
+    def __init__(self, start: datetime, cutoff: datetime) -> None:
+        """Stand at the start.
+
+        Raises:
+            ValueError: a time is naive, or the cutoff is before the start.
+        """
+        if start.tzinfo is None or cutoff.tzinfo is None:
+            raise ValueError("the start and the cutoff must be aware times")
+        if cutoff < start:
+            raise ValueError("the cutoff is not before the start")
+        self.start = start.astimezone(UTC)
+        self.cutoff = cutoff.astimezone(UTC)
+        self._as_of = self.start
+
+    def as_of(self) -> datetime:
+        """Return how far it has come."""
+        return self._as_of
+
+    def at(self, share: float) -> datetime:
+        """Return the time at a share of its way, 0 to 1, in whole seconds as posts have them."""
+        if share >= 1.0:
+            return self.cutoff
+        way = (self.cutoff - self.start).total_seconds()
+        return self.start + timedelta(seconds=int(way * max(0.0, share)))
+
+    def move(self, to: datetime) -> None:
+        """Go on to a time.
+
+        Raises:
+            ValueError: it lies behind, or after the cutoff.
+        """
+        if not self._as_of <= to <= self.cutoff:
+            raise ValueError(f"the clock stands at {self._as_of} and ends at {self.cutoff}: it does not move to {to}")
+        self._as_of = to.astimezone(UTC)
+
+
 class FastClock:
     """Runs some times faster than the machine's, for a rehearsal; as every process that is told the same has the same time."""
 

@@ -90,8 +90,12 @@ class Steps:
 
     def decisions(self) -> dict[int, dict[str, Any]]:
         """Return the decisions that were made before, by number: all at once, for a run that is resumed."""
+        return self.finished(_DECISION)
+
+    def finished(self, name: str) -> dict[int, dict[str, Any]]:
+        """Return what the finished steps of a name, of no node, gave, by attempt."""
         made = select(_STEP.c.attempt, _STEP.c.result).where(
-            _STEP.c.run_id == self._run_id, _STEP.c.node == 0, _STEP.c.name == _DECISION, _STEP.c.status == "finished"
+            _STEP.c.run_id == self._run_id, _STEP.c.node == 0, _STEP.c.name == name, _STEP.c.status == "finished"
         )
         with self._store.read() as session:
             return {row.attempt: row.result for row in session.connection().execute(made.order_by(_STEP.c.attempt))}

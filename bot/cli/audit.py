@@ -30,7 +30,7 @@ def audit(
     run_id, settings = read_config(folder)
     loaded = Snapshot.load(snapshot or settings.snapshot, METRIC_DIRECTIONS)
     with Store.open(folder.database, ReplayClock(settings.cutoff)) as store:
-        found = audit_run(folder, store, loaded, run_id, settings.cutoff)
+        found = audit_run(folder, store, loaded, run_id, settings)
     if json:
         print_json(
             {

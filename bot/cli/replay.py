@@ -12,10 +12,12 @@ from bot.cli.configured import configured, model_settings, settings_file
 from bot.cli.running import Job, run_all, tell
 from bot.coder.explorer import SessionSettings
 from bot.coder.machine import usable_cpus
+from bot.community.learning import NEWEST_POSTS
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.prepare import prepare
 from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
-from bot.runs.context import EngineSettings
+from bot.report.words import cutoff_note
+from bot.runs.context import EngineSettings, ReadingSettings
 from bot.runs.disk import check_free
 from bot.runs.opening import open_leases
 from bot.strategies.agents import AGENTS
@@ -40,10 +42,21 @@ def replay(
         ),
     ] = None,
     record: Annotated[Path | None, typer.Option(help="record every model call into this folder")] = None,
-    cutoff: Annotated[str, typer.Option(help="`deadline` or an ISO time: nothing later is known")] = "deadline",
+    cutoff: Annotated[
+        str,
+        typer.Option(help="`deadline` or an ISO time from the competition's start on: nothing later is known"),
+    ] = "deadline",
+    pace: Annotated[
+        Literal["all", "stream"],
+        typer.Option(
+            help="all: all up to the cutoff is known from the start; stream: the clock moves from the competition's start to "
+            "the cutoff, with the nodes that are begun where --steps is given (so that a run can be repeated), else with the "
+            "time, and posts appear when they were posted"
+        ),
+    ] = "all",
     signals: Annotated[
         Literal["asof", "collected"],
-        typer.Option(help="votes, scores and tiers as of the cutoff, or where unknown as they were collected"),
+        typer.Option(help="votes, scores and tiers as of the clock, or where unknown as they were collected"),
     ] = "asof",
     no_community: Annotated[bool, typer.Option("--no-community", help="go without posts (CoMind's ablation)")] = False,
     steps: Annotated[int | None, typer.Option(min=1, help="nodes, the first safe one included")] = None,
@@ -93,6 +106,7 @@ def replay(
         "roles": dict(choice.roles or {}),
         "record": record.resolve() if record else None,
         "signals": signals,
+        "pace": pace,
         "community": not no_community,
         "steps": steps,
         "seconds": parse_seconds(time) if time else DEFAULT_SECONDS,
@@ -103,7 +117,7 @@ def replay(
         "parallel": parallel,
         "cpus": cpus or max(1, usable_cpus() // parallel),
         "config": file,
-        "engine": _engine(parallel, settings.models.in_flight, settings.session if session else None),
+        "engine": _engine(parallel, pace, settings.models.in_flight, settings.session if session else None),
         "watch": settings.watch,
         "budget": settings.budget,
         "weights": settings.weights.folder if settings.weights.offer else None,
@@ -112,12 +126,13 @@ def replay(
     runs = [
         (
             s,
-            ReplaySettings(
-                snapshot=s.path.resolve(), agent=a, seed=n, cutoff=parse_cutoff(cutoff, s.card.deadline), **common
-            ),
+            ReplaySettings(snapshot=s.path.resolve(), agent=a, seed=n, cutoff=parse_cutoff(cutoff, s.card), **common),
         )
         for s, a, n in combinations
     ]
+    for snapshot in loaded:
+        if note := cutoff_note(parse_cutoff(cutoff, snapshot.card), snapshot.card.deadline):
+            typer.echo(f"{snapshot.card.slug}: {note}", err=True)
     if record is not None and len(runs) > 1:
         raise UsageError("--record takes one run at a time: a recording is keyed by the steps of one run")
     check_free(out, settings.disk)
@@ -130,10 +145,11 @@ def replay(
     tell(results, json=json)
 
 
-def _engine(parallel: int, in_flight: int, session: SessionSettings | None) -> EngineSettings:
-    """Return the engine's settings; every slot finds a draft of its own in a round."""
+def _engine(parallel: int, pace: str, in_flight: int, session: SessionSettings | None) -> EngineSettings:
+    """Return the engine's settings; every slot finds a draft of its own in a round, and new posts are read where they come."""
     rounds = RoundsSettings(drafts_per_round=max(RoundsSettings().drafts_per_round, parallel))
-    return EngineSettings(rounds=rounds, session=session, calls_in_flight=in_flight)
+    reading = ReadingSettings(newest=NEWEST_POSTS if pace == "stream" else 0)
+    return EngineSettings(reading=reading, rounds=rounds, session=session, calls_in_flight=in_flight)
 
 
 def _agents(text: str) -> Sequence[str]:

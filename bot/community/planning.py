@@ -117,7 +117,9 @@ async def report_on(context: RunContext, draft: Draft, attempts: Sequence[Attemp
         answer = await context.asker.ask(prompt, role="reporter", name=f"report:{draft.id}")
     except ModelRefused as error:
         answer = ReportAnswer(method=draft.description, limitations=f"no report was written: {error}")
-    keep_report(context, draft.id, draft.title, answer, attempts, item_time(prompt.items(), draft.known_at))
+    # An idea of the draft's that is not shown any more is among what the report was made of all the same.
+    known_at = max(draft.known_at, item_time(prompt.items(), draft.known_at))
+    keep_report(context, draft.id, draft.title, answer, attempts, known_at)
 
 
 def keep_report(

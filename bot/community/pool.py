@@ -1,16 +1,20 @@
 """The two pools: ideas with their evidence, and reports; both only grow, and obey the clock."""
 
-from datetime import datetime
+from collections.abc import Sequence
+
+from sqlmodel import select
 
 from bot.coder import TaskText
 from bot.community.evidence import Evidence, evidence
 from bot.community.prompts import IdeasAnswer, IdeaText, ProposeIdeas, ReportText
-from bot.community.reading import analysis_texts
+from bot.community.reading import analysis_texts, known_analyses
 from bot.models import Item
 from bot.runs.context import RunContext
 from state.errors import ModelRefused
 from state.knowledge import add_idea, analyses, drafts, ideas, reports
-from state.tables import Report
+from state.tables import Analysis, Event, Report
+
+_PROPOSED = "ideas.proposed"
 
 
 def reports_of(context: RunContext) -> list[Report]:
@@ -62,7 +66,8 @@ def _idea_text(one: Evidence) -> IdeaText:
 
 
 async def propose_ideas(context: RunContext, name: str, task: TaskText) -> None:
-    """Ask for new ideas from analyses and reports, and add them to the pool."""
+    """Ask for new ideas from analyses and reports, add them to the pool, and note which analyses were asked about."""
+    asked_about = [row.id for row in known_analyses(context)]
     prompt = ProposeIdeas(
         task, tuple(analysis_texts(context)), tuple(idea_texts(context)), tuple(report_texts(context))
     )
@@ -70,19 +75,34 @@ async def propose_ideas(context: RunContext, name: str, task: TaskText) -> None:
         answer = await context.asker.ask(prompt, role="proposer", name=name)
     except ModelRefused as error:
         context.say(f"no new ideas: {error}")
-        return
-    _add(context, answer, {item.id: item.time for item in prompt.items()})
+        answer = IdeasAnswer(ideas=())
+    _add(context, answer, prompt.items(), asked_about)
 
 
-def _add(context: RunContext, answer: IdeasAnswer, times: dict[str, datetime]) -> None:
+def not_asked_about(context: RunContext) -> list[Analysis]:
+    """Return the analyses of which no ideas were asked for yet, by id."""
+    asked = select(Event).where(Event.run_id == context.run_id, Event.type == _PROPOSED)
+    with context.store.read() as session:
+        done = {item for event in session.exec(asked) for item in event.data["analyses"]}
+    return [row for row in known_analyses(context) if row.id not in done]
+
+
+def _add(context: RunContext, answer: IdeasAnswer, items: Sequence[Item], asked_about: Sequence[str]) -> None:
     known = {_normal(i.text) for i in ideas(context.store, context.run_id, context.clock.as_of())}
+    times = {item.id: item.time for item in items}
+    fresh = {row.id for row in not_asked_about(context)}
     with context.store.write() as tx:
         for proposed in answer.ideas:
             if _normal(proposed.text) in known:
                 continue
             known.add(_normal(proposed.text))
-            known_at = max((times[s] for s in proposed.sources), default=context.card.enabled_at)
+            # An idea that names no source was made in sight of everything.
+            named = [times[source] for source in proposed.sources] or list(times.values())
+            known_at = max(named, default=context.card.enabled_at)
             add_idea(tx, context.run_id, text=proposed.text, sources=proposed.sources, known_at=known_at)
+        # Where all were asked about before, there is nothing to note: an event a round would repeat them all.
+        if now := [item for item in asked_about if item in fresh]:
+            tx.record(_PROPOSED, run_id=context.run_id, analyses=now)
 
 
 def _normal(text: str) -> str:

@@ -53,7 +53,7 @@ def _by_votes(posts: Sequence[Post]) -> list[Post]:
 
 async def analyze_posts(context: RunContext, posts: Sequence[Post]) -> None:
     """Analyse posts that this run has not analysed yet, side by side; a post that a model refuses is passed over."""
-    done = {f"{a.post_kind}/{a.post_id}" for a in _analyses(context)}
+    done = {f"{a.post_kind}/{a.post_id}" for a in known_analyses(context)}
     task = context.task
 
     try:
@@ -107,7 +107,7 @@ def analysis_texts(context: RunContext) -> list[AnalysisText]:
     """Return the run's analyses for a prompt, the most effective and efficient first."""
     if context.community is None:
         return []
-    rows = sorted(_analyses(context), key=lambda a: (-(a.effectiveness + 0.5 * a.efficiency), a.id))
+    rows = sorted(known_analyses(context), key=lambda a: (-(a.effectiveness + 0.5 * a.efficiency), a.id))
     posts = {p.item: p for p in context.community.find(row.id for row in rows)}
     # What its author has deleted since is not shown any more, nor is what we made of it.
     shown = [row for row in rows if row.id in posts][: context.settings.reading.shown_analyses]
@@ -131,5 +131,6 @@ def analysis_texts(context: RunContext) -> list[AnalysisText]:
     return texts
 
 
-def _analyses(context: RunContext) -> Sequence[Analysis]:
+def known_analyses(context: RunContext) -> list[Analysis]:
+    """Return the run's analyses that are known now, by id."""
     return analyses(context.store, context.run_id, context.clock.as_of())

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.community.learning import learn_news
 from bot.daemon.live_run import LiveRun, open_run_context
 from bot.daemon.preparing import deadline_of
 from bot.daemon.shared import Shared
@@ -15,21 +14,19 @@ from bot.notify.events.standing import NewBest
 from bot.notify.outbox import notify
 from bot.runs.context import RunContext
 from bot.runs.stopwatch import Stopwatch
-from bot.strategies.agents import AGENTS
+from bot.strategies.agents import AGENTS, READERS
 from bot.strategies.attempts import load_tree
+from bot.strategies.news import take_in_news
 from bot.strategies.search import Search
 from bot.strategies.tree import NodeView
-from state.knowledge import analyses
 from state.steering import control
-from state.tables import Analysis, Node
+from state.tables import Node
 from state.tasks import put_task
 
 __all__ = ["AtWork", "open_work"]
 
 _RECENT = 10
 """Nodes by which a competition's promise is judged."""
-_STRONG = 8.0
-"""Effectiveness, from 0 to 10, from which on a post is worth another round at once."""
 
 
 @dataclass
@@ -63,12 +60,9 @@ class AtWork:
 
     async def learn(self) -> None:
         """Have new posts analysed, if the agent reads any; what is strong opens another round of drafts."""
-        if self.run.settings.agent != "comind":
+        if self.run.settings.agent not in READERS:
             return
-        before = {row.id for row in self._analyses()}
-        if not await learn_news(self.context):
-            return
-        if self._is_strong([row for row in self._analyses() if row.id not in before]):
+        if (await take_in_news(self.context))["strong"]:
             self.shared.say(self.run.card.slug, "something strong was posted: another round of drafts is opened")
             self.turns.renew()
 
@@ -80,16 +74,6 @@ class AtWork:
         recent = gains[-_RECENT:]
         now = self.shared.clock.now()
         return self.run.own.weight * urgency(now, deadline, recent=len(recent), gains=sum(recent), scored=scored)
-
-    def _is_strong(self, new: list[Analysis]) -> bool:
-        """Return whether something was posted that is better than what we have, or that promises much."""
-        community, card = self.context.community, self.context.card
-        top = load_tree(self.context).best()
-        shown = community.find(row.id for row in new) if community else []
-        scores = [post.public_score for post in shown if post.public_score is not None]
-        if top is not None and any(card.oriented(score) > (top.score or 0.0) for score in scores):
-            return True
-        return any(row.effectiveness >= _STRONG for row in new)
 
     def _node_ended(self) -> None:
         """Tell of a new best node, and have it considered."""
@@ -105,9 +89,6 @@ class AtWork:
             notify(tx, NewBest(card.slug, self.run.id, best.id, score, before, title).notice(self.run.id))
             put_task(tx, f"submit:{self.run.id}:node {best.id}", "submit", competition=card.slug)
         self._told_best = best.id
-
-    def _analyses(self) -> list[Analysis]:
-        return analyses(self.shared.store, self.run.id, self.shared.clock.as_of())
 
     def _is_paused(self) -> bool:
         with self.shared.store.read() as session:

@@ -10,6 +10,7 @@ from sqlmodel import col, select
 
 from bot.coder import OwnerNote
 from bot.coder.machine import usable_cpus
+from bot.community.learning import NEWEST_POSTS
 from bot.daemon.preparing import Task, deadline_of
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
@@ -38,8 +39,6 @@ _SCRIPTS = 20
 """Scripts for which a competition is to have time, one after the other."""
 _SHORTEST_LIMIT = 20.0
 """Seconds, below which no script is given less for the sake of the others."""
-NEWEST_POSTS = 10
-"""Newest posts that are analysed at each look, whatever their votes: what is new has none yet."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from sqlmodel import col, func, select
 
 from bot.daemon.sharing import Slots
+from bot.strategies.tree import Tree
 from state.clock import Clock
 from state.errors import BudgetExceeded
 from state.store import Store
@@ -66,6 +67,9 @@ class LiveTurns:
     def renewed_after(self) -> int | None:
         """Return the last node that was begun before the last news."""
         return self.renewed
+
+    async def before_decision(self, number: int, tree: Tree) -> None:
+        """Do nothing: news are taken in by tasks of their own, as they come."""
 
     def renew(self) -> None:
         """Have the search open another round of drafts, now that there is news."""

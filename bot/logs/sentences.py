@@ -8,7 +8,15 @@ __all__ = ["QUIET", "TROUBLE", "sentence"]
 QUIET = frozenset(
     {
         *("step.started", "step.ended", "step.prompt_changed", "ledger.charged", "model.called", "run.beat"),
-        *("node.updated", "analysis.added", "idea.added", "cell.run", "notification.added", "evaluation.added"),
+        *(
+            "node.updated",
+            "analysis.added",
+            "idea.added",
+            "ideas.proposed",
+            "cell.run",
+            "notification.added",
+            "evaluation.added",
+        ),
     }
 )
 """Types that tell of each small effect: shown when all are asked for."""
@@ -24,6 +32,7 @@ _SENTENCES = {
     "run.created": "the run {run_id} begins with {agent} and {model}",
     "run.resumed": "the run {run_id} goes on",
     "run.ended": "the run {run_id} is {status}",
+    "clock.moved": "the clock stands at {as_of}",
     "node.created": "node {node}: {action}",
     "node.restarted": "node {node} is begun anew",
     "node.ended": "node {node} is {status}, score {score}",
@@ -33,6 +42,7 @@ _SENTENCES = {
     "cell.run": "node {node} tried something out: {status}",
     "analysis.added": "{post} was read",
     "idea.added": "idea {idea}, from {sources}",
+    "ideas.proposed": "ideas were asked for, from {analyses}",
     "draft.added": "draft {draft}: {title}",
     "report.added": "report {report}: score {score}",
     "model.called": "{model} answered {prompt}",

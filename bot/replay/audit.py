@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -10,12 +10,16 @@ from typing import Any
 
 from sqlmodel import col, select
 
-from bot.replay.foreign import known_texts, later_texts
+from bot.replay.clocks import Clocks
+from bot.replay.foreign import Fingerprints, known_texts
 from bot.replay.labels import LabelRows
+from bot.replay.settings import ReplaySettings
+from bot.replay.true_times import Times, derived_too_early, true_times
 from bot.runs.folder import RunFolder
+from bot.strategies.attempts import BASELINE
 from scrapers.snapshot import Snapshot
 from state.store import Store, iso
-from state.tables import Analysis, Draft, Idea, KernelVersion, Message, ModelCall, Node, Report, Topic
+from state.tables import Execution, ModelCall, Node
 
 NOT_DATED = ("node",)
 """Items that a run makes by itself: they are known when they are made."""
@@ -28,7 +32,7 @@ class Audit:
     prompts: int
     items: int
     posts_after_clock: int
-    """Posts of the snapshot that were written after the clock, whose words were looked for in every prompt."""
+    """Posts of the snapshot that were later than the clock of some prompt, whose words were looked for in it."""
     label_rows: int
     """Rows of hidden answers that were looked for."""
     findings: tuple[str, ...]
@@ -39,29 +43,62 @@ class Audit:
         return not self.findings
 
 
-def audit_run(folder: RunFolder, store: Store, snapshot: Snapshot, run_id: str, cutoff: datetime) -> Audit:
+def audit_run(folder: RunFolder, store: Store, snapshot: Snapshot, run_id: str, settings: ReplaySettings) -> Audit:
     """Check every prompt of a run.
 
-    Each prompt must be in the database as it is in the file; each item must have its true time, at or before the
-    prompt's clock, which must be the run's; no prompt may hold the words of a later post, or a row of the answers.
+    Each prompt must be in the database as it is in the file; its clock must be the run's at that time, which never moves
+    back; each item must have its true time, at or before the prompt's clock; no prompt may hold the words of a post that is
+    later than its clock, or a row of the answers.
     """
     findings: list[str] = []
     prompts = list(_read_lines(folder.prompts, findings))
     findings += _against_database(prompts, store, run_id)
-    times = _true_times(store, run_id, snapshot)
-    late = later_texts(snapshot, cutoff)
-    labels = LabelRows.read(snapshot).without_what_is_public(known_texts(snapshot, cutoff))
+    clocks = Clocks.read(store, run_id, settings, snapshot.card.enabled_at)
+    times = true_times(store, run_id, snapshot.card.slug)
+    findings += [*clocks.problems, *derived_too_early(store, run_id, times)]
+    words = Fingerprints.read(snapshot)
+    labels = LabelRows.read(snapshot).without_what_is_public(known_texts(snapshot, settings.cutoff))
     items = 0
-    for number, prompt in enumerate(prompts, 1):
-        where = f"prompts.jsonl:{number}"
-        findings += [f"{where}: {problem}" for problem in _clock_problems(prompt, times, cutoff)]
+    for number, (prompt, own) in enumerate(zip(prompts, _own_words(store, run_id, words), strict=False), 1):
+        where, as_of = f"prompts.jsonl:{number}", _time(prompt.get("as_of"))
+        if problem := clocks.problem(as_of, number):
+            findings.append(f"{where}: its clock {prompt.get('as_of')!r} {problem}")
+        # A prompt that has no clock of the run's is held to the latest that it can have had.
+        as_of = settings.cutoff if as_of is None else min(as_of, settings.cutoff)
+        findings += [f"{where}: {problem}" for problem in _item_problems(prompt, times, as_of)]
         text = "\n".join(str(m.get("content", "")) for m in prompt.get("messages", ()))
-        findings += [f"{where}: holds words of {post}, which is later than the clock" for post in late.found_in(text)]
+        late = words.found_in(text, as_of, own)
+        findings += [f"{where}: holds words of {post}, which is later than the clock" for post in late]
         findings += [f"{where}: holds the hidden answer of row {row!r}" for row in labels.found_in(text)]
         items += len(prompt.get("items", ()))
     if not prompts:
         findings.append("prompts.jsonl: the run has no prompts, so nothing is proved")
-    return Audit(len(prompts), items, len(late), len(labels), tuple(findings))
+    hidden = words.later_than(min(clocks.at_call.values(), default=settings.cutoff))
+    return Audit(len(prompts), items, hidden, len(labels), tuple(findings))
+
+
+def _own_words(store: Store, run_id: str, words: Fingerprints) -> Iterator[Set[str]]:
+    """Yield for each model call the words that it may hold because the run itself had said them before.
+
+    These are earlier answers, and scripts with what they printed, which had no other sources: a later post that uses the
+    same lines of code proves nothing. What leaks must stand in some prompt before it stands in an answer.
+    """
+    with store.read() as session:
+        answers = session.exec(
+            select(ModelCall.answer_sha).where(ModelCall.run_id == run_id).order_by(col(ModelCall.seq))
+        ).all()
+        logs = session.exec(select(Execution.log_sha).where(Execution.run_id == run_id)).all()
+        first = session.get(Node, (run_id, BASELINE))
+    own: set[str] = set()
+    for sha in (*logs, first.code_sha if first else None):
+        if sha is not None:
+            own |= words.said_in(store.blob(sha).decode("utf-8", "replace"))
+    for sha in answers:
+        yield own
+        own |= words.said_in(store.blob(sha).decode("utf-8", "replace"))
+    # The file may hold more prompts than the database has calls.
+    while True:
+        yield own
 
 
 def _read_lines(path: Path, findings: list[str]) -> Iterator[dict[str, Any]]:
@@ -102,35 +139,7 @@ def _against_database(prompts: Sequence[Mapping[str, Any]], store: Store, run_id
     return findings
 
 
-def _true_times(store: Store, run_id: str, snapshot: Snapshot) -> dict[str, datetime | None]:
-    """Return when each thing became known: posts by the snapshot's own rows in the database, derived ones by their rows."""
-    times: dict[str, datetime | None] = {}
-    slug = snapshot.card.slug
-    with store.read() as session:
-        for topic in session.exec(select(Topic).where(Topic.competition == slug)):
-            times[f"topic/{topic.id}"] = topic.posted_at
-        for message in session.exec(select(Message).where(Message.competition == slug)):
-            known = [t for t in (message.posted_at, message.edited_at) if t is not None]
-            times[f"message/{message.id}"] = max(known) if message.posted_at is not None else None
-        for kernel in session.exec(select(KernelVersion).where(KernelVersion.competition == slug)):
-            times[f"kernel/{kernel.id}"] = kernel.created_at
-        for idea in session.exec(select(Idea).where(Idea.run_id == run_id)):
-            times[f"idea/{idea.id}"] = idea.known_at
-        for report in session.exec(select(Report).where(Report.run_id == run_id)):
-            times[f"report/{report.id}"] = report.known_at
-        for draft in session.exec(select(Draft).where(Draft.run_id == run_id)):
-            times[f"draft/{draft.id}"] = draft.known_at
-        for analysis in session.exec(select(Analysis).where(Analysis.run_id == run_id)):
-            times[f"analysis/{analysis.id}"] = analysis.known_at
-        for node in session.exec(select(Node).where(Node.run_id == run_id)):
-            times[f"node/{node.id}"] = None
-    return times
-
-
-def _clock_problems(prompt: Mapping[str, Any], times: Mapping[str, datetime | None], cutoff: datetime) -> Iterator[str]:
-    as_of = _time(prompt.get("as_of"))
-    if as_of is None or as_of != cutoff:
-        yield f"its clock {prompt.get('as_of')!r} is not the run's ({iso(cutoff)})"
+def _item_problems(prompt: Mapping[str, Any], times: Times, as_of: datetime) -> Iterator[str]:
     for item in prompt.get("items", ()):
         name, said = str(item.get("id")), _time(item.get("time"))
         if name not in times:
@@ -141,7 +150,7 @@ def _clock_problems(prompt: Mapping[str, Any], times: Mapping[str, datetime | No
             continue
         if true is None:
             yield f"{name} has no time, so it may never be shown"
-        elif true > cutoff:
+        elif true > as_of:
             yield f"{name} is of {iso(true)}, later than the clock"
         elif said != true:
             yield f"{name} is of {iso(true)}, but the prompt says {item.get('time')!r}"

@@ -1,9 +1,11 @@
 """Words of posts that are later than a clock, to be looked for in prompts."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
 
 from scrapers.snapshot import Snapshot
 from state.tables import KernelVersion, Message, Topic
@@ -11,6 +13,10 @@ from state.tables import KernelVersion, Message, Topic
 SHINGLE_WORDS = 8
 """Words in a row that two texts hardly share by chance."""
 _WORD = re.compile(r"[A-Za-z0-9_\-]+")
+_ALWAYS = datetime.min.replace(tzinfo=UTC)
+_NEVER = datetime.max.replace(tzinfo=UTC)
+_HEAD_LINES, _HEAD_CHARACTERS = 20, 20_000
+"""Of each table of the competition's data: what a post and a preview of the data may both show."""
 
 
 def _shingles(text: str) -> Iterator[str]:
@@ -23,56 +29,74 @@ def _shingles(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """Runs of words that stand in later posts and in nothing that may be known."""
+    """Runs of words, each with when it was first said and by which post; what has no time or was deleted is never said."""
 
-    by_shingle: dict[str, str]
-    posts: int
+    first: dict[str, tuple[datetime, str]]
+    times: tuple[datetime, ...]
+    """From when each post may be known."""
 
-    def __len__(self) -> int:
-        return self.posts
+    @classmethod
+    def read(cls, snapshot: Snapshot) -> "Fingerprints":
+        """Collect what the posts say.
 
-    def found_in(self, text: str) -> list[str]:
-        """Return the posts whose words stand in a text, sorted."""
-        return sorted({self.by_shingle[s] for s in _shingles(text) if s in self.by_shingle})
+        What an earlier post, the task's description or its data says too (a quotation, a fork's code) proves nothing.
+        """
+        posts = sorted(_texts(snapshot), key=lambda post: post[0])
+        first: dict[str, tuple[datetime, str]] = {}
+        for known_at, name, text in ((_ALWAYS, "the task", text) for text in _public(snapshot)):
+            first.update(dict.fromkeys(_shingles(text), (known_at, name)))
+        for known_at, name, text in posts:
+            said = (known_at, name)
+            for shingle in _shingles(text):
+                first.setdefault(shingle, said)
+        return cls(first, tuple(known_at for known_at, _, _ in posts))
 
+    def later_than(self, as_of: datetime) -> int:
+        """Return how many posts may not be known at a time."""
+        return sum(time > as_of for time in self.times)
 
-def later_texts(snapshot: Snapshot, cutoff: datetime) -> Fingerprints:
-    """Collect what only posts after the cutoff (or without a time, or deleted) say.
+    def said_in(self, text: str) -> set[str]:
+        """Return what of these words stands in a text."""
+        return {shingle for shingle in _shingles(text) if shingle in self.first}
 
-    What an earlier post or the task's description says too (a quotation, a fork's code) proves nothing and is left out.
-    """
-    later: dict[str, str] = {}
-    posts = 0
-    known: set[str] = set(_shingles(snapshot.card.description))
-    for name, text, visible in _texts(snapshot, cutoff):
-        if visible:
-            known.update(_shingles(text))
-            continue
-        posts += 1
-        for shingle in _shingles(text):
-            later.setdefault(shingle, name)
-    return Fingerprints({s: name for s, name in later.items() if s not in known}, posts)
+    def found_in(self, text: str, as_of: datetime, own: Set[str] = frozenset()) -> list[str]:
+        """Return the posts later than a time whose words stand in a text, sorted; `own` words prove nothing."""
+        said = (self.first[shingle] for shingle in self.said_in(text) if shingle not in own)
+        return sorted({name for time, name in said if time > as_of})
 
 
 def known_texts(snapshot: Snapshot, cutoff: datetime) -> Iterator[str]:
     """Yield what may be read at the cutoff: the description, and the posts that are visible."""
     yield snapshot.card.description
-    yield from (text for _, text, visible in _texts(snapshot, cutoff) if visible)
+    yield from (text for known_at, _, text in _texts(snapshot) if known_at <= cutoff)
 
 
-def _texts(snapshot: Snapshot, cutoff: datetime) -> Iterator[tuple[str, str, bool]]:
+def _public(snapshot: Snapshot) -> Iterator[str]:
+    """Yield the description, and the first lines of the data's tables."""
+    yield snapshot.card.description
+    for table in sorted(snapshot.data.glob("*.[ct]sv")):
+        yield _head(table)
+
+
+def _head(table: Path) -> str:
+    with table.open(encoding="utf-8", errors="replace") as file:
+        return "".join(islice(iter(lambda: file.readline(_HEAD_CHARACTERS), ""), _HEAD_LINES))
+
+
+def _texts(snapshot: Snapshot) -> Iterator[tuple[datetime, str, str]]:
+    """Yield of each post from when it may be known, its item and its words."""
     rows = list(snapshot.community.table_rows(snapshot.path, snapshot.card.slug))
     topics = {r.id: r for r in rows if isinstance(r, Topic)}
     for row in rows:
         if isinstance(row, Topic):
-            yield f"topic/{row.id}", row.title, _known(cutoff, [row.posted_at])
+            yield _known([row.posted_at]), f"topic/{row.id}", row.title
         elif isinstance(row, Message):
             topic = topics.get(row.topic_id)
             times = [row.posted_at, row.edited_at or row.posted_at, topic.posted_at if topic else None]
-            yield f"message/{row.id}", row.markdown, _known(cutoff, times) and not row.deleted
+            yield _NEVER if row.deleted else _known(times), f"message/{row.id}", row.markdown
         elif isinstance(row, KernelVersion):
-            yield f"kernel/{row.id}", f"{row.title}\n{row.text}", _known(cutoff, [row.created_at])
+            yield _known([row.created_at]), f"kernel/{row.id}", f"{row.title}\n{row.text}"
 
 
-def _known(cutoff: datetime, times: Iterable[datetime | None]) -> bool:
-    return all(time is not None and time <= cutoff for time in times)
+def _known(times: Iterable[datetime | None]) -> datetime:
+    return max(_NEVER if time is None else time for time in times)

@@ -17,6 +17,7 @@ from bot.evaluation.worker import Worker
 from bot.models.settings import ModelSettings
 from bot.replay.finish import finish
 from bot.replay.prepare import PreparedRun
+from bot.replay.stream import Stream
 from bot.report.result import Ended
 from bot.runs.beat import beating, last_beat
 from bot.runs.budget import RunBudget
@@ -24,13 +25,14 @@ from bot.runs.context import RunContext
 from bot.runs.running import running
 from bot.runs.services import Machinery, RunPlan, open_context
 from bot.runs.stopwatch import Stopwatch
-from bot.strategies.agents import AGENTS
+from bot.strategies.agents import AGENTS, READERS
 from bot.strategies.search import Search
+from bot.strategies.turns import Turns
 from bot.submission.handing_in import HandedIn, hand_in
 from sandbox import Sandbox
 from sandbox.leases import Leases
 from scrapers.snapshot import SnapshotSource
-from state.clock import Clock, ReplayClock
+from state.clock import Clock, ReplayClock, StreamClock
 from state.community import CommunityView, add_community
 from state.errors import Interrupted
 from state.progress import create_run, end_run, resume_run
@@ -65,7 +67,7 @@ async def replay(
         UnsupportedLayout: the competition's data cannot be split.
         InfrastructureFailure: the evaluator cannot work at all.
     """
-    clock = ReplayClock(run.settings.cutoff)
+    clock = _clock(run)
     with running(run.folder), Store.open(run.folder.database, clock) as store:
         stopwatch = Stopwatch(last_beat(store, run.id))
         ended = await _begin(run, store)
@@ -75,13 +77,25 @@ async def replay(
             _context(run, store, clock, Machinery(sandbox, leases, models, worker), stopwatch, show.say) as context,
         ):
             show.attach(context, stopwatch)
-            search = Search(context, AGENTS[run.settings.agent](context), run.settings.parallel)
+            search = Search(context, AGENTS[run.settings.agent](context), run.settings.parallel, _turns(run, context))
             with _interruptible(search):
                 if ended is None:
                     await search.run()
                 else:
                     search.stopped_by = ended.data["error"]
                 return await _bounded(_end(run, context, search, worker, sandbox, stopwatch), search, run.folder.path)
+
+
+def _clock(run: PreparedRun) -> Clock:
+    """Return the run's clock, at its start: what it was at when the bot ended is read back with the run."""
+    cutoff = run.settings.cutoff
+    return StreamClock(run.snapshot.card.enabled_at, cutoff) if run.settings.pace == "stream" else ReplayClock(cutoff)
+
+
+def _turns(run: PreparedRun, context: RunContext) -> Turns | None:
+    if not isinstance(context.clock, StreamClock):
+        return None
+    return Stream(context, context.clock, run.settings.parallel, reads=run.settings.agent in READERS)
 
 
 async def _end(

@@ -12,7 +12,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from bot.runs.settings import RunSettings
+from scrapers.card import TaskCard
 from state.errors import UsageError
+from state.store import iso
 
 PACKAGES = ("kaggle-bot", "numpy", "scipy", "pandas", "scikit-learn", "pillow", "sqlmodel", "openai")
 
@@ -26,24 +28,30 @@ class ReplaySettings(RunSettings):
     snapshot: Path
     cutoff: datetime
     signals: Literal["asof", "collected"] = "asof"
-    pace: Literal["all"] = "all"
+    pace: Literal["all", "stream"] = "all"
     community: bool = True
     seconds: float = Field(default=DEFAULT_SECONDS, gt=0, description="wall time to the run's exit")
 
 
-def parse_cutoff(text: str, deadline: datetime) -> datetime:
+def parse_cutoff(text: str, card: TaskCard) -> datetime:
     """Read `deadline` or an ISO time (without a zone it is UTC).
 
+    A time after the deadline is taken, though what winners tell then makes a result that says little.
+
     Raises:
-        UsageError: neither.
+        UsageError: neither, or a time before the competition began, when nothing was known.
     """
     if text == "deadline":
-        return deadline
+        return card.deadline
     try:
         time = datetime.fromisoformat(text)
     except ValueError as error:
         raise UsageError(f"--cutoff {text!r}: give `deadline` or a time such as 2017-11-20T00:00:00Z") from error
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    if time < card.enabled_at:
+        began = f"{card.slug} began at {iso(card.enabled_at)} and ended at {iso(card.deadline)}"
+        raise UsageError(f"--cutoff {text}: {began}; give a time from then on, or `deadline`")
+    return time
 
 
 def parse_seconds(text: str) -> float:

@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 from bot.evaluation.leaderboard import read_leaderboard
 from bot.leaderboard.board import read_board
 from bot.report.knowledge import Knowledge, read_knowledge
+from bot.report.known_posts import KnownPost, known_posts
 from bot.report.nodes import NodeRow, node_rows
 from bot.report.read_back import (
     Competition,
@@ -43,6 +44,8 @@ class ReportData:
     """The real leaderboard, best first; empty where the snapshot is gone, or a live one was never read as a whole."""
     nodes: tuple[NodeRow, ...]
     knowledge: Knowledge
+    known: tuple[KnownPost, ...]
+    """Posts that were read while the clock moved, by their time; those that a node used come first."""
     roles: tuple[RoleSpending, ...]
     views: tuple[ViewSpending, ...]
     code: str | None
@@ -82,6 +85,7 @@ def _read(session: Session, result: RunResult, config: Mapping[str, Any]) -> Rep
         board=board,
         nodes=nodes,
         knowledge=read_knowledge(session, result, nodes),
+        known=known_posts(session, result),
         roles=tuple(by_role(session, result.run_id)),
         views=tuple(by_view(executions)),
         code=_code(session, result),

@@ -106,7 +106,7 @@ def _ideas(
 ) -> tuple[IdeaRow, ...]:
     ideas = session.exec(select(Idea).where(Idea.run_id == result.run_id).order_by(col(Idea.id))).all()
     items = {item for idea in ideas for item in idea.sources}
-    sources = {item: _source(session, result.competition_id, item, reports) for item in items}
+    sources = {item: source_of(session, result.competition_id, item, reports) for item in items}
     limit = fair_share(TEXT_BUDGET, len(ideas), LONGEST_TEXT)
     rows = [
         IdeaRow(
@@ -162,7 +162,8 @@ def _draft(row: Draft, nodes: Sequence[NodeRow], report: ReportRow | None, resul
     )
 
 
-def _source(session: Session, competition: str, item: str, reports: Mapping[str, ReportRow]) -> Source:
+def source_of(session: Session, competition: str, item: str, reports: Mapping[str, ReportRow]) -> Source:
+    """Return what an item is, as a page names it; one that is not there keeps its item alone."""
     kind, _, id = item.partition("/")
     key = (competition, id)
     if kind == "report" and id in reports:

@@ -10,9 +10,12 @@ from markupsafe import Markup
 from bot.report import words
 from bot.report.data import ReportData, read_run
 from bot.report.plots import agreement_figure, leaderboard_figure, left_out, time_figure
+from bot.report.stream_figure import stream_figure
 from bot.report.tree import BOX_HEIGHT, BOX_WIDTH, tree_drawing
 from bot.runs.folder import RunFolder
 
+SHOWN_POSTS = 300
+"""Posts that the table of a moving clock shows, those that a node used first."""
 _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, those that reorder what a reader sees, and halves of characters."""
 
@@ -54,10 +57,20 @@ def render(data: ReportData) -> str:
             left_out=left_out(data.board, result) if data.board else 0,
             progress=time_figure(result, data.nodes),
             agreement=agreement_figure(result, data.nodes),
+            stream=_stream(data),
             tree=tree_drawing(data.nodes, data.knowledge.drafts, result),
+            shown_posts=SHOWN_POSTS,
             size=(BOX_WIDTH, BOX_HEIGHT),
         )
     )
+
+
+def _stream(data: ReportData) -> Markup | None:
+    stream = data.result.stream
+    if stream is None:
+        return None
+    ended = [node.ended for node in data.nodes if node.ended is not None]
+    return stream_figure(stream, max([*ended, *(node.seconds for node in stream.nodes), 0.0]))
 
 
 def _environment() -> Environment:

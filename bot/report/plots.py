@@ -108,13 +108,18 @@ def _ends(shown: Shown, result: RunResult) -> tuple[float, float]:
     return (shown.high, shown.low) if result.is_lower_better else (shown.low, shown.high)
 
 
+def time_unit(last: float) -> tuple[float, str]:
+    """Return the seconds and the name of the unit for an axis that ends at `last` seconds."""
+    return next((unit, name) for most, unit, name in _TIMES if last >= most)
+
+
 def time_figure(result: RunResult, nodes: Sequence[NodeRow]) -> Markup | None:
     """Draw every node's validation score over time with the best so far, and what share of the teams the bests beat."""
     scored = [n for n in nodes if n.validation is not None and n.ended is not None]
     if not scored:
         return None
     last = max(n.ended for n in nodes if n.ended is not None)
-    unit, unit_name = next((u, name) for most, u, name in _TIMES if last >= most)
+    unit, unit_name = time_unit(last)
     graded = [(s / unit, rate) for s, _, rate in result.best_over_time if rate is not None]
 
     def fill(figure: Figure) -> None:

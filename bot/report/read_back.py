@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from bot.report.stream import StreamRecord
 from bot.runs.folder import RunFolder
 from state.errors import UsageError
 
@@ -47,7 +48,11 @@ class RunResult(_Part):
     seed: int
     cutoff: datetime | None = None
     """None: the run was live."""
+    cutoff_note: str | None = None
+    """What to bear in mind where the cutoff is an unusual one."""
     pace: str = "all"
+    stream: StreamRecord | None = None
+    """What became known when; None where the clock stood still, or was the machine's."""
     signals: str = "asof"
     community: dict[str, int] | None = None
     dated_at_deadline: dict[str, int] | None = None

@@ -10,6 +10,8 @@ from typing import Any
 from sqlmodel import select
 
 from bot.budgets.figures import figures, share
+from bot.report.stream_record import stream_record
+from bot.report.words import cutoff_note
 from bot.runs.context import RunContext
 from bot.runs.folder import RunFolder
 from bot.runs.stopwatch import Stopwatch
@@ -73,7 +75,9 @@ def result_record(ended: Ended, handed: HandedIn, graded: Graded) -> dict[str, A
         "model": run.model,
         "seed": run.seed,
         "cutoff": None if run.cutoff is None else run.cutoff.isoformat(),
+        "cutoff_note": cutoff_note(run.cutoff, context.card.deadline),
         "pace": "live" if run.cutoff is None else run.config["pace"],
+        "stream": None if (stream := stream_record(context)) is None else stream.model_dump(mode="json"),
         "signals": run.signals,
         "community": _community(context),
         "dated_at_deadline": None if context.community is None else ended.dated_at_deadline,

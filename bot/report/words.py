@@ -144,6 +144,16 @@ def _live_verdict(result: RunResult) -> str:
     return f"{of} {where}: {medal}{'' if result.score_kind == 'private' else ' as it stands'}."
 
 
+def cutoff_note(cutoff: datetime | None, deadline: datetime) -> str | None:
+    """Return what must be borne in mind where the cutoff is after the deadline; None where it is not, or there is none."""
+    if cutoff is None or cutoff <= deadline:
+        return None
+    return (
+        f"The cutoff {moment(cutoff)} is after the deadline {moment(deadline)}: what was told of the solutions afterwards may be "
+        "known to the run, so that its score cannot be compared with the leaderboard."
+    )
+
+
 def cautions(result: RunResult, competition: Competition) -> list[str]:
     """Return what a reader must know before believing the figures."""
     found = []
@@ -161,6 +171,10 @@ def cautions(result: RunResult, competition: Competition) -> list[str]:
         )
     if result.baseline_handed_in:
         found.append("The safe baseline was handed in: no later node had a better validation score.")
+    if result.cutoff_note:
+        found.append(result.cutoff_note)
+    if (stream := result.stream) is not None and stream.reached < stream.cutoff:
+        found.append(f"The clock came no further than {moment(stream.reached)}: what was posted later was never known.")
     if result.note:
         found.append(result.note)
     if competition.split:

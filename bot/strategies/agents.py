@@ -7,6 +7,9 @@ from bot.strategies import Strategy
 from bot.strategies.aide import aide
 from bot.strategies.comind import comind
 
-__all__ = ["AGENTS"]
+__all__ = ["AGENTS", "READERS"]
 
 AGENTS: Mapping[str, Callable[[RunContext], Strategy]] = {"comind": comind, "aide": aide}
+
+READERS = frozenset({"comind"})
+"""Those that make use of what a community posts."""

@@ -29,6 +29,11 @@ class Decisions:
         """Yield each action with the number of its node."""
         return enumerate(self._actions, BASELINE + 1)
 
+    @property
+    def count(self) -> int:
+        """How many were made: the number of the next one."""
+        return self._count
+
     async def ask(self, policy: Policy, tree: Tree, remaining: Remaining, free_slots: int) -> list[tuple[int, Action]]:
         """Have the policy decide, and return its actions with the numbers of their nodes."""
 

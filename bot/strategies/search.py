@@ -11,7 +11,7 @@ from typing import Literal
 from bot.models.builtin import baseline_script
 from bot.runs.budget import REFIT_FACTOR
 from bot.runs.context import RunContext
-from bot.strategies import Action, Strategy
+from bot.strategies import Action, Remaining, Strategy
 from bot.strategies.attempts import BASELINE, load_tree
 from bot.strategies.decisions import Decisions
 from bot.strategies.playbooks import best_seconds, run_script
@@ -144,6 +144,16 @@ class Search:
             await self._wait()
 
     async def _decide(self) -> list[tuple[int, Action]]:
+        if self._room() is None:
+            return []
+        await self._take_in_news()
+        # That may have taken a while.
+        if self._stop.is_set() or (room := self._room()) is None:
+            return []
+        return await self._decisions.ask(self._strategy.policy, *room)
+
+    def _room(self) -> tuple[Tree, Remaining, int] | None:
+        """Return the tree, what is left for nodes, and how many may be begun now; None where none may."""
         context = self._context
         tree = self.tree()
         free = min(self._slots - len(self._running), self._turns.free(len(self._running)))
@@ -152,8 +162,22 @@ class Search:
         if remaining.steps is not None:
             free = min(free, remaining.steps)
         if free <= 0 or context.budget.execution_seconds(best) is None:
-            return []
-        return await self._decisions.ask(self._strategy.policy, tree, remaining, free)
+            return None
+        return tree, remaining, free
+
+    async def _take_in_news(self) -> None:
+        """Have what has become known taken in, supervised as a node is, for as long as the search lasts."""
+        number, tree = self._decisions.count, self.tree()
+        taking_in = asyncio.create_task(self._play(None, lambda: self._turns.before_decision(number, tree)))
+        over = asyncio.create_task(self._stop_when_due())
+        try:
+            await asyncio.wait({taking_in, over}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (taking_in, over):
+                task.cancel()
+            _, outcome = await asyncio.gather(over, taking_in, return_exceptions=True)
+        if isinstance(outcome, Exception):
+            raise outcome
 
     def _begin(self, node: int, action: Action, again: bool) -> None:
         """Start the work on a node, `again` where an earlier start of the bot had begun it."""
@@ -226,8 +250,8 @@ class Search:
         await asyncio.gather(*self._running, return_exceptions=True)
         self._running.clear()
 
-    async def _play(self, node: int, work: Callable[[], Awaitable[None]]) -> None:
-        """Supervise one node: whatever goes wrong in it is recorded, and takes nothing else down.
+    async def _play(self, node: int | None, work: Callable[[], Awaitable[None]]) -> None:
+        """Supervise one node (None: what is taken in between nodes): what goes wrong is recorded, and takes nothing else down.
 
         A node whose work ends for reasons of the run's, not its own, is left as it is: it goes on when the run does.
         """
@@ -235,9 +259,10 @@ class Search:
         while True:
             try:
                 await work()
-                self._failures = 0
+                # That news were taken in says nothing of how nodes fare.
+                self._failures = 0 if node is not None else self._failures
             except asyncio.CancelledError:
-                if not self._may_go_on:
+                if node is not None and not self._may_go_on:
                     await self._fail(node, "the run was stopped")
                 raise
             except BudgetExceeded as error:
@@ -258,7 +283,7 @@ class Search:
     def _may_go_on(self) -> bool:
         return self.interrupted or self.misconfigured or self._broken
 
-    async def _give_up(self, node: int, error: Exception) -> None:
+    async def _give_up(self, node: int | None, error: Exception) -> None:
         if isinstance(error, ModelUnavailable):
             self._broken = True
             self.stop(f"no model answered for too long, the last: {error}")
@@ -281,14 +306,15 @@ class Search:
             async with asyncio.timeout(seconds):
                 await self._stop.wait()
 
-    async def _fail(self, node: int, error: str, trace: str | None = None) -> None:
+    async def _fail(self, node: int | None, error: str, trace: str | None = None) -> None:
         """Record that a node has failed, also if the database is not to be written for a while."""
         context, patience = self._context, self._patience()
-        context.say(f"node {node} was not finished: {error}")
+        context.say(f"{'what was posted' if node is None else f'node {node}'} was not finished: {error}")
         while True:
             try:
                 with context.store.write() as tx:
-                    end_node(tx, context.run_id, node, "failed", error=error)
+                    if node is not None:
+                        end_node(tx, context.run_id, node, "failed", error=error)
                     if trace is not None:
                         # Redacted before it is cut, or half a secret would be left.
                         trace = context.store.redactor.text(trace)[-TRACE_CHARACTERS:]

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Protocol
 
+from bot.strategies.tree import Tree
 from state.errors import BudgetExceeded
 
 __all__ = ["AtOnce", "Turns"]
@@ -35,6 +36,13 @@ class Turns(Protocol):
         """Return the last node that was begun before something new was learnt; see `Remaining`."""
         ...
 
+    async def before_decision(self, number: int, tree: Tree) -> None:
+        """Take in what has become known, before the policy decides for the so many-th time (from 0).
+
+        It is called again under the number when the bot died over it. Raises as a playbook does.
+        """
+        ...
+
     async def renews(self, error: BudgetExceeded) -> bool:
         """Return True once what was refused may be tried again, at once False where that time does not come."""
         ...
@@ -64,6 +72,9 @@ class AtOnce:
     def renewed_after(self) -> int | None:
         """Return None."""
         return None
+
+    async def before_decision(self, number: int, tree: Tree) -> None:
+        """Do nothing."""
 
     async def renews(self, error: BudgetExceeded) -> bool:
         """Return False."""

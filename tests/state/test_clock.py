@@ -4,8 +4,10 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from state.clock import FastClock
+from state.clock import FastClock, StreamClock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -33,3 +35,29 @@ def test_a_clock_does_not_stand_still_or_run_backwards(speed: float) -> None:
 def test_a_fast_clock_starts_at_an_aware_time() -> None:
     with pytest.raises(ValueError, match="aware"):
         FastClock(datetime(2026, 1, 1), 2)  # noqa: DTZ001 - that it is naive is the point
+
+
+def test_a_streams_clock_goes_from_its_start_to_its_cutoff_and_never_back() -> None:
+    cutoff = START + timedelta(days=10)
+    clock = StreamClock(START, cutoff)
+    assert clock.as_of() == START
+    clock.move(clock.at(0.25))
+    assert clock.as_of() == START + timedelta(days=2.5)
+    with pytest.raises(ValueError, match="does not move"):
+        clock.move(clock.at(0.2))
+    with pytest.raises(ValueError, match="does not move"):
+        clock.move(cutoff + timedelta(seconds=1))
+    assert clock.as_of() == START + timedelta(days=2.5)
+    clock.move(clock.at(1.0))
+    assert clock.as_of() == cutoff
+
+
+@given(st.integers(0, 10**9), st.floats(0, 1), st.floats(0, 1))
+def test_more_of_its_way_is_never_earlier_and_never_after_the_cutoff(seconds: int, one: float, other: float) -> None:
+    clock = StreamClock(START, START + timedelta(seconds=seconds))
+    assert START <= clock.at(min(one, other)) <= clock.at(max(one, other)) <= clock.cutoff
+
+
+def test_a_streams_clock_cannot_end_before_it_starts() -> None:
+    with pytest.raises(ValueError, match="not before the start"):
+        StreamClock(START, START - timedelta(seconds=1))

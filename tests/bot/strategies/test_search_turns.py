@@ -2,73 +2,16 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.coder.machine import this_machine
-from bot.evaluation.directions import METRIC_DIRECTIONS
-from bot.evaluation.executor import Executor, ExecutorSettings
-from bot.evaluation.worker import Worker
-from bot.models.ask import Asker
-from bot.models.recorded import RecordedModel
-from bot.runs.budget import RunBudget
-from bot.runs.context import EngineSettings, RunContext
-from bot.runs.folder import RunFolder
-from bot.runs.leasing import Leasing
-from bot.runs.stopwatch import Stopwatch
+from bot.runs.context import RunContext
 from bot.strategies import Action, Remaining, Strategy, Tree
 from bot.strategies.search import Search
-from sandbox import Limits
-from sandbox.leases import Leases
-from sandbox.process import ProcessSandbox
-from scrapers.snapshot import Snapshot
-from state.clock import ReplayClock
-from state.errors import BudgetExceeded
-from state.progress import create_node, create_run, end_node
-from state.steps import Steps
-from state.store import Store
-from tests.tiny_snapshot import write_tiny
-
-RUN = "run"
-
-
-@asynccontextmanager
-async def opened(folder: Path, steps: int, *, baseline: bool = True) -> AsyncIterator[RunContext]:
-    """Give a run, whose baseline has ended unless it has not begun."""
-    snapshot = Snapshot.load(write_tiny(folder / "tiny"), METRIC_DIRECTIONS)
-    run, locks, stopwatch, sandbox = RunFolder(folder / "run"), folder / "locks", Stopwatch(), ProcessSandbox()
-    clock = ReplayClock(snapshot.card.deadline)
-    for path in (run.path, locks):
-        path.mkdir()
-    with Store.open(run.database, clock) as store:
-        with store.write() as tx:
-            create_run(tx, RUN, competition="tiny", agent="comind", model="m", seed=0, cutoff=None)
-            if baseline:
-                create_node(tx, RUN, action="draft", id=1)
-                end_node(tx, RUN, 1, "valid", score=0.5)
-        rows = Steps(store, RUN)
-        async with aclosing(Worker()) as worker:
-            leasing = Leasing(Leases(locks), 1, 0, lambda: 60.0, stopwatch, lambda line: None)
-            settings = ExecutorSettings(snapshot.data, 0, 1, Limits(60.0))
-            yield RunContext(
-                run_id=RUN,
-                card=snapshot.card,
-                seed=0,
-                settings=EngineSettings(),
-                store=store,
-                steps=rows,
-                clock=clock,
-                asker=Asker(RecordedModel(folder), store, RUN, clock, rows),
-                model_name="m",
-                executor=Executor(RUN, snapshot.card, run, settings, store, rows, sandbox, worker, stopwatch, leasing),
-                budget=RunBudget(stopwatch, 600.0, steps),
-                machine=this_machine(1, 1 << 30, sandbox.describe(), 0),
-                preview="",
-                community_at=None,
-                say=lambda line: None,
-            )
+from state.errors import BudgetExceeded, ModelMisconfigured
+from state.progress import end_node
+from tests.bot.strategies.parts import RUN, opened
 
 
 class Drafts:
@@ -111,6 +54,9 @@ class Gate:
     begun: int = 0
     ended: int = 0
     waited: int = 0
+    numbers: list[int] = field(default_factory=list)
+    trouble: Exception | None = None
+    """What taking in news comes to, each time."""
     opened: asyncio.Event = field(default_factory=asyncio.Event)
 
     def free(self, running: int) -> int:
@@ -132,6 +78,11 @@ class Gate:
 
     def renewed_after(self) -> int | None:
         return self.renewed
+
+    async def before_decision(self, number: int, tree: Tree) -> None:
+        self.numbers.append(number)
+        if self.trouble is not None:
+            raise self.trouble
 
     async def renews(self, error: BudgetExceeded) -> bool:
         self.waited += 1
@@ -207,3 +158,45 @@ async def test_the_baseline_too_waits_for_its_turn(tmp_path: Path) -> None:
         await until(lambda: gate.begun == 1)
         await asyncio.wait_for(going, 60)
         assert [node.id for node in waiting.tree().nodes] == [1]
+
+
+async def test_news_are_taken_in_before_each_decision_under_its_number(tmp_path: Path) -> None:
+    async with opened(tmp_path, steps=4) as context:
+        gate = Gate(places=9, later=False)
+        await search(context, gate, Work(context), Drafts()).run()
+        assert gate.numbers == [0, 1, 2]
+
+
+async def test_news_that_cannot_be_taken_in_cost_no_node_and_are_told(tmp_path: Path) -> None:
+    async with opened(tmp_path, steps=3) as context:
+        gate, work = Gate(places=9, later=False, trouble=ValueError("a bug")), Work(context)
+        going = search(context, gate, work, Drafts())
+        await going.run()
+        assert (work.played, going.status) == ([2, 3], "finished")
+        crashes = [event for event in context.store.export_events(RUN) if event["type"] == "worker.crashed"]
+        assert len(crashes) == 2
+        assert "a bug" in crashes[0]["traceback"]
+
+
+async def test_a_model_that_will_never_answer_ends_the_search_also_while_news_are_taken_in(tmp_path: Path) -> None:
+    async with opened(tmp_path, steps=3) as context:
+        work = Work(context)
+        going = search(context, Gate(places=9, trouble=ModelMisconfigured("a wrong key")), work, Drafts())
+        await asyncio.wait_for(going.run(), 20)
+        assert (work.played, going.misconfigured, going.stopped_by) == ([], True, "a wrong key")
+
+
+async def test_who_asks_to_stop_does_not_wait_for_news(tmp_path: Path) -> None:
+    class Endless(Gate):
+        async def before_decision(self, number: int, tree: Tree) -> None:
+            self.numbers.append(number)
+            await asyncio.Event().wait()
+
+    async with opened(tmp_path, steps=3) as context:
+        gate, work = Endless(places=9), Work(context)
+        going = search(context, gate, work, Drafts())
+        run = asyncio.create_task(going.run())
+        await until(lambda: gate.numbers == [0])
+        going.interrupt()
+        await asyncio.wait_for(run, 20)
+        assert (work.played, going.status) == ([], "stopped")

@@ -1,0 +1,59 @@
+"""The clocks of a run as its database has them: what it stood at, and how far it had come when each model call was made."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlmodel import col, select
+
+from bot.replay.settings import ReplaySettings
+from state.moves import moves
+from state.store import Store, iso
+from state.tables import Event
+
+__all__ = ["Clocks"]
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """All that a run's clock may have said."""
+
+    stood_at: frozenset[datetime]
+    """Every time that it stood at."""
+    at_call: dict[int, datetime]
+    """By a call's number: the time that it stood at when the call was written down."""
+    problems: tuple[str, ...] = ()
+    """Where it was moved back, or too far."""
+
+    @classmethod
+    def read(cls, store: Store, run_id: str, settings: ReplaySettings, start: datetime) -> "Clocks":
+        """Read them; without `--pace stream` the clock stands at the cutoff throughout."""
+        types = ("clock.moved", "model.called")
+        of_run = select(Event).where(Event.run_id == run_id, col(Event.type).in_(types)).order_by(col(Event.seq))
+        with store.read() as session:
+            made, events = moves(session, run_id), session.exec(of_run).all()
+        stands = start if settings.pace == "stream" else settings.cutoff
+        stood_at, at_call, problems = {stands}, {}, []
+        told = [datetime.fromisoformat(event.data["as_of"]) for event in events if event.type == "clock.moved"]
+        if told != [move.as_of for move in made] or (told and settings.pace != "stream"):
+            problems.append("the clock: its moves in the database are not those that events tell of")
+        for event in events:
+            if event.type == "model.called":
+                at_call[event.data["call"]] = stands
+                continue
+            to = datetime.fromisoformat(event.data["as_of"])
+            if not stands <= to <= settings.cutoff:
+                problems.append(
+                    f"the clock: moved from {iso(stands)} to {iso(to)}, back or beyond {iso(settings.cutoff)}"
+                )
+            stands = to
+            stood_at.add(to)
+        return cls(frozenset(stood_at), at_call, tuple(problems))
+
+    def problem(self, as_of: datetime | None, call: int) -> str | None:
+        """Return what is wrong with the clock of a prompt, the so many-th call's (from 1)."""
+        limit = self.at_call.get(call)
+        if as_of is None or as_of not in self.stood_at or limit is None:
+            return f"is not the run's ({', '.join(map(iso, sorted(self.stood_at)))})"
+        if as_of > limit:
+            return f"is later than the run's, which stood at {iso(limit)} then"
+        return None

@@ -1,0 +1,57 @@
+"""When each thing that a prompt may hold became known: posts by the snapshot, derived things by their rows and sources."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from sqlmodel import Session, select
+
+from state.store import Store, iso
+from state.tables import Analysis, Draft, Idea, KernelVersion, Message, Node, Report, Topic
+
+__all__ = ["Times", "derived_too_early", "true_times"]
+
+Times = Mapping[str, datetime | None]
+"""By item; None: it has no time."""
+
+
+def true_times(store: Store, run_id: str, competition: str) -> Times:
+    """Return when each post and each derived thing of a run became known, by item."""
+    times: dict[str, datetime | None] = {}
+    with store.read() as session:
+        for topic in session.exec(select(Topic).where(Topic.competition == competition)):
+            times[f"topic/{topic.id}"] = topic.posted_at
+        for message in session.exec(select(Message).where(Message.competition == competition)):
+            known = [t for t in (message.posted_at, message.edited_at) if t is not None]
+            times[f"message/{message.id}"] = max(known) if message.posted_at is not None else None
+        for kernel in session.exec(select(KernelVersion).where(KernelVersion.competition == competition)):
+            times[f"kernel/{kernel.id}"] = kernel.created_at
+        for name, known_at, _ in _derived(session, run_id):
+            times[name] = known_at
+        for node in session.exec(select(Node).where(Node.run_id == run_id)):
+            times[f"node/{node.id}"] = None
+    return times
+
+
+def derived_too_early(store: Store, run_id: str, times: Times) -> list[str]:
+    """Return a sentence for each derived thing that is said to be known before what it was made of."""
+    found = []
+    with store.read() as session:
+        for name, known_at, sources in _derived(session, run_id):
+            for source in sources:
+                true = times.get(source)
+                if true is not None and true > known_at:
+                    found.append(f"{name} is of {iso(known_at)}, but was made of {source}, which is of {iso(true)}")
+    return found
+
+
+def _derived(session: Session, run_id: str) -> Iterator[tuple[str, datetime, Sequence[str]]]:
+    """Yield item, time and sources."""
+    for analysis in session.exec(select(Analysis).where(Analysis.run_id == run_id)):
+        yield f"analysis/{analysis.id}", analysis.known_at, [f"{analysis.post_kind}/{analysis.post_id}"]
+    for idea in session.exec(select(Idea).where(Idea.run_id == run_id)):
+        yield f"idea/{idea.id}", idea.known_at, idea.sources
+    for draft in session.exec(select(Draft).where(Draft.run_id == run_id)):
+        extended = [f"report/{draft.codebase_report}"] if draft.codebase_report else []
+        yield f"draft/{draft.id}", draft.known_at, [*(f"idea/{number}" for number in draft.idea_ids), *extended]
+    for report in session.exec(select(Report).where(Report.run_id == run_id)):
+        yield f"report/{report.id}", report.known_at, [f"draft/{report.draft_id}"] if report.draft_id else []

@@ -1,0 +1,89 @@
+"""The series of a replay whose clock moved, read from its database: moves, nodes, and posts with what came of them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlmodel import select
+
+from bot.community.reading import known_analyses
+from bot.report.stream import ClockMove, NodeStart, PostUse, StreamRecord
+from bot.runs.context import RunContext
+from state.clock import StreamClock
+from state.moves import Move, moves
+from state.progress import worked_seconds
+from state.tables import Draft, Idea, Node, Run
+
+__all__ = ["stream_record"]
+
+
+def stream_record(context: RunContext) -> StreamRecord | None:
+    """Return a run's series; None where its clock did not move."""
+    clock = context.clock
+    if not isinstance(clock, StreamClock):
+        return None
+    with context.store.read() as session:
+        run = session.get_one(Run, context.run_id)
+        made = [Move(-1, clock.start, 1, run.created_at), *moves(session, run.id)]
+        nodes = session.exec(select(Node).where(Node.run_id == run.id)).all()
+        ideas = session.exec(select(Idea).where(Idea.run_id == run.id)).all()
+        drafts = session.exec(select(Draft).where(Draft.run_id == run.id)).all()
+    return StreamRecord(
+        start=clock.start,
+        cutoff=clock.cutoff,
+        moved_with="time" if context.budget.steps is None else "nodes",
+        moves=tuple(_move(context, run, move) for move in made),
+        nodes=tuple(_start(run, node, made) for node in sorted(nodes, key=lambda node: node.id)),
+        posts=tuple(_posts(context, run, made, ideas, drafts, nodes)),
+    )
+
+
+def _move(context: RunContext, run: Run, move: Move) -> ClockMove:
+    counts = None if context.community_at is None else context.community_at(move.as_of).counts()
+    return ClockMove(
+        seconds=_seconds(run, move.at),
+        as_of=move.as_of,
+        topics=counts.topics if counts else 0,
+        messages=counts.messages if counts else 0,
+        kernels=counts.kernels if counts else 0,
+    )
+
+
+def _start(run: Run, node: Node, made: Sequence[Move]) -> NodeStart:
+    return NodeStart(
+        node=node.id,
+        seconds=_seconds(run, node.created_at),
+        as_of=max(move.as_of for move in made if move.node <= node.id),
+    )
+
+
+def _posts(
+    context: RunContext,
+    run: Run,
+    made: Sequence[Move],
+    ideas: Sequence[Idea],
+    drafts: Sequence[Draft],
+    nodes: Sequence[Node],
+) -> list[PostUse]:
+    """Return the posts that were read, by their time."""
+    found = []
+    community = context.community
+    read = [] if community is None else community.find(row.id for row in known_analyses(context))
+    for post in read:
+        passed = next(move for move in made if move.as_of >= post.time)
+        own = [idea.id for idea in ideas if post.item in idea.sources]
+        using = {draft.id for draft in drafts if set(own) & set(draft.idea_ids)}
+        found.append(
+            PostUse(
+                item=post.item,
+                posted=post.time,
+                seconds=_seconds(run, passed.at),
+                as_of=passed.as_of,
+                ideas=tuple(own),
+                nodes=tuple(sorted(node.id for node in nodes if node.draft_id in using)),
+            )
+        )
+    return found
+
+
+def _seconds(run: Run, at: datetime) -> float:
+    return round(worked_seconds(run, run.created_at, at), 3)

@@ -1,0 +1,74 @@
+"""What the tests of a moving clock share: a competition with posts in its middle, and a model that makes an idea of each."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.bot.replay.scripted_answers import Answers, script
+from tests.scripted_endpoint import Reply, Request
+from tests.tiny_snapshot import write_tiny
+
+MIDDLE_WORDS = "counting how often the second column repeats within groups of five rows gave a clear and stable gain"
+STEPS = 5
+"""Nodes, with which the clock stands at `STOOD_AT` before the second, the third and the fourth of them."""
+STOOD_AT = ("2020-01-25T00:00:00Z", "2020-02-18T00:00:00Z", "2020-03-01T00:00:00Z")
+POSTS = {"message/15": "2020-02-10T00:00:00Z", "message/16": "2020-02-25T00:00:00Z"}
+"""Those that are posted between these."""
+
+
+def write_streamed(folder: Path) -> Path:
+    """Write the tiny snapshot with more messages, and a reading of votes in the middle of it."""
+    write_tiny(folder)
+    messages = folder / "community/messages.jsonl"
+    template = json.loads(messages.read_text().splitlines()[0])
+    more = [("message/15", MIDDLE_WORDS), ("message/16", "Rank averaging of the last three models is what is left.")]
+    new = [template | {"id": int(i.split("/")[1]), "posted_at": POSTS[i], "markdown": text} for i, text in more]
+    with messages.open("a") as file:
+        file.writelines(json.dumps(row) + "\n" for row in new)
+    readings = folder / "community/observations.jsonl"
+    reading = json.loads(readings.read_text().splitlines()[0]) | {"at": "2020-02-15T00:00:00Z", "votes": 77}
+    with readings.open("a") as file:
+        file.write(json.dumps(reading) + "\n")
+    return folder
+
+
+class StreamAnswers(Answers):
+    """Makes an idea of each post and a draft of all ideas; equal questions get equal answers, however often they are asked."""
+
+    def __call__(self, request: Request) -> Reply | str:
+        """Answer one request."""
+        system, user = (str(m["content"]) for m in request.body["messages"][:2])
+        if "You keep the idea pool" in system:
+            posts = re.findall(r"^## `((?:message|kernel)/\d+)`", user, re.MULTILINE)
+            return json.dumps({"ideas": [{"text": f"what {post} says", "sources": [post]} for post in posts]})
+        if "You coordinate a team" in system:
+            ideas = [int(number) for number in re.findall(r"^- idea (\d+) ", user, re.MULTILINE)]
+            drafts = [_draft(user, ideas, place) for place in range(2)]
+            return json.dumps({"drafts": drafts})
+        if "You read what a Kaggle community posts" in system:
+            strong = 9 if MIDDLE_WORDS in user else 5
+            scores = dict.fromkeys(("novelty", "feasibility", "efficiency"), 6) | {"effectiveness": strong}
+            return json.dumps({"summary": "a way to do it", "suggestions": ["do it"], **scores})
+        found = re.search(r"logistic regression number (\d+)", user)
+        if found and "```python" in system:
+            return Reply(script(1.0 + int(found[1])), prompt_tokens=500, completion_tokens=300)
+        return super().__call__(request)
+
+
+def _draft(user: str, ideas: list[int], place: int) -> dict[str, Any]:
+    reports = re.findall(r"^## Report (\d+) ", user, re.MULTILINE)
+    number = 10 * len(ideas) + place
+    base = int(reports[0]) if place == 0 and reports else None
+    words = f"logistic regression number {number} on a and b"
+    return {"title": f"Draft {number}", "description": words, "ideas": ideas, "codebase": base}
+
+
+def moves_of(run: Path | str) -> list[tuple[str, int]]:
+    """Return from a run's exported events where the clock went, and before which node."""
+    return [(event["as_of"], event["before"]) for event in exported(run, "events") if event["type"] == "clock.moved"]
+
+
+def exported(run: Path | str, name: str) -> list[dict[str, Any]]:
+    """Return the lines of `events` or `prompts`."""
+    return [json.loads(line) for line in (Path(run) / f"{name}.jsonl").read_text().splitlines()]

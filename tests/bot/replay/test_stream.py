@@ -1,0 +1,216 @@
+"""The clock of a replay that moves: how far before each decision, what is learnt then, and that no stop changes it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlmodel import col, select
+
+from bot.community.prompts import AnalyzePost, PlanDrafts, ProposeIdeas, WriteReport
+from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
+from bot.replay.stream import Stream, way
+from bot.runs.context import EngineSettings, ReadingSettings, RunContext
+from bot.strategies import Action, Strategy, Tree
+from bot.strategies.attempts import load_tree
+from bot.strategies.comind import CoMindBriefing
+from bot.strategies.rounds import RoundsPolicy
+from bot.strategies.search import Search
+from scrapers.snapshot import Snapshot
+from state.clock import StreamClock
+from state.knowledge import drafts, ideas
+from state.moves import moves
+from state.progress import end_node
+from state.store import iso
+from state.tables import ModelCall, Node
+from tests.bot.replay.stream_parts import MIDDLE_WORDS, STEPS, STOOD_AT, write_streamed
+from tests.bot.strategies.parts import RUN, opened_on
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    return Snapshot.load(write_streamed(tmp_path_factory.mktemp("streamed") / "tiny-table"), METRIC_DIRECTIONS)
+
+
+@dataclass
+class Reader:
+    """A model that makes an idea of each post; before the call of a number it has the search stopped, and never answers."""
+
+    stops_at: int | None = None
+    calls: int = 0
+    search: Search | None = None
+
+    async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
+        self.calls += 1
+        if self.calls == self.stops_at and self.search is not None:
+            self.search.interrupt()
+            await asyncio.Event().wait()
+        text = json.dumps(_answer(prompt))
+        return Completion(prompt.parse(text), text, Usage(10, 10), "reader", 0.0)
+
+
+def _answer(prompt: Prompt[Any]) -> dict[str, Any]:
+    match prompt:
+        case AnalyzePost():
+            scores = dict.fromkeys(("novelty", "feasibility", "efficiency"), 6)
+            strong = 9 if MIDDLE_WORDS in prompt.post.body else 5
+            return {"summary": "a way", "suggestions": ["do it"], "effectiveness": strong, **scores}
+        case ProposeIdeas():
+            return {"ideas": [{"text": f"what {a.item.id} says", "sources": [a.item.id]} for a in prompt.analyses]}
+        case PlanDrafts():
+            numbers = [idea.number for idea in prompt.ideas]
+            base = prompt.reports[0].number if prompt.reports else None
+            plans = [{"title": f"Draft {place}", "codebase": None if place else base} for place in range(prompt.count)]
+            return {"drafts": [plan | {"description": "all that we know", "ideas": numbers} for plan in plans]}
+        case WriteReport():
+            return {"method": "as planned"}
+    raise AssertionError(f"nobody asks for {prompt.name}")
+
+
+@dataclass
+class Planned:
+    """A playbook that plans as CoMind does, and gives each node a score without running anything."""
+
+    context: RunContext
+    briefing: CoMindBriefing = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.briefing = CoMindBriefing(self.context)
+
+    async def play(self, action: Action, node: int, tree: Tree) -> None:
+        await self.briefing.assign(action, node, tree)
+        with self.context.store.write() as tx:
+            end_node(tx, RUN, node, "valid", score=0.5 - node / 100)
+
+
+@asynccontextmanager
+async def started(
+    snapshot: Snapshot, folder: Path, steps: int | None = STEPS, stops_at: int | None = None
+) -> AsyncIterator[tuple[RunContext, Search]]:
+    """Start the run in the folder, or go on with it."""
+    clock, model = StreamClock(snapshot.card.enabled_at, snapshot.card.deadline), Reader(stops_at)
+    settings = EngineSettings(reading=ReadingSettings(newest=10))
+    async with opened_on(snapshot, folder, steps, clock, model, settings=settings) as context:
+        work = Planned(context)
+        playbooks = dict.fromkeys(("draft", "debug", "improve"), work)
+        strategy = Strategy("planned", RoundsPolicy(settings.rounds), playbooks, nothing_is_left)  # type: ignore[arg-type]
+        model.search = Search(context, strategy, 1, Stream(context, clock, 1, reads=True))
+        yield context, model.search
+
+
+async def nothing_is_left(tree: Tree) -> None:
+    """The last reports are no matter of the clock's."""
+
+
+def told(context: RunContext) -> dict[str, Any]:
+    """Return what must be the same however often a run was stopped."""
+    as_of = context.clock.as_of()
+    with context.store.read() as session:
+        nodes = session.exec(select(Node).order_by(col(Node.id))).all()
+        made = moves(session, RUN)
+    return {
+        "as of": iso(as_of),
+        "moves": [(move.decision, iso(move.as_of), move.node) for move in made],
+        "nodes": [(node.id, node.action, node.parents, node.draft_id, node.status) for node in nodes],
+        "ideas": [(idea.text, idea.sources, iso(idea.known_at)) for idea in ideas(context.store, RUN, as_of)],
+        "drafts": [(d.id, d.idea_ids, d.codebase_report, iso(d.known_at)) for d in drafts(context.store, RUN, as_of)],
+    }
+
+
+def clocks_of_calls(context: RunContext) -> list[str]:
+    with context.store.read() as session:
+        return [iso(call.as_of) for call in session.exec(select(ModelCall).order_by(col(ModelCall.seq)))]
+
+
+async def test_posts_of_mid_run_open_a_round_that_is_made_of_them(snapshot: Snapshot, tmp_path: Path) -> None:
+    async with started(snapshot, tmp_path) as (context, search):
+        await search.run()
+        found = told(context)
+    assert [as_of for _, as_of, _ in found["moves"]] == list(STOOD_AT)
+    source = {sources[0]: number for number, (_, sources, _) in enumerate(found["ideas"], 1)}
+    known_at = {sources[0]: time for _, sources, time in found["ideas"]}
+    assert known_at["message/15"] == "2020-02-10T00:00:00Z", "what is derived is known from its latest source on"
+    first, last = found["drafts"][0], found["drafts"][-1]
+    assert source["message/11"] in first[1]
+    assert source["message/15"] not in first[1]
+    assert {source["message/15"], source["message/16"]} <= set(last[1])
+    assert [(action, draft) for _, action, _, draft, _ in found["nodes"][1:]] == [
+        ("draft", "1"),
+        ("draft", "2"),
+        ("draft", "3"),
+        ("draft", "4"),
+    ]
+
+
+@pytest.mark.parametrize("every", [2, *(pytest.param(calls, marks=pytest.mark.integration) for calls in (1, 3, 4))])
+async def test_a_run_that_is_stopped_before_every_few_calls_is_the_undisturbed_one(
+    snapshot: Snapshot, tmp_path: Path, every: int
+) -> None:
+    async with started(snapshot, tmp_path / "whole") as (context, search):
+        await search.run()
+        whole = told(context)
+    starts, stood = 0, ""
+    while True:
+        async with started(snapshot, tmp_path / "stopped", stops_at=every + 1) as (context, search):
+            assert iso(context.clock.as_of()) >= stood, "the clock is where it was"
+            await asyncio.wait_for(search.run(), 60)
+            stood, starts = iso(context.clock.as_of()), starts + 1
+            if not search.interrupted:
+                break
+    async with started(snapshot, tmp_path / "stopped") as (context, _):
+        assert told(context) == whole
+        calls = clocks_of_calls(context)
+    assert calls == sorted(calls)
+    assert starts > 3
+
+
+@dataclass
+class HandWatch:
+    """A stopwatch that is set by hand."""
+
+    seconds: float
+
+    def wall(self) -> float:
+        return self.seconds
+
+
+async def test_the_clock_of_a_run_without_steps_moves_with_its_time(snapshot: Snapshot, tmp_path: Path) -> None:
+    async with started(snapshot, tmp_path, steps=None) as (opened, _):
+        watch, clock = HandWatch(60.0), opened.clock
+        context = replace(opened, budget=replace(opened.budget, elapsed=watch))
+        assert isinstance(clock, StreamClock)
+        stream, tree = Stream(context, clock, 1, reads=False), load_tree(context)
+        await stream.before_decision(0, tree)
+        early = clock.as_of()
+        assert clock.start < early < clock.at(0.2)
+        watch.seconds = 30.0
+        await stream.before_decision(1, tree)
+        assert clock.as_of() == early, "it does not go back where a time is put back"
+        watch.seconds = 0.92 * context.budget.seconds
+        await stream.before_decision(2, tree)
+        assert clock.as_of() == clock.cutoff
+
+
+async def test_an_agent_that_reads_nothing_learns_nothing(snapshot: Snapshot, tmp_path: Path) -> None:
+    async with started(snapshot, tmp_path) as (context, _):
+        assert isinstance(context.clock, StreamClock)
+        await Stream(context, context.clock, 1, reads=False).before_decision(0, load_tree(context))
+        assert iso(context.clock.as_of()) == STOOD_AT[0]
+        assert clocks_of_calls(context) == []
+
+
+@given(st.integers(2, 400), st.integers(2, 8))
+def test_the_clock_arrives_while_there_is_room_for_a_round_and_never_goes_back(total: int, size: int) -> None:
+    gone = [way(begun, total, size) for begun in range(1, total)]
+    assert gone == sorted(gone)
+    assert gone[-1] == 1.0
+    left = total - (gone.index(1.0) + 1)
+    assert left >= min(size + 1, total // 2)
+    assert 0 < gone[0] <= 1

@@ -1,0 +1,149 @@
+"""Whole runs under a moving clock: killed, repeated, recorded, cut off earlier, and on a real competition."""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import needs
+from tests.bot.replay.conftest import Bot, results
+from tests.bot.replay.stream_parts import (
+    MIDDLE_WORDS,
+    STEPS,
+    STOOD_AT,
+    StreamAnswers,
+    exported,
+    moves_of,
+    write_streamed,
+)
+from tests.bot.replay.test_replay import tree_of
+from tests.chaos.invariants import events
+from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
+
+pytestmark = pytest.mark.integration
+
+OPTIONS = ("--pace", "stream", "--sandbox", "process", "--cpus", 1, "--json")
+NOMAD = "nomad2018-predict-transparent-conductors"
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_streamed(tmp_path_factory.mktemp("snapshots") / "tiny-table")
+
+
+class Deadly:
+    """Answers, but kills the bot instead at every few questions."""
+
+    def __init__(self, every: int) -> None:
+        self._answers = StreamAnswers()
+        self._every = every
+        self._lock = threading.Lock()
+        self.asked = 0
+        self.bot: subprocess.Popen[bytes] | None = None
+
+    def __call__(self, request: Request) -> Reply | str:
+        with self._lock:
+            self.asked += 1
+            if self.asked % self._every == 0 and self.bot is not None:
+                self.bot.kill()
+        return self._answers(request)
+
+
+def test_a_run_that_is_killed_again_and_again_is_the_undisturbed_one_and_its_clock_never_goes_back(
+    bot: Bot, snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    common = ("--model", "openai:scripted", "--steps", STEPS, *OPTIONS)
+    with ScriptedEndpoint(StreamAnswers()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        (whole,) = results(bot("replay", snapshot, *common))
+    deadly, kills, stood = Deadly(every=5), 0, ""
+    with ScriptedEndpoint(deadly) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        first = ["replay", str(snapshot), *map(str, common), "--out", str(tmp_path / "killed")]
+        again = ["resume", str(tmp_path / "killed")]
+        while kills == 0 or deadly.bot is None or deadly.bot.returncode != 0:
+            command = [sys.executable, "-m", "bot", *(again if kills else first)]
+            deadly.bot = subprocess.Popen(
+                command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ}
+            )
+            deadly.bot.wait(180)
+            kills += deadly.bot.returncode != 0
+            assert kills < 20
+            (run,) = (tmp_path / "killed").iterdir()
+            moved = [event["as_of"] for event in events(run) if event["type"] == "clock.moved"]
+            assert moved == sorted(moved)
+            assert not moved or moved[-1] >= stood
+            stood = moved[-1] if moved else stood
+    assert kills >= 3
+    assert moves_of(run) == moves_of(whole["run"]) == [(as_of, node) for node, as_of in enumerate(STOOD_AT, 2)]
+    assert tree_of(str(run)) == tree_of(whole["run"])
+    clocks = [prompt["as_of"] for prompt in exported(run, "prompts")]
+    assert clocks == sorted(clocks)
+    assert bot("audit", run).exit_code == 0
+
+
+def test_a_recording_of_a_stream_gives_the_same_tree_and_the_same_times(
+    bot: Bot, snapshot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedEndpoint(StreamAnswers()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        options = ("--model", "openai:scripted", "--record", "tape", "--steps", STEPS, *OPTIONS)
+        (live,) = results(bot("replay", snapshot, *options))
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    model = f"recorded:{Path('tape').resolve()}"
+    (again,) = results(bot("replay", snapshot, "--model", model, "--steps", STEPS, *OPTIONS))
+    assert tree_of(again["run"]) == tree_of(live["run"])
+    assert moves_of(again["run"]) == moves_of(live["run"])
+    assert _without_seconds(again["stream"]) == _without_seconds(live["stream"])
+
+
+def _without_seconds(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_seconds(one) for key, one in value.items() if key != "seconds"}
+    return [_without_seconds(one) for one in value] if isinstance(value, list) else value
+
+
+def test_a_cutoff_in_the_middle_hides_what_was_posted_later_at_both_paces(bot: Bot, snapshot: Path) -> None:
+    for pace in ("all", "stream"):
+        options = ("--model", "builtin", "--steps", 3, "--cutoff", "2020-01-08T00:00:00Z", "--signals", "collected")
+        (result,) = results(bot("replay", snapshot, *options, *OPTIONS, "--pace", pace, "--time", "2m"))
+        assert result["cutoff"].startswith("2020-01-08T00:00:00")
+        assert (result["community"]["messages"], result["community"]["kernels"]) == (1, 1)
+        assert all(prompt["as_of"] <= "2020-01-08T00:00:00Z" for prompt in exported(result["run"], "prompts"))
+        assert MIDDLE_WORDS not in (Path(result["run"]) / "prompts.jsonl").read_text()
+        assert bot("audit", result["run"]).exit_code == 0
+
+
+def test_a_run_without_steps_moves_its_clock_with_the_time(bot: Bot, snapshot: Path) -> None:
+    (result,) = results(bot("replay", snapshot, "--model", "builtin", "--time", "2m", *OPTIONS))
+    stream = result["stream"]
+    assert stream["moved_with"] == "time"
+    times = [datetime.fromisoformat(move["as_of"]) for move in stream["moves"]]
+    assert times == sorted(set(times))
+    assert len(times) > 1
+    assert bot("audit", result["run"]).exit_code == 0
+
+
+def test_on_a_real_competition_the_report_shows_a_post_of_mid_run_and_the_node_that_used_it(bot: Bot) -> None:
+    snapshot = needs.snapshots() / NOMAD
+    options = ("--model", "builtin", "--steps", 5, "--time", "8m", *OPTIONS)
+    (result,) = results(bot("replay", snapshot, *options))
+    stream, run = result["stream"], Path(result["run"])
+    first = datetime.fromisoformat(stream["moves"][1]["as_of"])
+    used = [p for p in stream["posts"] if p["nodes"] and datetime.fromisoformat(p["posted"]) > first]
+    assert used, "a post that appeared after the first look, and led to a node"
+    page = (run / "report.html").read_text()
+    section = page[page.index('<section id="known">') : page.index('<section id="agreement">')]
+    for post in used:
+        (row,) = [line for line in section.splitlines() if re.search(rf">{post['item']}<", line)]
+        assert f'<a href="#node-{post["nodes"][0]}">' in row
+        started = next(node for node in stream["nodes"] if node["node"] == post["nodes"][0])
+        assert started["seconds"] >= post["seconds"]
+        assert started["as_of"] >= post["as_of"] >= post["posted"]
+    assert bot("audit", run).exit_code == 0
