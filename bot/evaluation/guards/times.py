@@ -1,5 +1,7 @@
 """Leak by time: the test rows are later than the training rows, but the validation rows are not."""
 
+import re
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -13,6 +15,11 @@ MOST = 0.1
 """Share of validation rows that may have training rows after them where no test row has."""
 _VALUES = 3
 """Different values that a column of times has at least."""
+
+_TIME = re.compile(
+    r"(?:^|[^a-z])(?:time|date|day|week|month|quarter|year|hour|minute|second|epoch)(?:s|$|[^a-z])", re.IGNORECASE
+)
+"""A column of that name numbers times, not groups, though whole ones of them are withheld."""
 
 Numbers = NDArray[np.float64]
 
@@ -30,7 +37,7 @@ def trained_on_the_future(guard: str, view: GuardedView) -> Finding:
             continue
         train, asked, test, _ = columns
         share = _with_future(train, asked, test)
-        if share > MOST and not _apart(train, asked):
+        if share > MOST and (_TIME.search(name) or not _apart(train, asked)):
             return suspicious(
                 guard,
                 f"by {name!r} time parts test and training rows, but {share:.0%} of the validation rows have training rows "
