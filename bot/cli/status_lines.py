@@ -73,6 +73,9 @@ def detail_lines(one: CompetitionStatus, now: datetime) -> Iterator[str]:
         yield from _wrapped("knows", _known(one))
     if one.run is not None:
         yield from _wrapped("nodes", _nodes(one))
+    for doubt in one.doubts:
+        about = "the data" if doubt.node is None else f"node {doubt.node}"
+        yield from _wrapped("doubts", f"{about}: {doubt.sentence}")
     for work in one.doing:
         yield from _wrapped("now", _doing(work, now))
     if one.submit or one.sent.all:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from bot.evaluation.guards.beyond_board import beyond_board
 from bot.evaluation.guards.findings import Finding, passed, suspicious
 from bot.evaluation.guards.traces import OtherNode, Traces
 
@@ -63,21 +64,8 @@ def _perfect(guard: str, traces: Traces, own: float) -> Finding | None:
 
 
 def _beyond_board(guard: str, traces: Traces, own: float) -> Finding | None:
-    """Doubt a score that is further beyond the best of the board than the best is beyond the median.
-
-    A little beyond it is no wonder: a validation part may be easier than the site's test.
-    """
-    if len(traces.board) < 3:
-        return None
-    best, median = traces.oriented(traces.board[0]), traces.oriented(traces.board[len(traces.board) // 2])
-    beyond, noise = traces.oriented(traces.score) - best, traces.error or 0.0
-    if beyond <= max(best - median, ERRORS * noise) or best == median:
-        return None
-    sentence = (
-        f"the score of {traces.score:.6g} is further beyond the leaderboard's best of {traces.board[0]:.6g} than that is "
-        f"beyond the median of {traces.board[len(traces.board) // 2]:.6g}"
-    )
-    return suspicious(guard, sentence, unexplained=round(own, 6), beyond=beyond, noise=noise)
+    told = beyond_board(traces.score, traces.board, traces.view.card, ERRORS * (traces.error or 0.0))
+    return None if told is None else suspicious(guard, told, unexplained=round(own, 6), noise=traces.error)
 
 
 def _tenth(board: Sequence[float]) -> float:
