@@ -105,20 +105,7 @@ def _status(result: Mapping[str, Any]) -> int:
 
 def _print(results: Sequence[Mapping[str, Any]]) -> None:
     rows = [_failed_row(r) if "error" in r else _row(r) for r in results]
-    print_table(
-        (
-            "competition",
-            "agent",
-            "seed",
-            "score",
-            "expected (95%)",
-            "gold / silver / bronze / median",
-            "win rate",
-            "medal",
-            "spent",
-        ),
-        rows,
-    )
+    print_table(_COLUMNS, rows)
     for result in results:
         if "error" in result:
             typer.echo(f"{result['run_id']}: {result['error']}")

@@ -33,8 +33,8 @@ from scrapers.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
 
 LEVEL = 0.95
-DRAWS = 1_000
-FEWEST = 100
+DRAWS = 250
+FEWEST = 60
 """Draws on which the metric must be defined; of fewer nothing is said."""
 STRETCHES = 40
 """Stretches that validation rows are cut into where they follow one another in time."""
@@ -133,8 +133,9 @@ def _predictive(
         found.append(metric.score(truth[rows], guess, card.metric.params))
         if time.monotonic() - began > seconds:
             break
-    scores = np.array(found, dtype=float)
-    return scores[np.isfinite(scores)]
+    scores: NDArray[np.float64] = np.array(found, dtype=float)
+    defined: NDArray[np.float64] = scores[np.isfinite(scores)]
+    return defined
 
 
 def _clusters(view: GuardedView, ids: list[str]) -> tuple[list[NDArray[np.intp]], str | None]:

@@ -3,7 +3,7 @@
 For each snapshot `RESPLITS` re-splits (see `resplits`), for each the hold-out view as a run has it, and three plain models: each
 is scored on the hold-out part, its interval computed, then it is trained again on all training rows and scored on the hidden
 test. Printed are the hits a model, the interval's half width and how far the hidden score was, in the middle, and how often it
-was better or worse than the interval; once for the refit, once for the hold-out run's own file.
+was better or worse than the interval.
 """
 
 import os
@@ -11,7 +11,6 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from bot.evaluation.intervals import validation_interval
 from bot.evaluation.metrics import metric_named
+from bot.evaluation.score import score_execution
 from bot.evaluation.views import build_view
 from tests.bench.plain_models import MODELS, Features, labels_of, predict, write_predictions
 from tests.bench.resplits import Labelled, all_slugs, labelled, resplit
@@ -46,18 +46,18 @@ class Tally:
         self.distances.append(abs(hidden - validation))
 
 
-def tallies(slug: str) -> Iterator[tuple[str, str, Tally]]:
+def tallies(slug: str) -> dict[str, Tally]:
+    """Try the models on all re-splits of a snapshot."""
     of = labelled(slug)
     features = Features(of)
-    found = {(name, how): Tally() for name in MODELS for how in ("refit", "holdout")}
+    found = {name: Tally() for name in MODELS}
     for seed in range(RESPLITS):
         with tempfile.TemporaryDirectory() as place:
             one(of, features, Path(place), seed, found)
-    for (name, how), tally in found.items():
-        yield name, how, tally
+    return found
 
 
-def one(of: Labelled, features: Features, folder: Path, seed: int, found: dict[tuple[str, str], Tally]) -> None:
+def one(of: Labelled, features: Features, folder: Path, seed: int, found: dict[str, Tally]) -> None:
     """Try the models on one re-split."""
     split = resplit(of, folder, seed)
     view, labels = folder / "view", folder / "labels"
@@ -69,14 +69,13 @@ def one(of: Labelled, features: Features, folder: Path, seed: int, found: dict[t
     truth = truth_of(of, split.answers, all_known.shape[1])
     metric = metric_named(of.card.metric.name)
     for name in MODELS:
-        both = predict(name, of, features.of(seen), known, features.of([*asked, *hidden_ids]))
-        path = write_predictions(folder / f"{name}.csv", of.card, asked, both[: len(asked)])
+        predicted = predict(name, of, features.of(seen), known, features.of(asked))
+        path = write_predictions(folder / f"{name}.csv", of.card, asked, predicted)
         again = predict(name, of, features.of(everything), all_known, features.of(hidden_ids))
-        for how, values in (("refit", again), ("holdout", both[len(asked) :])):
-            told = validation_interval(labels, view, path, of.card, seed, how == "refit")
-            hidden = metric.score(truth, values, of.card.metric.params)
-            middle = score_of(labels, path, of)
-            found[name, how].add(of, told["low"], told["high"], middle, hidden)
+        hidden = metric.score(truth, again, of.card.metric.params)
+        told = validation_interval(labels, view, path, of.card, seed)
+        score = score_execution(labels, view, path, None, of.card)["score"]
+        found[name].add(of, told["low"], told["high"], score, hidden)
 
 
 def truth_of(of: Labelled, answers: object, many: int) -> np.ndarray:  # type: ignore[type-arg]
@@ -88,26 +87,20 @@ def truth_of(of: Labelled, answers: object, many: int) -> np.ndarray:  # type: i
     return np.array([[float(name == cell) for name in columns] for cell in frame[label]])  # type: ignore[index]
 
 
-def score_of(labels: Path, predictions: Path, of: Labelled) -> float:
-    from bot.evaluation.score import score_execution
-
-    view = labels.parent / "view"
-    return float(score_execution(labels, view, predictions, None, of.card)["score"])
-
-
 def main() -> None:
     for slug in sys.argv[1:] or all_slugs():
         began = time.monotonic()
-        for name, how, tally in tallies(slug):
+        for name, tally in tallies(slug).items():
             hits = sum(tally.inside)
             verdict = "" if hits >= WANTED * len(tally.inside) else "  TOO FEW"
             print(
-                f"{slug:42} {name:10} {how:8} {hits:2} of {len(tally.inside)} inside ({tally.better} better, {tally.worse} "
-                f"worse); half width {statistics.median(tally.widths):.4f}, off by "
-                f"{statistics.median(tally.distances):.4f}{verdict}",
+                f"{slug:42} {name:10} {hits:2} of {len(tally.inside)} inside ({tally.better} better, {tally.worse} worse); "
+                f"half width {statistics.median(tally.widths):.4f}, off by {statistics.median(tally.distances):.4f}{verdict}",
                 flush=True,
             )
-        print(f"{slug}: {time.monotonic() - began:.0f} s", flush=True)
+        print(
+            f"{slug}: {time.monotonic() - began:.0f} s, {time.process_time():.0f} s of a processor so far", flush=True
+        )
 
 
 if __name__ == "__main__":

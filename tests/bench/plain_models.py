@@ -32,7 +32,9 @@ class Features:
         self.place = {id: at for at, id in enumerate(ids)}
         self.sparse = "text" in frame
         if self.sparse:
-            counts = HashingVectorizer(analyzer="char_wb", ngram_range=(1, 4), n_features=1 << 15, alternate_sign=False)
+            counts = HashingVectorizer(
+                analyzer="char_wb", ngram_range=(1, 4), n_features=1 << 15, alternate_sign=False, norm=None
+            )
             self.values: Any = TfidfTransformer(sublinear_tf=True).fit_transform(counts.transform(frame["text"]))
         elif of.pixels:
             self.values = np.array([of.pixels[id] for id in ids])

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.guards.findings import Finding, passed, suspicious
+from bot.evaluation.guards.findings import Finding, passed, spoiling
 from bot.evaluation.guards.traces import Traces, Values
 
 FEWEST = 10
@@ -18,7 +18,7 @@ def constant_predictions(guard: str, traces: Traces) -> Finding:
     for name, values in (("submission", traces.submitted), ("validation predictions", traces.predicted)):
         if len(values) >= FEWEST and _alike(values):
             sentence = f"all {len(values)} rows of the {name} have the same value"
-            return suspicious(guard, sentence, spoils=True, rows=len(values))
+            return spoiling(guard, sentence, rows=len(values))
     return passed(guard, "predictions differ from row to row")
 
 

@@ -2,7 +2,7 @@
 
 from bot.evaluation.copies import check_file, same_values
 from bot.evaluation.directions import prediction_kind
-from bot.evaluation.guards.findings import Finding, passed, suspicious
+from bot.evaluation.guards.findings import Finding, passed, spoiling, suspicious
 from bot.evaluation.guards.traces import Traces
 from bot.evaluation.submission_file import read_submission
 from state.errors import InvalidSubmission
@@ -16,7 +16,7 @@ def copied_submission(guard: str, traces: Traces) -> Finding:
     view = traces.view
     found = check_file(traces.submission, view.folder, traces.public, view.card)
     if found["copied"] is not None:
-        return suspicious(guard, f"in the submission {found['copied']}", spoils=True)
+        return spoiling(guard, f"in the submission {found['copied']}")
     labels, compared = prediction_kind(view.card) != "number", 0
     for other in traces.others[-MOST_NODES:]:
         try:

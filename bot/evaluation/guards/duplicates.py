@@ -1,7 +1,7 @@
 """Leak by duplicate rows: what is to be predicted has been seen in training, features and label alike."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -90,7 +90,7 @@ def _repeats(view: GuardedView) -> _Repeats:
     coarse = len(np.unique(train)) < DISTINCT * len(train)
     agreed = [_agreement(train, sides[0], target) for target in view.targets]
     known = [one for one in agreed if one is not None]
-    return _Repeats(*repeated, round(min(known), 4) if known else None, coarse)
+    return _Repeats(repeated[0], repeated[1], round(min(known), 4) if known else None, coarse)
 
 
 def _agreement(train: NDArray[np.uint64], asked: NDArray[np.uint64], target: Target) -> float | None:
@@ -103,12 +103,12 @@ def _agreement(train: NDArray[np.uint64], asked: NDArray[np.uint64], target: Tar
     return found
 
 
-def _compared(first: pd.Series, keys: NDArray[np.uint64], labels: Sequence[float], target: Target) -> float | None:
+def _compared(first: pd.Series, keys: NDArray[np.uint64], labels: NDArray[Any], target: Target) -> float | None:
     before = first.reindex(keys).to_numpy(float)
-    both = np.isfinite(before) & np.isfinite(np.asarray(labels, dtype=float))
+    both = np.isfinite(before) & np.isfinite(labels.astype(float))
     if both.sum() < FEWEST:
         return None
-    off = np.abs(before[both] - np.asarray(labels, dtype=float)[both])
+    off = np.abs(before[both] - labels.astype(float)[both])
     return float(np.mean(off == 0 if target.kind == "classes" else off <= _CLOSE))
 
 
@@ -117,4 +117,5 @@ def _keys(frame: pd.DataFrame) -> NDArray[np.uint64]:
     if not len(frame):
         return np.zeros(0, dtype=np.uint64)
     stripped = frame.apply(lambda column: column.str.strip())
-    return pd.util.hash_pandas_object(stripped, index=False).to_numpy(np.uint64)
+    keys: NDArray[np.uint64] = pd.util.hash_pandas_object(stripped, index=False).to_numpy().astype(np.uint64)
+    return keys

@@ -4,7 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["Finding", "Verdict", "doubts_of", "findings_of", "not_run", "not_run_at_all", "passed", "suspicious"]
+__all__ = [
+    "Finding",
+    "Verdict",
+    "doubts_of",
+    "findings_of",
+    "not_run",
+    "not_run_at_all",
+    "passed",
+    "spoiling",
+    "suspicious",
+]
 
 Verdict = Literal["passed", "suspicious", "not run"]
 Evidence = float | int | str | None
@@ -34,9 +44,14 @@ def passed(guard: str, sentence: str, **evidence: Evidence) -> Finding:
     return Finding(guard, "passed", sentence, evidence)
 
 
-def suspicious(guard: str, sentence: str, *, spoils: bool = False, **evidence: Evidence) -> Finding:
+def suspicious(guard: str, sentence: str, **evidence: Evidence) -> Finding:
     """Return that a person should look."""
-    return Finding(guard, "suspicious", sentence, evidence, spoils)
+    return Finding(guard, "suspicious", sentence, evidence)
+
+
+def spoiling(guard: str, sentence: str, **evidence: Evidence) -> Finding:
+    """Return that a person should look, and that the file for the test rows is worth nothing meanwhile."""
+    return Finding(guard, "suspicious", sentence, evidence, spoils=True)
 
 
 def not_run(guard: str, why: str) -> Finding:

@@ -78,7 +78,7 @@ def _has_target(target: Target) -> NDArray[np.bool_]:
 
 def _guess(target: Target, near: NDArray[np.float64]) -> Numbers:
     """Return the mean of each row's neighbours, or the class that most of them have."""
-    if target.kind == "quantity":
-        return near.mean(axis=1)
     votes = (near[:, :, None] == near[:, None, :]).sum(axis=2)
-    return near[np.arange(len(near)), votes.argmax(axis=1)].astype(float)
+    common: Numbers = near[np.arange(len(near)), votes.argmax(axis=1)].astype(float)
+    mean: Numbers = near.mean(axis=1)
+    return common if target.kind == "classes" else mean

@@ -98,13 +98,14 @@ class GuardedView:
         truth = read_truth(self.labels / "labels.csv", self.ids, self.card)
         known = [layout.truth(row) if layout.has_label(row) else None for row in rows]
         if layout.classes is not None:
-            key = "\x1f".join
-            return [_classes(self.layout.label_columns[0], [k and key(k) for k in known], list(map(_hot, truth)))]
+            hot = [None if row is None else "\x1f".join(row) for row in known]
+            return [_classes(layout.label_columns[0], hot, [_hot(row) for row in truth])]
         found = []
         for place, name in enumerate(self.card.prediction_columns):
-            cells, answers = [row and row[place] for row in known], truth[:, place]
+            cells, answers = [None if row is None else row[place] for row in known], truth[:, place]
             if layout.is_classification or prediction_kind(self.card) != "number":
-                found.append(_classes(name, [c and _spelled(c) for c in cells], [_spelled(a) for a in answers]))
+                spelled = [None if cell is None else _spelled(cell) for cell in cells]
+                found.append(_classes(name, spelled, [_spelled(answer) for answer in answers]))
             else:
                 found.append(_quantity(name, cells, answers.astype(float)))
         return found

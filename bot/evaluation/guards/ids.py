@@ -47,7 +47,8 @@ def _numbers(train: Sequence[str], asked: Sequence[str]) -> Iterator[tuple[str, 
         if np.isfinite(seen).mean() > 0.5:
             yield f"number {place + 1}" if place else "the number", np.array(seen), np.array(wanted)
     if all(_HEX.fullmatch(_stem(id)) for id in (*train[:100], *asked[:100])):
-        yield "the size", *(np.array([_hexadecimal(id) for id in side]) for side in (train, asked))
+        seen, wanted = ([_hexadecimal(id) for id in side] for side in (train, asked))
+        yield "the size", np.array(seen), np.array(wanted)
 
 
 def _words(train: Sequence[str], asked: Sequence[str]) -> Iterator[tuple[str, list[str], list[str]]]:
