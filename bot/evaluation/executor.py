@@ -11,8 +11,7 @@ from bot.budgets.charging import Meter, metered
 from bot.budgets.levels import Level, unbounded
 from bot.coder.monitor import Monitor
 from bot.coder.output import clean_output
-from bot.evaluation.guarding import GUARDED, Guarding, record_findings
-from bot.evaluation.guarding import PREDICTIONS as PREDICTIONS
+from bot.evaluation.guarding import GUARDED, PREDICTIONS, Guarding, record_findings
 from bot.evaluation.guards.findings import Finding, findings_of
 from bot.evaluation.sessions import timed_session
 from bot.evaluation.worker import Worker
