@@ -1,7 +1,7 @@
 """Running replays one after another, and printing what came of them: what `bot replay` and `bot resume` share."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,11 @@ from bot.strategies.trouble import may_pass
 from sandbox import Sandbox
 from sandbox.leases import Leases
 from state.errors import BotError, Interrupted, UsageError
+
+_COLUMNS = (
+    *("competition", "agent", "seed", "score", "expected (95%)"),
+    *("gold / silver / bronze / median", "win rate", "medal", "spent"),
+)
 
 
 @dataclass(frozen=True)
@@ -100,15 +105,15 @@ def _status(result: Mapping[str, Any]) -> int:
 
 def _print(results: Sequence[Mapping[str, Any]]) -> None:
     rows = [_failed_row(r) if "error" in r else _row(r) for r in results]
-    print_table(
-        ("competition", "agent", "seed", "score", "gold / silver / bronze / median", "win rate", "medal", "spent"), rows
-    )
+    print_table(_COLUMNS, rows)
     for result in results:
         if "error" in result:
             typer.echo(f"{result['run_id']}: {result['error']}")
             continue
         if not result["valid_submission"]:
             typer.echo(f"no valid submission: {result.get('message') or result['handed_in_note']}")
+        for told in _doubts(result):
+            typer.echo(told)
         if result["stopped_by"]:
             typer.echo(f"ended early: {result['stopped_by']}")
         if result["status"] != "finished":
@@ -127,6 +132,7 @@ def _row(result: Mapping[str, Any]) -> tuple[str, ...]:
         result["agent"],
         str(result["seed"]),
         number(result["score"]),
+        _expected(result),
         lines,
         f"{result['win_rate']:.1%}",
         medal,
@@ -141,4 +147,20 @@ def _spent(result: Mapping[str, Any]) -> str:
 
 
 def _failed_row(result: Mapping[str, Any]) -> tuple[str, ...]:
-    return (result["competition_id"], result["agent"], str(result["seed"]), "–", "–", "–", "failed", "–")
+    return (result["competition_id"], result["agent"], str(result["seed"]), "–", "–", "–", "–", "failed", "–")
+
+
+def _expected(result: Mapping[str, Any]) -> str:
+    """Return where the hidden score was to be expected by the validation score, and whether it lay there."""
+    bounds = result.get("validation_interval")
+    if bounds is None:
+        return "–"
+    return f"{bounds[0]:.4g} to {bounds[1]:.4g}{' (outside)' if result.get('score_in_interval') is False else ''}"
+
+
+def _doubts(result: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what guards say against the data and the chosen node."""
+    for one in result.get("guards", ()):
+        if one["verdict"] != "passed" and one["node"] in (None, result["chosen_node"]):
+            of = "the data" if one["node"] is None else f"node {one['node']}"
+            yield f"guard of {of}, {one['guard']} ({one['verdict']}): {one['sentence']}"

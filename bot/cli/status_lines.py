@@ -8,6 +8,7 @@ from bot.budgets.figures import Figure
 from bot.budgets.kinds import Kind
 from bot.cli.output import number
 from bot.looking.accounts import Account
+from bot.looking.doubts import Doubt
 from bot.looking.polls import PartPolled, Posts
 from bot.looking.queue import Queued
 from bot.looking.status import CompetitionStatus, DaemonStatus
@@ -15,7 +16,7 @@ from bot.looking.steering import NoteRead
 from bot.models.quoting import clean
 from bot.runs.standing import Doing
 
-__all__ = ["COLUMNS", "WIDTH", "daemon_lines", "detail_lines", "row"]
+__all__ = ["COLUMNS", "WIDTH", "daemon_lines", "detail_lines", "doubt_lines", "row"]
 
 WIDTH = 100
 """Characters of a line at most."""
@@ -73,6 +74,7 @@ def detail_lines(one: CompetitionStatus, now: datetime) -> Iterator[str]:
         yield from _wrapped("knows", _known(one))
     if one.run is not None:
         yield from _wrapped("nodes", _nodes(one))
+    yield from doubt_lines(one.doubts)
     for work in one.doing:
         yield from _wrapped("now", _doing(work, now))
     if one.submit or one.sent.all:
@@ -83,6 +85,13 @@ def detail_lines(one: CompetitionStatus, now: datetime) -> Iterator[str]:
     yield from _wrapped("next", _due(one.next, now))
     for note in one.notes:
         yield from _wrapped("note", _note(note))
+
+
+def doubt_lines(doubts: Sequence[Doubt]) -> Iterator[str]:
+    """Yield what guards have against nodes and data."""
+    for doubt in doubts:
+        about = "the data" if doubt.node is None else f"node {doubt.node}"
+        yield from _wrapped("doubts", f"{about}: {doubt.sentence}")
 
 
 def span(now: datetime, since: datetime) -> str:

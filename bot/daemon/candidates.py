@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.daemon.likeness import Likenesses, Likest
-from bot.evaluation.executor import PREDICTIONS
+from bot.evaluation.guarding import PREDICTIONS
 from bot.evaluation.worker import Worker
 from bot.runs.context import RunContext
 from bot.strategies.attempts import code

@@ -7,6 +7,8 @@ from datetime import timedelta
 from bot.daemon.affairs import Affairs, affairs_now
 from bot.daemon.candidates import Candidates
 from bot.daemon.settings import CompetitionSettings
+from bot.evaluation.guarding import node_findings
+from bot.evaluation.guards.findings import doubts_of
 from bot.runs.context import RunContext
 from bot.strategies.attempts import load_tree
 from bot.submission import Submitter
@@ -100,6 +102,7 @@ class Judge:
             rules_changed=affairs.rules_changed,
             capped=None if cap is None or cap.renews else cap.why,
             capped_today=cap.why if cap is not None and cap.renews else None,
+            doubts=doubts_of(node_findings(self._context.store, self._context.run_id, asked.node)),
             approved=asked.approved,
             wished=asked.wished,
         )

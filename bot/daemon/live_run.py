@@ -15,6 +15,7 @@ from bot.daemon.preparing import Task, deadline_of
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
 from bot.daemon.spending import open_run
+from bot.leaderboard.board import read_board
 from bot.models import Item
 from bot.models.settings import ModelChoice, ModelSettings
 from bot.runs.budget import RunBudget
@@ -135,7 +136,16 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
     # A rehearsal's weeks are minutes of the machine, in which there is to be time for many scripts all the same.
     longest = min(shared.settings.daemon.longest_script, max(_SHORTEST_LIMIT, seconds / _SCRIPTS))
     budget = RunBudget(elapsed, seconds, None, longest=longest, speed=shared.speed)
-    plan = RunPlan(run.id, run.card, run.task.data, run.folder, run.settings, community, lambda: _notes(shared, slug))
+    plan = RunPlan(
+        run.id,
+        run.card,
+        run.task.data,
+        run.folder,
+        run.settings,
+        community,
+        lambda: _notes(shared, slug),
+        lambda: _board(shared, run.card),
+    )
     with open_run(shared.day, shared.settings.budget, run.own, store, run.id, slug) as spending:
         async with open_context(
             plan, shared.machinery, store, shared.clock, spending, budget, stopwatch, say
@@ -147,6 +157,12 @@ def _notes(shared: Shared, slug: str) -> tuple[OwnerNote, ...]:
     with shared.store.read() as session:
         found = notes(session, slug, shared.clock.as_of())
     return tuple(OwnerNote(Item(f"note/{one.id}", one.at), one.text) for one in found)
+
+
+def _board(shared: Shared, card: TaskCard) -> tuple[float, ...]:
+    with shared.store.read() as session:
+        board = read_board(session, card.slug, lower_is_better=card.lower_is_better)
+    return tuple(board.scores) if board is not None and board.complete else ()
 
 
 def choice_of(models: ModelSettings, own: CompetitionSettings) -> ModelChoice:

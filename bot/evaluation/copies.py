@@ -57,6 +57,12 @@ def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard)
     return {"copied": None, "compared": compared}
 
 
+def same_values(mine: Values, other: Values, *, labels: bool) -> bool:
+    """Whether two files say the same of nearly every row (`SAME_CELLS`), and not the same of all rows."""
+    equal = _equal_labels(mine, other) if labels else _equal_numbers(mine, other)
+    return equal > SAME_CELLS and not _constant(other)
+
+
 def _public(view_dir: Path, outputs: Path | None, card: TaskCard) -> Sequence[Path]:
     folders = [view_dir] if outputs is None or not outputs.is_dir() else [view_dir, outputs]
     found = [path for folder in folders for path in sorted(folder.rglob("*.csv"))]

@@ -1,9 +1,9 @@
 """Executions: a script on a view in the sandbox, and the evaluator's score of what it wrote."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from bot.budgets.charging import Meter, metered
 from bot.budgets.levels import Level, unbounded
 from bot.coder.monitor import Monitor
 from bot.coder.output import clean_output
+from bot.evaluation.guarding import GUARDED, PREDICTIONS, Guarding, record_findings
+from bot.evaluation.guards.findings import Finding, findings_of
 from bot.evaluation.sessions import timed_session
 from bot.evaluation.worker import Worker
 from bot.runs.folder import RunFolder
@@ -24,8 +26,6 @@ from state.progress import add_evaluation, end_execution, start_execution
 from state.steps import Steps
 from state.store import Store
 from state.tables import Step
-
-PREDICTIONS = "validation_predictions.csv"
 
 _SENTENCES = {
     ExitReason.TIMED_OUT: "the script was killed at its time limit of {seconds:.0f} s",
@@ -54,6 +54,8 @@ class Executed:
     output: str
     """Cleaned and capped, as a coder reads it."""
     folder: Path
+    guards: tuple[Finding, ...] = ()
+    """What the guards found in it; nothing on other views than the hold-out one, and without a score."""
 
     @property
     def submission(self) -> Path | None:
@@ -76,6 +78,8 @@ class ExecutorSettings:
     """Folders that every script finds read-only beside `data`, by name."""
     grader: Path | None = None
     """The competition's grade.py, for the evaluator alone; None: its metric is the registry's."""
+    board: Callable[[], Sequence[float]] = tuple
+    """Returns a leaderboard's scores, best first, as they may be known now; nothing where none may."""
 
 
 class Executor:
@@ -109,6 +113,7 @@ class Executor:
         """How executions and sessions come to cores and GPUs of their own."""
         self._monitor = monitor
         self._spending = spending or unbounded()
+        self._guarding = Guarding(run_id, card, settings.seed, store, steps, worker, folder.executions, settings.board)
         self._views: dict[str, Path] = {}
         self._building = asyncio.Lock()
 
@@ -172,6 +177,9 @@ class Executor:
             InfrastructureFailure: our own machinery failed; says nothing of the script.
         """
         data = await self.view(view)
+        if view == GUARDED:
+            with self._stopwatch.measure("evaluation"):
+                await self._guarding.look_at_view(data, self.labels(view))
 
         async def run() -> dict[str, Any]:
             return await self._run_and_score(node, script, view, data, seconds, attempt)
@@ -220,9 +228,15 @@ class Executor:
             raise InfrastructureFailure(f"the sandbox failed {_TRIES} times, which says nothing of the script: {said}")
         with self._stopwatch.measure("evaluation"):
             score, valid, message = await self._score(view, data, outcome, out)
+            found: Sequence[Finding] = ()
+            if score is not None and view == GUARDED:
+                found = await self._guarding.look_at_execution(
+                    node, execution_id, data, self.labels(view), score, outcome.output
+                )
         error = None if score is not None else why(outcome, request.limits) or message or "no score"
         with self._store.write() as tx:
             add_evaluation(tx, self._run_id, execution_id, score=score, valid=valid, message=error or message)
+            record_findings(tx, self._run_id, found, node)
         return {
             "execution_id": execution_id,
             "view": view,
@@ -231,6 +245,8 @@ class Executor:
             "score": score,
             "error": error,
             "output": "\n".join((clean_output(outcome.output), *(f"[sandbox] {note}" for note in outcome.notes))),
+            "guards": [asdict(one) for one in found],
+            "spoiled": any(one.spoils for one in found),
         }
 
     async def _run(self, request: ExecutionRequest, node: int, view: str, attempt: int, meter: Meter) -> Outcome:
@@ -326,4 +342,5 @@ def _executed(result: dict[str, Any], executions: Path) -> Executed:
         error=result["error"],
         output=result["output"],
         folder=executions / result["execution_id"],
+        guards=findings_of(result.get("guards", ())),
     )

@@ -39,6 +39,7 @@ _SENTENCES = {
     "execution.started": "{execution} starts on the {view} view",
     "execution.ended": "{execution} ended: {reason} after {seconds} s",
     "evaluation.added": "{execution} scores {score}",
+    "guards.found": "a guard doubts: {sentence}",
     "cell.run": "node {node} tried something out: {status}",
     "analysis.added": "{post} was read",
     "idea.added": "idea {idea}, from {sources}",

@@ -11,6 +11,7 @@ from sqlmodel import Session
 from bot.daemon.presence import Presence, is_running, presence
 from bot.daemon.trouble import Trouble, current
 from bot.looking.accounts import Account, Allowance, accounts
+from bot.looking.doubts import Doubt, doubts
 from bot.looking.outside import Rank, Sent, deadline, rank, sent
 from bot.looking.polls import PartPolled, Posts, polled, posts
 from bot.looking.queue import Letters, Queued, dead, letters, queued
@@ -63,6 +64,8 @@ class CompetitionStatus:
     nodes: Nodes
     doing: tuple[Doing, ...]
     sent: Sent
+    doubts: tuple[Doubt, ...]
+    """What guards found last that has not passed, the latest first."""
     held: tuple[int, ...]
     """By which submissions that wait for the owner's word are approved."""
     rank: Rank
@@ -187,6 +190,7 @@ class _Look:
             nodes=self._nodes(run) if run else Nodes(),
             doing=doing(session, run.id) if run else (),
             sent=sent(session, slug, settings, self.now),
+            doubts=doubts(session, run.id) if run else (),
             held=held(session, run.id) if run else (),
             rank=rank(session, slug),
             spent=tuple(one for one in own if one.level != "run" or (run is not None and one.name == run.id)),

@@ -3,11 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+from bot.evaluation.guards.beyond_board import board_finding
+from bot.evaluation.guards.findings import Finding
+from bot.evaluation.leaderboard import read_leaderboard
 from bot.evaluation.worker import Worker
 from bot.report.finish import leave
 from bot.report.result import Ended, Graded, NodeScore
 from bot.strategies.attempts import load_tree
 from bot.submission.handing_in import HandedIn
+from scrapers.card import TaskCard
 
 __all__ = ["finish"]
 
@@ -46,4 +50,10 @@ async def _grade(ended: Ended, handed: HandedIn, snapshot: Path, worker: Worker)
         rank_correlation=hidden["rank_correlation"],
         # Between hold-out runs, so that like is compared with like; a refit is not counted in.
         selection_regret=hidden["regret"].get(str(handed.node)),
+        findings=_beside_the_board(report["score"], snapshot, context.card),
     )
+
+
+def _beside_the_board(score: float | None, snapshot: Path, card: TaskCard) -> tuple[Finding, ...]:
+    """Compare with the real leaderboard, now that the run is over."""
+    return () if score is None else (board_finding(score, read_leaderboard(snapshot / "leaderboard.csv"), card),)

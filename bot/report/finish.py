@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from bot.evaluation.worker import Worker
+from bot.report.belief import belief
 from bot.report.export import export_events, export_prompts
 from bot.report.result import Ended, Graded, result_record
 from bot.report.solution import write_solution
@@ -20,7 +21,9 @@ async def leave(ended: Ended, handed: HandedIn, graded: Graded, worker: Worker) 
     export_events(context.store, context.run_id, folder.events)
     export_prompts(context.store, context.run_id, folder.prompts)
     write_solution(context, handed, folder.solution)
-    result = result_record(ended, handed, graded)
+    with ended.stopwatch.measure("evaluation"):
+        believed = await belief(ended, handed, graded, worker)
+    result = result_record(ended, handed, graded) | believed
     _write(folder, result)
     with ended.stopwatch.measure("report"):
         result["report_error"] = await _report(ended, worker)

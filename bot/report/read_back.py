@@ -38,6 +38,16 @@ class SentRow(_Part):
     at: datetime | None = None
 
 
+class GuardRow(_Part):
+    """What one guard found."""
+
+    node: int | None = None
+    """None: in the data, whatever is done with it."""
+    guard: str
+    verdict: Literal["passed", "suspicious", "not run"]
+    sentence: str
+
+
 class RunResult(_Part):
     """result.json, as far as a page shows it."""
 
@@ -91,6 +101,11 @@ class RunResult(_Part):
     handed_in_note: str | None = None
     baseline_handed_in: bool = False
     validation_score: float | None = None
+    validation_interval: tuple[float, float] | None = None
+    """In which the hidden score was to be expected in 95 of 100 cases."""
+    validation_interval_note: str | None = None
+    score_in_interval: bool | None = None
+    guards: tuple[GuardRow, ...] = ()
     final_score: float | None = None
     final_note: str | None = None
 
@@ -112,6 +127,11 @@ class RunResult(_Part):
     def live(self) -> bool:
         """Whether it competed on a site, and was not graded against a hidden test."""
         return self.pace == "live"
+
+    @property
+    def doubts(self) -> tuple[GuardRow, ...]:
+        """What guards say against the data and the chosen node, or could not look at; of other nodes the table tells."""
+        return tuple(one for one in self.guards if one.verdict != "passed" and one.node in (None, self.chosen_node))
 
     @property
     def medal(self) -> str | None:

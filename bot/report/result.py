@@ -10,6 +10,7 @@ from typing import Any
 from sqlmodel import select
 
 from bot.budgets.figures import figures, share
+from bot.evaluation.guards.findings import Finding
 from bot.report.stream_record import stream_record
 from bot.report.words import cutoff_note
 from bot.runs.context import RunContext
@@ -58,6 +59,8 @@ class Graded:
     """Of validation scores with those of `nodes`."""
     selection_regret: float | None
     """By how much the chosen node is worse there than the best one."""
+    findings: tuple[Finding, ...] = ()
+    """What guards say of the chosen node that only what counts can show."""
 
 
 def result_record(ended: Ended, handed: HandedIn, graded: Graded) -> dict[str, Any]:

@@ -116,6 +116,27 @@ def board(result: RunResult) -> str:
     return "public" if result.live and result.score_kind != "private" else "private"
 
 
+def interval(result: RunResult) -> str:
+    """Write between which scores the hidden one was to be expected."""
+    bounds = result.validation_interval
+    return NONE if bounds is None else f"{bounds[0]:.4g} to {bounds[1]:.4g}"
+
+
+def held(result: RunResult) -> str:
+    """Say whether the hidden score lay where it was to be expected."""
+    if result.validation_interval is None:
+        return result.validation_interval_note or "not computed"
+    if result.score_in_interval is None:
+        return "in 95 of 100 cases"
+    return "95%; it lay inside" if result.score_in_interval else "95%; it lay OUTSIDE"
+
+
+def guards(result: RunResult) -> str:
+    """Write how many guards of the data and of the chosen node have passed."""
+    asked = [one for one in result.guards if one.node in (None, result.chosen_node)]
+    return f"{sum(one.verdict == 'passed' for one in asked)} of {len(asked)} passed" if asked else "none was run"
+
+
 def verdict(result: RunResult) -> str:
     """Say in one sentence what came of the run."""
     if result.live:
@@ -177,6 +198,11 @@ def cautions(result: RunResult, competition: Competition) -> list[str]:
         found.append(f"The clock came no further than {moment(stream.reached)}: what was posted later was never known.")
     if result.note:
         found.append(result.note)
+    for one in result.doubts:
+        what = "A guard of the data" if one.node is None else f"A guard of node {one.node}"
+        found.append(
+            f"{what} {'doubts' if one.verdict == 'suspicious' else 'was not run'} ({one.guard}): {one.sentence}."
+        )
     if competition.split:
         found.append(f"Test data: {competition.split}")
     return found

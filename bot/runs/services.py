@@ -1,6 +1,6 @@
 """A run's services, opened around its folder: what a replay and a live run have in common."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -57,6 +57,8 @@ class RunPlan:
     settings: RunSettings
     community_at: Callable[[datetime], CommunityView] | None = None
     notes: Callable[[], tuple[OwnerNote, ...]] = field(default=tuple)
+    board: Callable[[], Sequence[float]] = tuple
+    """Returns the leaderboard as it may be known now, best first; nothing where none may."""
 
 
 @asynccontextmanager
@@ -84,7 +86,9 @@ async def open_context(
     offered = weights.offered(clock.as_of()) if weights else []
     mounts = weights.mounts(offered) if weights else {}
     grader = plan.folder.grader if plan.folder.grader.is_file() else None
-    shared = ExecutorSettings(plan.data, settings.seed, settings.cpus, limits, settings.watch, mounts, grader)
+    shared = ExecutorSettings(
+        plan.data, settings.seed, settings.cpus, limits, settings.watch, mounts, grader, plan.board
+    )
     choice = replace(models.resolve(settings.model), roles=settings.roles)
     described = machinery.sandbox.describe()
     async with AsyncExitStack() as stack:

@@ -1,9 +1,9 @@
 """What came of earlier nodes, read back from the database as coders and policies see it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sqlalchemy import func
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 from bot.coder import Attempt
 from bot.runs.context import RunContext
@@ -37,10 +37,20 @@ def read_tree(store: Store, run_id: str, oriented: Callable[[float], float], cac
                 # More would make too long a statement, and are hardly fewer than all.
                 query = query.where(col(Node.id).in_(touched)) if len(touched) <= _MOST_SINGLE else query
             rows = session.exec(query).all() if touched is None or touched else ()
-        return cache.update({row.id: _view(oriented, row) for row in rows}, last)
+            spoiled = _spoiled(session, run_id, touched) if rows else frozenset()
+        return cache.update({row.id: _view(oriented, row, row.id in spoiled) for row in rows}, last)
 
 
-def _view(oriented: Callable[[float], float], row: Node) -> NodeView:
+def _spoiled(session: Session, run_id: str, nodes: Sequence[int] | None) -> frozenset[int]:
+    """Return the nodes (of some, None: of all) whose file a guard says is worth nothing."""
+    said = func.json_extract(col(Step.result), "$.spoiled")
+    query = select(Step.node).where(Step.run_id == run_id, Step.name == "execute:holdout", said == 1)
+    if nodes is not None and len(nodes) <= _MOST_SINGLE:
+        query = query.where(col(Step.node).in_(nodes))
+    return frozenset(session.exec(query))
+
+
+def _view(oriented: Callable[[float], float], row: Node, spoiled: bool) -> NodeView:
     if row.status not in ("running", "valid", "buggy", "failed"):
         raise ValueError(f"node {row.id} has the unknown status {row.status!r}")
     return NodeView(
@@ -52,6 +62,7 @@ def _view(oriented: Callable[[float], float], row: Node) -> NodeView:
         draft_id=None if row.draft_id is None else int(row.draft_id),
         seconds=row.seconds or 0.0,
         baseline=row.id == BASELINE,
+        spoiled=spoiled,
     )
 
 

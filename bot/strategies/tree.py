@@ -23,6 +23,8 @@ class NodeView:
     seconds: float = 0.0
     baseline: bool = False
     """The first node of a run: scored and improved as any other, but no draft of the policy."""
+    spoiled: bool = False
+    """Whether a guard says that its file for the test rows is worth nothing, whatever its score is."""
 
     @property
     def valid(self) -> bool:
@@ -66,8 +68,8 @@ class Tree:
         return [n for n in self.nodes if n.valid]
 
     def best(self) -> NodeView | None:
-        """Return the valid node with the highest oriented score, the earliest of equals."""
-        return max(self.valid(), key=lambda n: (n.score, -n.id), default=None)
+        """Return the valid node with the highest oriented score, the earliest of equals; a spoiled one only where all are."""
+        return max(self.valid(), key=lambda n: (not n.spoiled, n.score, -n.id), default=None)
 
     def debug_depth(self, node: NodeView) -> int:
         """Return 0 for a draft or a node whose parent is valid, else the parent's depth + 1."""

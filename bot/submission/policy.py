@@ -62,6 +62,8 @@ class Facts:
     """Share of the script that it has in common with the public kernel that is most like it."""
     kernel: str | None = None
     """That kernel."""
+    doubts: str | None = None
+    """What the guards doubt of its validation run, or could not look at; None: nothing."""
     approved: bool = False
     """Whether a person has let this file go."""
     wished: bool = False
@@ -194,6 +196,8 @@ def _held(facts: Facts, settings: CompetitionSettings) -> Decision | None:
     if facts.alike >= ALIKE:
         told = f"{facts.alike:.0%} of the script is that of the public kernel {facts.kernel}"
         return Decision("hold", f"{told}: look whether it is our own work; {_worth(facts)}")
+    if facts.doubts is not None:
+        return Decision("hold", f"look at it first, {facts.doubts}; {_worth(facts)}")
     if settings.approve == "ask" and not facts.wished:
         return Decision("hold", _worth(facts))
     return None

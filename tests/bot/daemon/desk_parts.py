@@ -5,7 +5,7 @@ import random
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from bot.coder.machine import this_machine
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.submitting import Desk
 from bot.evaluation.executor import Executor, ExecutorSettings
+from bot.evaluation.guards.findings import Finding, passed
 from bot.evaluation.score import score_execution
 from bot.evaluation.views import build_view
 from bot.evaluation.worker import Worker
@@ -52,6 +53,7 @@ from tests.bot.submission.kaggle_site import AT_ONCE
 
 RUN = "tiny_table-aide-builtin-0-20200110T120000Z"
 SENDING = CompetitionSettings(submit=True)
+HONEST = passed("too good", "it is not")
 GRADED = SiteSettings(grading_seconds=(1.0, 2.0))
 
 
@@ -115,7 +117,15 @@ class Live:
     def desk(self, settings: CompetitionSettings = SENDING, submitter: Submitter | None = None) -> Desk:
         return Desk(self.context, self.folder, settings, submitter or self.submitter, self.worker)
 
-    def node(self, id: int, quality: float, code: str | None = None, *, test: float | None = None) -> float:
+    def node(
+        self,
+        id: int,
+        quality: float,
+        code: str | None = None,
+        *,
+        test: float | None = None,
+        found: Finding = HONEST,
+    ) -> float:
         """Make a node whose predictions are that close to the truth (on the test rows `test`), from 0 to 1; returns its score."""
         with self.store.write() as tx:
             create_node(tx, RUN, action="draft", id=id, code=code or f"print({id})")
@@ -129,10 +139,16 @@ class Live:
                 write(out / "validation_predictions.csv", guessed(labels, quality, rng))
         score = self._scored(self.run.executions / f"n{id}-holdout-0")
         for view in ("holdout", "full"):
-            told = {"execution_id": f"n{id}-{view}-0", "view": view, "reason": "finished", "seconds": 1.0}
+            told: dict[str, Any] = {
+                "execution_id": f"n{id}-{view}-0",
+                "view": view,
+                "reason": "finished",
+                "seconds": 1.0,
+            }
             with self.store.write() as tx:
                 start_step(tx, RUN, f"execute:{view}", node=id)
-                finish_step(tx, RUN, f"execute:{view}", {**told, "score": score, "error": None, "output": ""}, node=id)
+                told |= {"score": score, "error": None, "output": "", "guards": [asdict(found)]}
+                finish_step(tx, RUN, f"execute:{view}", told, node=id)
         with self.store.write() as tx:
             end_node(tx, RUN, id, "valid", score=score)
         return score

@@ -12,6 +12,7 @@ from bot.budgets.levels import budget
 from bot.budgets.settings import Caps
 from bot.daemon.affairs import ACCEPTED
 from bot.daemon.settings import CompetitionSettings
+from bot.evaluation.guards.findings import suspicious
 from bot.evaluation.worker import Worker
 from state.approvals import decide_approval, make_wish, open_wishes
 from state.series import last
@@ -231,6 +232,16 @@ async def test_a_script_that_is_nearly_a_public_kernel_is_held_and_names_it(run:
     await desk.send()
     assert run.site.site.submissions == []
     assert "ann/strong" in run.notices("approval.asked")[0].body
+
+
+async def test_what_a_guard_doubts_is_held_with_the_reason(run: Live) -> None:
+    run.node(2, 0.5, found=suspicious("too good", "5% is left where the others left half"))
+    desk = run.desk()
+    decision = await desk.consider()
+    assert decision is not None and decision.verdict == "hold"
+    await desk.send()
+    assert run.site.site.submissions == []
+    assert "5% is left where the others left half" in run.notices("approval.asked")[0].body
 
 
 async def test_what_is_to_be_approved_is_asked_once_and_goes_when_it_is(run: Live) -> None:

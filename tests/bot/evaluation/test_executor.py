@@ -15,10 +15,14 @@ from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.executor import Executed, Executor, ExecutorSettings, why
+from bot.evaluation.guarding import FOUND, Guarding, node_findings, view_findings
+from bot.evaluation.guards.registry import EXECUTION_GUARDS
 from bot.evaluation.worker import Worker
 from bot.runs.folder import RunFolder
 from bot.runs.leasing import Leasing
 from bot.runs.stopwatch import Stopwatch
+from bot.strategies.attempts import read_tree
+from bot.strategies.tree import TreeCache
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Watch
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
@@ -26,16 +30,18 @@ from scrapers.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.derive import from_events, from_rows
 from state.errors import BudgetExceeded, InfrastructureFailure
-from state.progress import create_node, create_run
+from state.progress import create_node, create_run, end_node
 from state.redaction import Redactor
 from state.spending import spent
 from state.steps import Steps
 from state.store import Store
+from tests.bot.evaluation.parts import card
 from tests.tiny_snapshot import write_tiny
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 RUN = "tiny-comind-1"
+SMALL = card("log_loss", ["label"])
 PREDICTS = """
 import pandas as pd
 for sample, name in (("sample_submission", "submission"), ("sample_validation", "validation_predictions")):
@@ -191,6 +197,33 @@ async def test_an_execution_is_charged_with_its_seconds_and_what_it_left_also_wh
     assert trial.level.usage[Kind.DISK_BYTES] == after["disk"].amount
     assert trial.level.held(Kind.EXECUTIONS) == 0
     assert from_events(trial.store.export_events(RUN)).ledger == from_rows(trial.store, RUN).ledger
+
+
+async def test_guards_look_at_a_scored_execution_and_at_the_view_and_what_they_doubt_is_kept(trial: Trial) -> None:
+    node = trial.new_node()
+    done = await trial.execute(node, PREDICTS)
+    doubted = {one.guard: one for one in done.guards if not one.passed}
+    assert doubted["constant"].spoils, "the script says .5 of every row"
+    assert node_findings(trial.store, RUN, node) == done.guards
+    assert {one.verdict for one in view_findings(trial.store, RUN)} == {"passed"}
+    (event,) = (e for e in trial.store.export_events(RUN) if e["type"] == FOUND and e["node"] == node)
+    assert "constant (suspicious): all" in event["sentence"]
+    with trial.store.write() as tx:
+        end_node(tx, RUN, node, "valid", score=done.score)
+    tree = read_tree(trial.store, RUN, lambda score: -score, TreeCache())
+    assert tree[node].spoiled
+
+
+async def test_guards_that_cannot_run_are_told_as_not_run(trial: Trial) -> None:
+    node = trial.new_node()
+    done = await trial.execute(node, PREDICTS)
+    starved = Guarding(
+        RUN, SMALL, 0, trial.store, Steps(trial.store, RUN), Worker(memory_bytes=1 << 20), done.folder.parent
+    )
+    found = await starved.look_at_execution(node, done.execution_id, done.folder, done.folder, 1.0, "")
+    assert [one.guard for one in found] == list(EXECUTION_GUARDS)
+    assert {one.verdict for one in found} == {"not run"}
+    assert {one.verdict for one in node_findings(trial.store, RUN, 10_000)} == {"not run"}, "nobody looked at it"
 
 
 async def test_an_execution_that_does_not_fit_is_never_started(trial: Trial) -> None:

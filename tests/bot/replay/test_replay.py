@@ -40,6 +40,12 @@ def test_comind_runs_over_http_and_its_files_tell_the_whole_story(
     assert result["llm"]["cost_usd"] is None, "the price of a made-up model is unknown"
     assert result["handed_in"] == "refit"
     assert result["community"]["messages"] == 2
+    low, high = result["validation_interval"]
+    assert low < result["validation_score"] < high
+    assert result["score_in_interval"] == (low <= result["score"] <= high)
+    looked = {(one["node"], one["guard"]): one["verdict"] for one in result["guards"]}
+    assert {looked[None, "target in features"], looked[result["chosen_node"], "printed score"]} == {"passed"}
+    assert (result["chosen_node"], "beyond the leaderboard") in looked
     folder = Path(result["run"])
     for name in ("config.json", "submission.csv", "state.db", "events.jsonl", "prompts.jsonl", "solution/solution.py"):
         assert (folder / name).stat().st_size > 0

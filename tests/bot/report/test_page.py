@@ -211,3 +211,30 @@ def test_a_whole_replay_writes_its_page(bot: Bot, tiny: Path):
     assert [i for i in shown.values("id") if i.startswith("node-")] == ["node-1"]
     optional = {"message", "note"}
     assert set(RunResult.model_fields) - optional <= set(result), "the page must read what a result really holds"
+
+
+def test_guards_and_the_expected_score_stand_beside_the_score(tmp_path: Path) -> None:
+    guards = [
+        {"node": None, "guard": "ids", "verdict": "passed", "sentence": "ids do not tell of labels"},
+        {"node": None, "guard": "time", "verdict": "suspicious", "sentence": f"the future is known {HOSTILE}"},
+        {"node": 3, "guard": "folds", "verdict": "not run", "sentence": "it broke"},
+        {"node": 5, "guard": "constant", "verdict": "suspicious", "sentence": "all alike"},
+    ]
+    told = {"validation_interval": [0.4123, 0.4567], "score_in_interval": False, "guards": guards, "chosen_node": 3}
+    folder = write_run(tmp_path / "run", FakeRun(changes=told))
+    write_report(folder)
+    page = Page((folder / "report.html").read_text(encoding="utf-8"))
+    assert "Hidden score expected 0.4123 to 0.4567 95%; it lay OUTSIDE" in page.prose
+    assert "Guards 1 of 3 passed 2 doubts" in page.prose
+    assert "A guard of the data doubts (time): the future is known" in page.prose
+    assert "A guard of node 3 was not run (folds): it broke." in page.prose
+    assert "A guard of node 5" not in page.prose, "of others the table tells"
+    assert "constant suspicious all alike" in page.prose
+
+
+def test_a_run_without_guards_says_that_none_has_passed(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", FakeRun())
+    write_report(folder)
+    prose = Page((folder / "report.html").read_text(encoding="utf-8")).prose
+    assert "No guard was run, so that none has passed." in prose
+    assert "Guards none was run not passed" in prose

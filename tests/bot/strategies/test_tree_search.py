@@ -125,3 +125,9 @@ def test_what_is_chosen_always_makes_sense(any_tree: Tree, seed: int, debug_prob
             assert best is not None
             assert best.id == action.parents[0]
             assert best.score == best.score, "NaN is never best"
+
+
+def test_a_spoiled_node_is_best_only_where_all_are() -> None:
+    spoiled, plain = NodeView(1, "draft", "valid", score=0.9, spoiled=True), NodeView(2, "draft", "valid", score=0.1)
+    assert Tree((spoiled, plain)).best() is plain
+    assert Tree((spoiled,)).best() is spoiled

@@ -56,6 +56,15 @@ def test_what_forbids_is_said(changed: dict[str, Any], words: str) -> None:
     assert words in decision.why
 
 
+def test_what_a_guard_doubts_is_held_until_a_person_has_looked_also_where_it_was_wished_for() -> None:
+    doubted = replace(FACTS, doubts="too good (suspicious): nothing is wrong any more")
+    decision = decide(doubted, OPEN)
+    assert decision.verdict == "hold"
+    assert "too good (suspicious): nothing is wrong any more; a gain of 0.1" in decision.why
+    assert decide(replace(doubted, wished=True), OPEN).verdict == "hold"
+    assert decide(replace(doubted, approved=True), OPEN).verdict == "send"
+
+
 def test_nothing_goes_unless_it_is_said() -> None:
     decision = decide(FACTS, CompetitionSettings())
     assert (decision.verdict, "submit = true" in decision.why) == ("never", True)

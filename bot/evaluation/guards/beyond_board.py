@@ -1,0 +1,43 @@
+"""A score further beyond a leaderboard's best than honest work gets; importable without numpy."""
+
+from collections.abc import Sequence
+
+from bot.evaluation.guards.findings import Finding, passed, suspicious
+from scrapers.card import TaskCard
+
+__all__ = ["NAME", "beyond_board", "board_finding"]
+
+NAME = "beyond the leaderboard"
+FEWEST = 3
+"""Entries of a board that says anything."""
+
+
+def beyond_board(score: float, board: Sequence[float], card: TaskCard, noise: float = 0.0) -> str | None:
+    """Say that a score is further beyond the best of a board than the best is beyond the median; None where it is not.
+
+    A little beyond it is no wonder: a validation part, or a snapshot's test, may be easier than the site's.
+
+    Args:
+        score: as the metric gives it.
+        board: its scores, best first.
+        card: the task.
+        noise: how far beyond it may be by chance.
+    """
+    if len(board) < FEWEST:
+        return None
+    first, middle = board[0], board[len(board) // 2]
+    best, median = card.oriented(first), card.oriented(middle)
+    if best == median or card.oriented(score) - best <= max(best - median, noise):
+        return None
+    return (
+        f"the score of {score:.6g} is further beyond the leaderboard's best of {first:.6g} than that is beyond the median of "
+        f"{middle:.6g}"
+    )
+
+
+def board_finding(score: float, board: Sequence[float], card: TaskCard) -> Finding:
+    """Return what a hidden score looks like beside the real leaderboard, which nobody may know before the end."""
+    told = beyond_board(score, board, card)
+    if told is not None:
+        return suspicious(NAME, told, score=score, best=board[0])
+    return passed(NAME, f"the hidden score of {score:.6g} is not far beyond the leaderboard's best of {board[0]:.6g}")

@@ -1,0 +1,121 @@
+"""Leak by duplicate rows: what is to be predicted has been seen in training, features and label alike."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bot.evaluation.guards.findings import Finding, passed, suspicious
+from bot.evaluation.guards.guarded_view import GuardedView, Target
+from bot.evaluation.guards.traces import Traces
+
+SHARE = 0.01
+FEWEST = 5
+"""Rows that repeat training rows, fewer of which are an accident."""
+DISTINCT = 0.5
+"""Share of training rows that are unlike all others, below which features are too coarse for equal rows to be the same thing."""
+AGREE = 0.9
+"""Share of repeated rows that have the label of what they repeat."""
+_CLOSE = 0.05
+"""Ranks (between 0 and 1) of quantities that agree."""
+_ERRORS = 2.0
+
+
+@dataclass(frozen=True)
+class _Repeats:
+    """Which validation and test rows repeat training rows, and what share of them agrees with these in its label."""
+
+    validation: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+    agreement: float | None
+    """None: too few rows are repeated to tell."""
+    coarse: bool
+
+
+def duplicates_of_training(guard: str, view: GuardedView) -> Finding:
+    """Count the validation and test rows whose features are all those of a training row, and compare the labels."""
+    if not view.features:
+        return passed(guard, "rows have no columns to compare them by")
+    found = _repeats(view)
+    shares = [float(side.mean()) if len(side) else 0.0 for side in (found.validation, found.test)]
+    evidence = {
+        "validation_share": round(shares[0], 4),
+        "test_share": round(shares[1], 4),
+        "agreement": found.agreement,
+    }
+    told = f"{shares[0]:.1%} of the validation rows and {shares[1]:.1%} of the test rows repeat a training row"
+    many = any(side.sum() >= FEWEST and side.mean() >= SHARE for side in (found.validation, found.test))
+    if not many:
+        return passed(guard, told, **evidence)
+    if found.coarse:
+        return passed(guard, f"{told}, in columns that have few values", **evidence)
+    if found.agreement is None or found.agreement < AGREE:
+        return passed(guard, f"{told}, but labels of repeated rows differ", **evidence)
+    return suspicious(guard, f"{told}, and {found.agreement:.0%} of repeated rows have the same label", **evidence)
+
+
+def better_on_duplicates(guard: str, traces: Traces) -> Finding:
+    """Score the validation rows without those that repeat training rows."""
+    view = traces.view
+    if not view.features:
+        return passed(guard, "rows have no columns to compare them by")
+    place = {id: at for at, id in enumerate(traces.ids)}
+    repeated = {place[id] for id, again in zip(view.ids, _validation_repeats(view), strict=True) if again}
+    if len(repeated) < max(FEWEST, SHARE * len(traces.ids)):
+        return passed(guard, f"{len(repeated)} of {len(traces.ids)} validation rows repeat a training row")
+    rest = np.array([at for at in range(len(traces.ids)) if at not in repeated])
+    if len(rest) < FEWEST:
+        return suspicious(guard, "nearly all validation rows repeat training rows: the score is one of memory")
+    without = traces.scored(rest)
+    if without is None:
+        return passed(guard, "the metric is not defined without the repeated rows")
+    worse = traces.oriented(traces.score) - traces.oriented(without)
+    told = f"without the {len(repeated)} validation rows that repeat training rows the score is {without:.6g}"
+    evidence = {"repeated": len(repeated), "without": without, "score_error": traces.error}
+    if traces.error is not None and worse > _ERRORS * traces.error:
+        return suspicious(guard, f"{told}, not {traces.score:.6g}", **evidence)
+    return passed(guard, told, **evidence)
+
+
+def _validation_repeats(view: GuardedView) -> NDArray[np.bool_]:
+    return np.isin(_keys(view.validation), _keys(view.train))
+
+
+def _repeats(view: GuardedView) -> _Repeats:
+    train = _keys(view.train)
+    sides = [_keys(part) for part in (view.validation, view.test)]
+    repeated = [np.isin(side, train) for side in sides]
+    coarse = len(np.unique(train)) < DISTINCT * len(train)
+    agreed = [_agreement(train, sides[0], target) for target in view.targets]
+    known = [one for one in agreed if one is not None]
+    return _Repeats(repeated[0], repeated[1], round(min(known), 4) if known else None, coarse)
+
+
+def _agreement(train: NDArray[np.uint64], asked: NDArray[np.uint64], target: Target) -> float | None:
+    """Return how many validation rows, or failing that training rows, have the label of the training row they repeat."""
+    first = pd.Series(target.train).groupby(train).first()
+    found = _compared(first, asked, target.validation, target)
+    if found is None:
+        later = pd.Series(train).duplicated().to_numpy()
+        found = _compared(first, train[later], target.train[later], target)
+    return found
+
+
+def _compared(first: pd.Series, keys: NDArray[np.uint64], labels: NDArray[Any], target: Target) -> float | None:
+    before = first.reindex(keys).to_numpy(float)
+    both = np.isfinite(before) & np.isfinite(labels.astype(float))
+    if both.sum() < FEWEST:
+        return None
+    off = np.abs(before[both] - labels.astype(float)[both])
+    return float(np.mean(off == 0 if target.kind == "classes" else off <= _CLOSE))
+
+
+def _keys(frame: pd.DataFrame) -> NDArray[np.uint64]:
+    """Return a hash of each row."""
+    if not len(frame):
+        return np.zeros(0, dtype=np.uint64)
+    stripped = frame.apply(lambda column: column.str.strip())
+    keys: NDArray[np.uint64] = pd.util.hash_pandas_object(stripped, index=False).to_numpy().astype(np.uint64)
+    return keys

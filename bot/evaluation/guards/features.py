@@ -1,0 +1,33 @@
+"""Target in features: a column that gives the label away by itself, where the rows to be predicted have it too."""
+
+from bot.evaluation.guards.findings import Finding, passed, suspicious
+from bot.evaluation.guards.foretelling import FEWEST, as_numbers, by_neighbours, by_value
+from bot.evaluation.guards.guarded_view import GuardedView
+
+ENOUGH = 0.95
+"""Skill of one column by itself; what honest columns tell of a target that is worth a competition is far less."""
+
+
+def target_in_features(guard: str, view: GuardedView) -> Finding:
+    """Try each column by itself: learnt from the training rows, tried on the validation rows."""
+    if len(view.ids) < FEWEST:
+        return passed(guard, f"{len(view.ids)} validation rows are too few to try columns on", rows=len(view.ids))
+    best, which, what = 0.0, "", ""
+    for name in view.features:
+        train, asked = view.train[name], view.validation[name]
+        numbers, others = as_numbers(train), as_numbers(asked)
+        for target in view.targets:
+            found = by_value(train.tolist(), asked.tolist(), target)
+            if numbers is not None and others is not None:
+                found = max(found, by_neighbours(numbers, others, target))
+            if found > best:
+                best, which, what = found, name, target.name
+    if best < ENOUGH:
+        told = (
+            f"no column foretells a target by itself; the best, {which!r}, has a skill of {best:.2f}" if which else ""
+        )
+        return passed(guard, told or "no column tells anything by itself", skill=round(best, 4), column=which)
+    there = view.test[which].nunique() > 1 if len(view.test) else True
+    more = "" if there else f"; the test rows all have the same {which!r}, so that it tells nothing of them"
+    sentence = f"the column {which!r} by itself foretells {what!r} with a skill of {best:.3f} (1 is always){more}"
+    return suspicious(guard, sentence, skill=round(best, 4), column=which)

@@ -1,0 +1,75 @@
+"""What a guard found: passed, suspicious, or not run, which is not passed; importable without numpy."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+__all__ = [
+    "Finding",
+    "Verdict",
+    "doubts_of",
+    "findings_of",
+    "not_run",
+    "not_run_at_all",
+    "passed",
+    "spoiling",
+    "suspicious",
+]
+
+Verdict = Literal["passed", "suspicious", "not run"]
+Evidence = float | int | str | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one guard says of a view of the data, or of one execution."""
+
+    guard: str
+    """Its name in the registry."""
+    verdict: Verdict
+    sentence: str
+    evidence: Mapping[str, Evidence] = field(default_factory=dict)
+    """The figures that the sentence goes by; shares between 0 and 1."""
+    spoils: bool = False
+    """Whether the file for the test rows is worth nothing, whatever the score says: another node is chosen if there is one."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the guard ran and found nothing."""
+        return self.verdict == "passed"
+
+
+def passed(guard: str, sentence: str, **evidence: Evidence) -> Finding:
+    """Return that a guard found nothing."""
+    return Finding(guard, "passed", sentence, evidence)
+
+
+def suspicious(guard: str, sentence: str, **evidence: Evidence) -> Finding:
+    """Return that a person should look."""
+    return Finding(guard, "suspicious", sentence, evidence)
+
+
+def spoiling(guard: str, sentence: str, **evidence: Evidence) -> Finding:
+    """Return that a person should look, and that the file for the test rows is worth nothing meanwhile."""
+    return Finding(guard, "suspicious", sentence, evidence, spoils=True)
+
+
+def not_run(guard: str, why: str) -> Finding:
+    """Return that a guard could not do its work."""
+    return Finding(guard, "not run", why)
+
+
+def not_run_at_all(guards: Iterable[str], why: str) -> list[Finding]:
+    """Return that none of some guards could."""
+    return [not_run(guard, why) for guard in guards]
+
+
+def findings_of(stored: Sequence[Mapping[str, Any]]) -> tuple[Finding, ...]:
+    """Read findings back as JSON has kept them."""
+    return tuple(Finding(**one) for one in stored)
+
+
+def doubts_of(findings: Iterable[Finding]) -> str | None:
+    """Say in a sentence what has not passed; None where all has."""
+    told = [f"{one.guard} ({one.verdict}): {one.sentence}" for one in findings if not one.passed]
+    return "; ".join(told) or None

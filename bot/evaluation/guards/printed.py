@@ -1,0 +1,73 @@
+"""Score printed but file different: what a script says it reaches is far from what its file reaches."""
+
+import math
+import re
+from collections.abc import Iterator
+
+from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.guards.findings import Finding, passed, suspicious
+from bot.evaluation.guards.traces import Traces
+
+SHARE = 0.5
+"""Of what is left unexplained by whichever is worse; folds of less data, or of other rows, differ by less."""
+ERRORS = 6.0
+_CLAIM = re.compile(
+    r"\b(?P<what>validation|valid|val|hold[- ]?out|cv|oof|out[- ]of[- ]fold|cross[- ]validat\w*|final|best|overall|mean|blend)"
+    r"\b(?P<words>[^\n:=]{0,60}?)(?:[:=]\s*(?P<told>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|\s(?P<bare>-?\d*\.\d+))(?![\d.%])",
+    re.IGNORECASE,
+)
+_VAGUE = frozenset({"final", "best", "overall", "mean"})
+"""Words that go with anything, so that the line must say that it is a score."""
+_OTHERS = frozenset((
+    *("accuracy", "acc", "auc", "f1", "r2", "loss", "logloss", "rmse", "rmsle", "mae", "mse", "kappa", "mape", "smape"),
+    *("precision", "recall", "time", "seconds", "rows", "epoch", "epochs", "rank", "alpha", "iteration", "iterations"),
+    *("error", "shape", "std", "sd", "fold", "folds", "weight", "weights", "threshold", "params", "size", "index"),
+))  # fmt: skip
+"""Words of lines that tell of something else."""
+_SCORE = frozenset({"score", "scores", "metric"})
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+def printed_otherwise(guard: str, traces: Traces) -> Finding:
+    """Compare the last score that the script printed for all of its rows with the evaluator's.
+
+    Lines that name another metric, or one fold, say nothing. A script has no labels of the validation rows, so that what it
+    prints is of training rows it held back itself: a little better or worse is right.
+    """
+    claims = list(_claims(traces.output, traces.view.card.metric.name))
+    if not claims:
+        return passed(guard, "the script printed no score that could be compared")
+    text, value = claims[-1]
+    printed = abs(value) if traces.score >= 0 else value
+    own, theirs = traces.unexplained(traces.score), traces.unexplained(printed)
+    if own is None or theirs is None:
+        return passed(guard, "scores cannot be compared where a blind guess is perfect")
+    off = abs(printed - traces.score)
+    noise = traces.error or 0.0
+    evidence = {"printed": printed, "evaluated": traces.score, "score_error": traces.error}
+    if abs(own - theirs) > SHARE * max(own, theirs) and off > ERRORS * noise:
+        line = " ".join(text.split())
+        return suspicious(guard, f"the script printed `{line}`, but its file scores {traces.score:.6g}", **evidence)
+    return passed(guard, f"the script printed {printed:.6g}, and its file scores {traces.score:.6g}", **evidence)
+
+
+def _claims(output: str, metric: str) -> Iterator[tuple[str, float]]:
+    """Yield the lines that claim a score in the task's metric, with the number."""
+    own = _words(metric) | {metric.lower().replace("_", "")}
+    for match in _CLAIM.finditer(output):
+        words = _words(match[0])
+        if words & (_OTHERS - own) or _of_another_metric(words, own):
+            continue
+        blank = match["what"].lower() not in _VAGUE and not _words(match["words"])
+        value = float(match["told"] or match["bare"])
+        if math.isfinite(value) and (blank or words & (own | _SCORE)):
+            yield match[0], value
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower().replace("_", " ")))
+
+
+def _of_another_metric(words: set[str], own: set[str]) -> bool:
+    known = {name.replace("_", "") for name in METRIC_DIRECTIONS} - own
+    return bool(words & known)

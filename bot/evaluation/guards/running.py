@@ -1,0 +1,102 @@
+"""Runs the guards, each by itself, so that one that fails is told as such and takes no other down."""
+
+import importlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bot.evaluation.guards.findings import Finding, not_run
+from bot.evaluation.guards.guarded_view import GuardedView
+from bot.evaluation.guards.registry import EXECUTION_GUARDS, VIEW_GUARDS
+from bot.evaluation.guards.traces import OtherNode, Traces
+from scrapers.card import TaskCard
+
+__all__ = ["guard_execution", "guard_view"]
+
+SECONDS = 60.0
+"""After which no further guard is begun; what is left counts as not run."""
+
+
+def guard_view(view_dir: Path, labels_dir: Path, card: TaskCard, seconds: float = SECONDS) -> list[Finding]:
+    """Look for leaks of the competition itself, as they show on one view of it.
+
+    Args:
+        view_dir: the view's `data` folder.
+        labels_dir: holds the view's labels.csv.
+        card: the task.
+        seconds: after which no further guard is begun.
+
+    Returns:
+        One finding a guard, in the order of the registry.
+    """
+    return _run(VIEW_GUARDS, GuardedView(view_dir, labels_dir, card), seconds)
+
+
+def guard_execution(
+    labels_dir: Path,
+    view_dir: Path,
+    predictions_path: Path,
+    submission_path: Path,
+    card: TaskCard,
+    score: float,
+    output: str,
+    others: Sequence[OtherNode] = (),
+    folds: Sequence[float] = (),
+    public: Path | None = None,
+    board: Sequence[float] = (),
+    seed: int = 0,
+    seconds: float = SECONDS,
+) -> list[Finding]:
+    """Look at what an execution left, beside its score.
+
+    Args:
+        labels_dir: holds the view's labels.csv.
+        view_dir: the view's `data` folder.
+        predictions_path: its validation predictions, which have a score.
+        submission_path: its submission, which is valid.
+        card: the task.
+        score: the evaluator's, as the metric gives it.
+        output: what the script printed.
+        others: nodes that were scored before it on the same view, the baseline among them.
+        folds: scores of the same script on the fold views, in their order; empty where it was not run on them.
+        public: folder with files that public kernels have written, at any depth; None: none is kept.
+        board: scores of a leaderboard, best first, as they may be known; empty: none may.
+        seed: of what is resampled.
+        seconds: after which no further guard is begun.
+
+    Returns:
+        One finding a guard, in the order of the registry.
+    """
+    view = GuardedView(view_dir, labels_dir, card)
+    traces = Traces(
+        view, predictions_path, submission_path, score, output, tuple(others), tuple(folds), public, tuple(board), seed
+    )
+    return _run(EXECUTION_GUARDS, traces, seconds)
+
+
+def _run(guards: Mapping[str, str], looked_at: Any, seconds: float) -> list[Finding]:
+    began = time.monotonic()
+    found = []
+    for name, path in guards.items():
+        if time.monotonic() - began > seconds:
+            found.append(not_run(name, f"no time was left for it within {seconds:g} s"))
+        else:
+            found.append(_one(name, path, looked_at))
+    return found
+
+
+def _one(name: str, path: str, looked_at: Any) -> Finding:
+    module, _, function = path.partition(":")
+    guard: Callable[[str, Any], Finding] = getattr(importlib.import_module(module), function)
+    try:
+        return guard(name, looked_at)
+    except (
+        Exception
+    ) as error:  # a supervision boundary: whatever keeps a guard from its work means that it has not passed
+        return not_run(name, f"it could not be run ({type(error).__name__}): {_short(str(error))}")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 300 else f"{line[:300]}…"

@@ -1,0 +1,95 @@
+"""Leak by time: the test rows are later than the training rows, but the validation rows are not."""
+
+import re
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bot.evaluation.guards.findings import Finding, passed, suspicious
+from bot.evaluation.guards.foretelling import as_numbers
+from bot.evaluation.guards.guarded_view import GuardedView
+from bot.evaluation.timeline import parse_times, train_stretches
+
+MOST = 0.1
+"""Share of validation rows that may have training rows after them where no test row has."""
+_VALUES = 3
+"""Different values that a column of times has at least."""
+
+_TIME = re.compile(
+    r"(?:^|[^a-z])(?:time|date|day|week|month|quarter|year|hour|minute|second|epoch)(?:s|$|[^a-z])", re.IGNORECASE
+)
+"""A column of that name numbers times, not groups, though whole ones of them are withheld."""
+
+Numbers = NDArray[np.float64]
+
+
+def trained_on_the_future(guard: str, view: GuardedView) -> Finding:
+    """Compare, for each column by which time made the test rows, how the validation rows were made.
+
+    Such a column is one in which no test row comes before the last training row, or in which training and test rows take
+    turns in long stretches. The id counts if it is a time, not if it is a number: test rows are often numbered last.
+    """
+    parted = None
+    for name in [view.card.id_column, *view.features]:
+        columns = _columns(view, name)
+        if columns is None or not _parts(*columns):
+            continue
+        train, asked, test, _ = columns
+        share = _with_future(train, asked, test)
+        if share > MOST and (_TIME.search(name) or not _apart(train, asked)):
+            return suspicious(
+                guard,
+                f"by {name!r} time parts test and training rows, but {share:.0%} of the validation rows have training rows "
+                "after them: the score is that of a test whose future is known",
+                share=round(share, 4),
+                column=name,
+            )
+        parted = parted or name
+    if parted is None:
+        return passed(guard, "no column shows that time parts training and test rows")
+    return passed(
+        guard, f"time, by {parted!r}, parts the validation rows from the training rows as it does the test rows"
+    )
+
+
+def _parts(train: Numbers, asked: Numbers, test: Numbers, are_times: bool) -> bool:
+    """Whether test rows come last, or take turns with all others in long stretches of time."""
+    if test.min() >= max(train.max(), asked.max()):
+        return True
+    return are_times and train_stretches([*train, *asked], test.tolist()) is not None
+
+
+def _with_future(train: Numbers, asked: Numbers, test: Numbers) -> float:
+    """Return the share of validation rows that lie before or among training rows where no test row does."""
+    if test.min() >= train.max():
+        return float(np.mean(asked < train.max()))
+    return 0.0 if train_stretches(train.tolist(), asked.tolist()) is not None else 1.0
+
+
+def _columns(view: GuardedView, name: str) -> tuple[Numbers, Numbers, Numbers, bool] | None:
+    """Return a column of training, validation and test rows as numbers, and whether these are times; None: it holds neither."""
+    if name == view.card.id_column:
+        sides: list[list[str]] = [view.train_ids, view.ids, view.test_ids]
+    elif not len(view.test):
+        return None
+    else:
+        sides = [part[name].tolist() for part in (view.train, view.validation, view.test)]
+    times = [parse_times(side) for side in sides]
+    if all(found is not None for found in times):
+        return *(np.array(found, dtype=float) for found in times), True  # type: ignore[return-value]  # three of them
+    if name == view.card.id_column:
+        return None
+    numbers = [as_numbers(pd.Series(side, dtype=object)) for side in sides]
+    if any(found is None or np.isnan(found).any() or not len(found) for found in numbers):
+        return None
+    train, asked, test = (found for found in numbers if found is not None)
+    if len(np.unique(train)) < _VALUES or len(np.unique(test)) < 2:
+        return None
+    return train, asked, test, False
+
+
+def _apart(train: Numbers, asked: Numbers) -> bool:
+    """Whether no value is on both sides though values repeat, as in a column that numbers groups."""
+    seen, wanted = set(train.tolist()), set(asked.tolist())
+    return not seen & wanted and len(seen) * 2 < len(train)

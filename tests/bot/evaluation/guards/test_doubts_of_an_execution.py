@@ -1,0 +1,198 @@
+"""Guards of an execution: each fires on what it is there for, and all are quiet on what an honest model leaves."""
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bot.evaluation.guards import registry
+from bot.evaluation.guards.findings import doubts_of
+from bot.evaluation.guards.running import guard_execution
+from tests.bot.evaluation.guards import planted
+from tests.bot.evaluation.guards.parts import Ground, Left, ground, near
+from tests.bot.evaluation.parts import write
+
+OUTPUT = """
+random forest on table                   0.51234      3.2
+blend: 0.47 of random forest + linear model
+cross-validated log_loss: {score:.5f}
+"""
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+    return ground(tmp_path_factory.mktemp("clean"))
+
+
+@pytest.fixture
+def here(clean: Ground, tmp_path: Path) -> Ground:
+    """The same ground, with a folder of its own for what executions leave."""
+    for name in ("view", "labels"):
+        (tmp_path / name).symlink_to(clean.folder / name)
+    return replace(clean, folder=tmp_path)
+
+
+def honest(here: Ground, **more: object) -> Left:
+    return Left(here, near(0.8), **more).write()  # type: ignore[arg-type]
+
+
+def test_an_honest_execution_passes_all(here: Ground) -> None:
+    baseline = Left(here, near(0.5), name="baseline", node=2)
+    own = honest(here, others=[baseline])
+    own.output = OUTPUT.format(score=own.score * 1.1)
+    found = own.found()
+    assert [one.guard for one in found] == list(registry.EXECUTION_GUARDS)
+    assert [asdict(one) for one in found if not one.passed] == []
+    assert doubts_of(found) is None
+
+
+@pytest.mark.parametrize(("others", "words"), [(True, "where the best before it, node 2, left"), (False, "is perfect")])
+def test_a_score_out_of_nowhere_is_too_good(here: Ground, others: bool, words: str) -> None:
+    def knows(labels: dict[str, float], _: object) -> list[float]:
+        return list(labels.values())
+
+    before = [Left(here, near(0.6), name="other", node=2)] if others else []
+    found = Left(here, knows, others=before, test=near(1.0)(here.truth, np.random.default_rng(0))).says("too good")
+    assert found.verdict == "suspicious"
+    assert words in found.sentence
+
+
+def test_a_perfect_score_on_an_easy_task_is_believed_and_so_is_a_large_gain(here: Ground) -> None:
+    def sure(share: float) -> Callable[[dict[str, float], object], list[float]]:
+        return lambda labels, _: [share * label + (1 - share) / 2 for label in labels.values()]
+
+    easy = Left(here, sure(0.98), name="easy", node=2)
+    assert Left(here, sure(0.9999), others=[easy]).says("too good").passed
+    assert Left(here, near(1.6), others=[Left(here, near(0.6), name="weak", node=3)]).says("too good").passed
+
+
+def test_a_score_far_beyond_the_leaderboard_is_too_good_and_one_a_little_beyond_is_not(here: Ground) -> None:
+    own = honest(here).score
+    board = [own * 3, own * 3.2, own * 3.4]
+    assert "beyond the leaderboard's best" in honest(here, board=board).says("too good").sentence
+    assert honest(here, board=[own * 1.1, own * 1.6, own * 1.7]).says("too good").passed
+
+
+@pytest.mark.parametrize("where", ["test", "validation"])
+def test_constant_predictions_are_found_and_spoil_the_file(here: Ground, where: str) -> None:
+    own = Left(here, near(0.8), test=[0.3] * len(here.truth))
+    if where == "validation":
+        own = Left(here, lambda labels, _: [0.3] * len(labels), test=near(0.8)(here.truth, np.random.default_rng(0)))
+    found = own.says("constant")
+    assert (found.verdict, found.spoils) == ("suspicious", True)
+    assert "have the same value" in found.sentence
+
+
+def test_a_copied_submission_is_found_by_what_it_copies(here: Ground) -> None:
+    other = Left(here, near(0.8), name="other", node=7).write()
+    same = near(0.8)(here.truth, np.random.default_rng(1))
+    node = Left(here, near(0.8), test=same, others=[replace(other, test=same, files=[])]).says("copied")
+    assert (node.sentence, node.spoils) == ("every value of the submission is that of node 7", False)
+    public = here.folder / "outputs" / "ann" / "submission.csv"
+    write(public, ["id", "y"], zip(here.truth, same, strict=True))
+    copied = Left(here, near(0.8), test=same, public=here.folder / "outputs").says("copied")
+    assert (copied.verdict, copied.spoils) == ("suspicious", True)
+    assert "public file submission.csv" in copied.sentence
+    sample = Left(here, near(0.8), test=[0.5] * len(here.truth)).says("copied")
+    assert "the sample submission" in sample.sentence
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "validation score: 0.0312",
+        "CV log loss 0.0312",
+        "cross-validated log_loss: 0.0312",
+        "OOF score = 0.0312 (mean of 5)",
+        "final score: 3.12e-2",
+        "validation: 9.5",
+    ],
+)
+def test_a_printed_score_that_is_not_the_files_is_found(here: Ground, line: str) -> None:
+    found = honest(here, output=f"fitting\n{line}\n").says("printed score")
+    assert found.verdict == "suspicious", found
+    assert "but its file scores" in found.sentence
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "validation accuracy: 0.99",
+        "cv rmse: 9.5",
+        "best iteration: 120",
+        "validation rows: 180",
+        "validation size 0.2",
+        "mean age: 31.5",
+        "cv 5 folds: 5",
+        "val_auc: 0.99",
+        "validation done in 0.01 seconds",
+        "nothing at all",
+    ],
+)
+def test_what_is_no_score_of_the_tasks_metric_is_no_claim(here: Ground, line: str) -> None:
+    assert honest(here, output=f"{line}\n").says("printed score").sentence == (
+        "the script printed no score that could be compared"
+    )
+
+
+def test_a_fold_far_from_the_others_is_found_where_it_was_scored_printed_or_makes_a_block(here: Ground) -> None:
+    score = honest(here).score
+    near_ones = [score * part for part in (0.95, 1.0, 1.05, 1.02)]
+    assert honest(here, folds=[*near_ones, score * 3]).says("folds").verdict == "suspicious"
+    assert honest(here, folds=[*near_ones, score * 1.2]).says("folds").passed
+
+    def printed(values: list[float]) -> str:
+        return "".join(f"fold {at + 1}/5: log loss {value:.4f}\n" for at, value in enumerate(values))
+
+    found = honest(here, output=printed([*near_ones, score / 9])).says("folds")
+    assert "printed fold 5 of 5" in found.sentence and not found.passed
+    assert honest(here, output=printed([*near_ones, score * 1.1])).says("folds").passed
+
+
+def test_a_block_of_rows_that_the_model_knows_nothing_of_is_found(tmp_path: Path) -> None:
+    here = ground(tmp_path, "quantity", many=2_000)
+    last = set(sorted(here.asked(), key=lambda id: (len(id), id))[-70:])
+
+    def predict(off: float) -> Callable[[dict[str, float], np.random.Generator], list[float]]:
+        return lambda rows, rng: [
+            label + 0.3 * noise + (off if id in last else 0.0)
+            for (id, label), noise in zip(rows.items(), rng.normal(size=len(rows)), strict=True)
+        ]
+
+    assert "block of validation rows 5 of 5 scores" in Left(here, predict(30.0), name="lost").says("folds").sentence
+    assert Left(here, predict(0.0), name="even").says("folds").passed
+
+
+def test_a_score_that_comes_of_repeated_rows_is_told(tmp_path: Path) -> None:
+    here = ground(tmp_path, "classes", planted.repeated_rows)
+    seen = set(map(tuple, here.view.train.to_numpy()))
+    again = {id for id, row in zip(here.view.ids, here.view.validation.to_numpy(), strict=True) if tuple(row) in seen}
+
+    def remembers(labels: dict[str, float], rng: np.random.Generator) -> list[float]:
+        return [0.01 + 0.98 * label if id in again else 0.5 + 0.01 * rng.random() for id, label in labels.items()]
+
+    found = Left(here, remembers).says("better on duplicates")
+    assert found.verdict == "suspicious"
+    assert "rows that repeat training rows the score is" in found.sentence
+    assert Left(here, near(0.8), name="honest").says("better on duplicates").passed
+
+
+def test_what_has_not_passed_is_said_in_one_sentence(here: Ground) -> None:
+    told = doubts_of(Left(here, near(0.8), test=[0.5] * len(here.truth)).found())
+    assert told is not None
+    assert told.startswith("constant (suspicious): all 300 rows of the submission have the same value; copied (")
+
+
+def test_guards_of_files_that_are_gone_have_not_passed(here: Ground) -> None:
+    own = honest(here)
+    score = own.score
+    own.files[1].unlink()
+    found = {
+        one.guard: one
+        for one in guard_execution(here.labels, here.data, *own.files, here.card, score, "validation score: 0.01")
+    }
+    assert {name for name, one in found.items() if one.verdict == "not run"} == {"constant", "copied"}
+    assert "submission.csv does not exist" in found["copied"].sentence
+    assert found["printed score"].verdict == "suspicious", "the others went on"

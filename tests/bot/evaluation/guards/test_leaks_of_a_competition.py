@@ -1,0 +1,82 @@
+"""Guards of the view: each fires where its leak is planted, and all are quiet where none is."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from bot.evaluation.guards import registry
+from bot.evaluation.guards.running import guard_view
+from bot.evaluation.views import build_view
+from tests.bot.evaluation.guards import planted
+from tests.bot.evaluation.guards.parts import Change, ground
+from tests.bot.evaluation.parts import card, competition, write
+
+
+@pytest.mark.parametrize("kind", ["classes", "quantity"])
+def test_a_clean_competition_passes_all(tmp_path: Path, kind: str) -> None:
+    here = ground(tmp_path, kind)
+    found = guard_view(here.data, here.labels, here.card)
+    assert [one.guard for one in found] == list(registry.VIEW_GUARDS)
+    assert [asdict(one) for one in found if not one.passed] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "guard", "words"),
+    [
+        (planted.repeated_rows, "classes", "duplicate rows", "of repeated rows have the same label"),
+        (planted.repeated_rows, "quantity", "duplicate rows", "of repeated rows have the same label"),
+        (planted.repeated_in_test, "classes", "duplicate rows", "of the test rows repeat a training row"),
+        (planted.ids_by_label, "classes", "ids", "foretold by the number of the id"),
+        (planted.ids_by_label, "quantity", "ids", "foretold by the number of the id"),
+        (planted.ids_with_the_class, "classes", "ids", "foretold by word 1 of the id"),
+        (planted.sorted_by_label, "quantity", "row order", "sorted by 'y'"),
+        (planted.test_later, "classes", "time", "by 'day' time parts test and training rows"),
+        (planted.target_copied, "quantity", "target in features", "the column 'z' by itself foretells 'y'"),
+        (planted.target_copied, "classes", "target in features", "the column 'z' by itself"),
+        (planted.target_encoded, "classes", "target in features", "the column 'code' by itself"),
+    ],
+)
+def test_a_planted_leak_is_found_and_nothing_else_is(
+    tmp_path: Path, change: Change, kind: str, guard: str, words: str
+) -> None:
+    here = ground(tmp_path, kind, change)
+    assert here.doubted() == [guard]
+    told = here.found(guard)
+    assert told.verdict == "suspicious"
+    assert words in told.sentence
+
+
+def test_rows_that_are_equal_because_columns_have_few_values_are_no_duplicates(tmp_path: Path) -> None:
+    def coarse(table, rng):  # type: ignore[no-untyped-def]
+        return [{"id": row["id"], "a": int(row["a"] > 0), "b": int(row["b"] > 0), "y": row["y"]} for row in table]
+
+    assert ground(tmp_path, "classes", coarse).found("duplicate rows").passed
+
+
+def test_a_table_that_is_sorted_by_a_time_may_have_labels_that_follow_it(tmp_path: Path) -> None:
+    train = [(f"2020-01-{1 + n // 24:02d} {n % 24:02d}:00:00", n % 7, n / 10 + n % 5) for n in range(600)]
+    test = [(f"2020-02-{1 + n // 24:02d} {n % 24:02d}:00:00", n % 7, 1) for n in range(200)]
+    task = card(id_column="id")
+    data = competition(tmp_path / "data", train, test, default=(0,))
+    write(data / "test.csv", ["id", "x"], [row[:-1] for row in test])
+    build_view(data, task, "holdout", 0, tmp_path / "view", tmp_path / "labels")
+    found = {one.guard: one for one in guard_view(tmp_path / "view", tmp_path / "labels", task)}
+    assert [one.sentence for one in found.values() if not one.passed] == []
+    assert "parts the validation rows from the training rows" in found["time"].sentence
+    assert "sorted by 'id'" in found["row order"].sentence
+
+
+def test_a_guard_that_cannot_run_has_not_passed(tmp_path: Path) -> None:
+    here = ground(tmp_path)
+    (here.labels / "labels.csv").unlink()
+    found = {one.guard: one for one in guard_view(here.data, here.labels, here.card)}
+    assert found["target in features"].verdict == "not run"
+    assert "labels.csv does not exist" in found["target in features"].sentence
+    write(here.data / "train.csv", ["x"], [[1]])
+    assert {one.verdict for one in guard_view(here.data, here.labels, here.card)} == {"not run"}
+
+
+def test_guards_for_which_no_time_is_left_have_not_passed(tmp_path: Path) -> None:
+    here = ground(tmp_path)
+    assert {one.verdict for one in guard_view(here.data, here.labels, here.card, seconds=-1.0)} == {"not run"}

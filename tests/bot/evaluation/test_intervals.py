@@ -1,0 +1,108 @@
+"""Intervals: the hidden score of the same model lies inside as often as is said, and each part of it does what it is for."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bot.evaluation.intervals import LEVEL, validation_interval
+from scrapers.card import TaskCard
+from state.errors import InfrastructureFailure, InvalidSubmission
+from tests.bot.evaluation.parts import card, write
+
+ROWS, HIDDEN = 240, 120
+MAE = card("mae")
+
+
+def laid_out(
+    folder: Path, errors: np.ndarray[Any, Any], hidden: int = HIDDEN, *, dates: bool = False, groups: int | None = None
+) -> Path:
+    """Write a hold-out view whose validation predictions err by so much; labels spread far."""
+    rng = np.random.default_rng(9)
+    labels = rng.normal(0, 5, len(errors))
+    train = [f"t{n}" for n in range(4 * len(errors))]
+    ids = [f"v{n}" for n in range(len(errors))]
+    if dates:
+        train = [f"2020-{1 + n // 28:02d}-{1 + n % 28:02d}" for n in range(300)]
+        ids = [f"20{21 + n // 336}-{1 + n // 28 % 12:02d}-{1 + n % 28:02d}" for n in range(len(errors))]
+    of = [n * (groups or 0) // len(errors) for n in range(len(errors))]
+    others = [1000 + n // 8 for n in range(len(train))]
+    view = folder / "view"
+    write(
+        view / "train.csv",
+        ["id", "of", "y"],
+        zip(train, others if groups else [0] * len(train), range(len(train)), strict=True),
+    )
+    write(view / "test.csv", ["id", "of"], ([f"h{n}", 5000 + n // 8 if groups else 0] for n in range(hidden)))
+    write(view / "validation.csv", ["id", "of"], zip(ids, of, strict=True))
+    write(view / "sample_validation.csv", ["id", "y"], ([id, 0] for id in ids))
+    write(view / "sample_submission.csv", ["id", "y"], ([f"h{n}", 0] for n in range(hidden)))
+    write(folder / "labels" / "labels.csv", ["id", "y"], zip(ids, labels, strict=True))
+    return write(folder / "own.csv", ["id", "y"], zip(ids, labels + errors, strict=True))
+
+
+def told(folder: Path, task: TaskCard = MAE, **more: Any) -> dict[str, Any]:
+    return validation_interval(folder / "labels", folder / "view", folder / "own.csv", task, 0, **more)
+
+
+def width(folder: Path, **more: Any) -> float:
+    found = told(folder, **{"refit": False, **more})
+    return float(found["high"] - found["low"])
+
+
+def test_the_score_of_other_rows_lies_inside_nearly_always(tmp_path: Path) -> None:
+    inside = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        errors = rng.standard_exponential(ROWS + HIDDEN)
+        laid_out(tmp_path / str(seed), errors[:ROWS])
+        found = told(tmp_path / str(seed), refit=False)
+        inside += found["low"] <= errors[ROWS:].mean() <= found["high"]
+    assert inside >= 17
+    assert (found["level"], found["test_rows"], found["together"]) == (LEVEL, HIDDEN, None)
+
+
+def test_it_is_wider_than_the_mean_is_uncertain_and_the_more_so_the_smaller_the_hidden_test(tmp_path: Path) -> None:
+    errors = np.random.default_rng(1).standard_exponential(ROWS)
+    for hidden in (24, 240, 2_400):
+        laid_out(tmp_path / str(hidden), errors, hidden)
+    small, equal, large = (width(tmp_path / str(hidden)) for hidden in (24, 240, 2_400))
+    assert small > equal > large
+    mean = 2 * 1.96 * errors.std() / np.sqrt(ROWS)
+    assert large > mean, "other training rows make another model"
+    assert equal == pytest.approx(mean * np.sqrt(2.25), rel=0.25)
+
+
+def test_a_refit_moves_the_better_end_alone(tmp_path: Path) -> None:
+    laid_out(tmp_path, np.random.default_rng(1).standard_exponential(ROWS))
+    plain, refitted = told(tmp_path, refit=False), told(tmp_path)
+    assert refitted["high"] == plain["high"]
+    assert 0 < refitted["low"] < plain["low"]
+
+
+@pytest.mark.parametrize("how", [{"dates": True}, {"groups": 12}])
+def test_rows_that_go_together_make_it_wider(tmp_path: Path, how: dict[str, Any]) -> None:
+    rng = np.random.default_rng(2)
+    errors = 1 + np.repeat(rng.standard_exponential(12), ROWS // 12) + 0.1 * rng.normal(size=ROWS)
+    laid_out(tmp_path / "alone", errors)
+    laid_out(tmp_path / "together", errors, **how)
+    assert told(tmp_path / "together")["together"] == ("id" if "dates" in how else "of")
+    assert width(tmp_path / "together") > 1.5 * width(tmp_path / "alone")
+
+
+def test_a_score_without_a_single_error_is_not_believed_to_the_last_digit(tmp_path: Path) -> None:
+    laid_out(tmp_path, np.zeros(ROWS))
+    found = told(tmp_path, refit=False)
+    assert found["low"] == 0 < found["high"] < 1
+
+
+def test_a_metric_that_is_not_defined_has_no_interval_and_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+    laid_out(tmp_path, np.ones(ROWS))
+    assert (found := told(tmp_path, card("roc_auc")))["low"] is None and found["draws"] == 0
+    (tmp_path / "labels" / "labels.csv").unlink()
+    with pytest.raises(InfrastructureFailure, match="labels"):
+        told(tmp_path)
+    (tmp_path / "own.csv").unlink()
+    with pytest.raises(InvalidSubmission):
+        told(tmp_path)
