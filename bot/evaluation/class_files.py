@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from bot.evaluation.directions import prediction_kind
-from bot.evaluation.file_tables import FILE, INDEX, FileTable, RowFile, fingerprint
+from bot.evaluation.file_tables import INDEX, FileTable, RowFile, fingerprint, index_header
 from bot.evaluation.finding import default_row
 from bot.evaluation.labelled import TRUTH_VALUES, Layout, match_classes
 from bot.evaluation.shared_files import data_files
@@ -135,9 +135,8 @@ def _layout(
     ids = _ids(paths, found.classes, sample.column(card.id_column))
     column = card.prediction_columns[0] if len(card.prediction_columns) == 1 else "label"
     entries = tuple(RowFile(i, path, labels[found.classes[path]]) for i, path in zip(ids, paths, strict=True))
-    header = (card.id_column, FILE, column)
     moved = next(Path(name) for name in _MOVED if name == _MOVED[-1] or not (data_dir / name).exists())
-    table = FileTable(data_dir / INDEX, header, data_dir, entries, moved)
+    table = FileTable(data_dir / INDEX, index_header(card.id_column, column), data_dir, entries, moved)
     classes = match_classes(set(labels.values()), card.prediction_columns) if column == "label" else None
     return Layout(
         card,

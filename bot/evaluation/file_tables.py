@@ -11,8 +11,6 @@ from bot.evaluation.shared_files import share
 from bot.evaluation.tables import Rows, write_table
 
 INDEX = Path("train.csv")
-FILE = "file"
-"""The index's column of where each file lies."""
 _ENDS = 1 << 14
 _TIME = 1_000_000_000
 """When every file that is moved was last written (seconds since 1970): when it really was might go with its label."""
@@ -59,7 +57,7 @@ class FileTable(Rows):
 
     def write_chosen(self, target: Path, columns: Sequence[str], rows: Sequence[int]) -> None:
         """Write the index of those files, in that order, without labels, and put the files where they may lie."""
-        known = {self.header[0]: lambda e: e.id, FILE: lambda e: self.place(e).as_posix()}
+        known = {self.header[0]: lambda e: e.id, self.header[1]: lambda e: self.place(e).as_posix()}
         for row in rows:
             self.put(self.entries[row], target.parent / self.place(self.entries[row]))
         lines = ([known[c](self.entries[row]) if c in known else "" for c in columns] for row in rows)
@@ -77,6 +75,11 @@ class FileTable(Rows):
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(self.data_dir / entry.file, target)
         os.utime(target, (_TIME, _TIME))
+
+
+def index_header(id_column: str, label: str) -> tuple[str, str, str]:
+    """Return an index's columns: the id, where the file lies, and the label."""
+    return id_column, "path" if "path" not in (id_column, label) else "path_of_file", label
 
 
 def file_name(entry: RowFile) -> str:

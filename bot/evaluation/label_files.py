@@ -9,7 +9,7 @@ from pathlib import Path
 from PIL import Image
 
 from bot.evaluation.directions import prediction_kind
-from bot.evaluation.file_tables import FILE, INDEX, FileTable, RowFile
+from bot.evaluation.file_tables import INDEX, FileTable, RowFile, index_header
 from bot.evaluation.labelled import Asked, Layout
 from bot.evaluation.shared_files import data_files
 from bot.evaluation.tables import Rows, Table
@@ -78,7 +78,7 @@ def files_with_labels(data_dir: Path, card: TaskCard, test: Rows | None, sample:
     inputs, labels = (folders[folder] for folder in pairs[0])
     names = sorted(inputs.keys() & labels.keys())
     entries = tuple(RowFile(name, inputs[name], labels[name].as_posix(), labels[name]) for name in names)
-    table = FileTable(data_dir / INDEX, (card.id_column, FILE, LABEL_FILE), data_dir, entries, None)
+    table = FileTable(data_dir / INDEX, index_header(card.id_column, LABEL_FILE), data_dir, entries, None)
     return Layout(
         card,
         table,

@@ -53,7 +53,9 @@ def moves(data_dir: Path, layout: Layout, withheld: Sequence[int], asked: Sequen
         UnsupportedLayout: files would have to be moved that lie in an archive which is not written.
     """
     found, ids = Moves(), layout.ids
-    kept = row_files(data_dir, ids, layout.test_units())
+    moved = isinstance(layout.train, FileTable) and layout.train.moved_to is not None
+    # Files that are moved have ids of ours, which mean nothing in the names that they had.
+    kept = row_files(data_dir, () if moved else ids, layout.test_units())
     for pattern in kept.told:
         for row in withheld:
             if ids[row] in kept.train[pattern]:

@@ -66,8 +66,8 @@ def _alike(left: str, right: str) -> float:
 def row_files(data_dir: Path, train_ids: Sequence[str], test_ids: frozenset[str]) -> RowFiles:
     """Find the files and the members of archives that belong to single rows.
 
-    A file of an id that training and test rows both have is of the rows that its path names, `train` or `test`, or else of
-    both.
+    A file whose path names `train` is none of a test row, and the other way round: ids may be equal, and short ones occur
+    in many names.
     """
     trained = frozenset(train_ids)
     names = {_stem(identifier): identifier for identifier in (*test_ids, *train_ids)}
@@ -79,8 +79,7 @@ def row_files(data_dir: Path, train_ids: Sequence[str], test_ids: frozenset[str]
         identifier, pattern = names[key], Pattern(archive, _pattern(path, key))
         whole = f"{archive.as_posix() if archive else ''}/{path}".lower()
         for ids, word, other, side in ((trained, "train", "test", 0), (test_ids, "test", "train", 1)):
-            both = identifier in trained and identifier in test_ids
-            if identifier in ids and not (both and other in whole and word not in whole):
+            if identifier in ids and not (other in whole and word not in whole):
                 sides[side][pattern][identifier] = path
     counts = len(trained), len(test_ids)
     kept = [

@@ -48,7 +48,7 @@ def write_swapped_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Path
     """
     table, test = layout.train, layout.test
     table.write_part(out / table.path.relative_to(data_dir), set(rows.train))
-    if isinstance(table, FileTable):
+    if isinstance(table, FileTable) and table.moved_to is not None:
         place = test_place(data_dir, layout)
         for row in rows.validation:
             entry = table.entries[row]
