@@ -49,7 +49,8 @@ def _tables(data_dir: Path) -> Iterator[Path]:
 def find_test(data_dir: Path, card: TaskCard, sample: Table) -> Rows | None:
     """Return the table of test rows; None where test rows are nothing but the sample's ids.
 
-    It is test.csv, or another table with `test` in its name that has the sample's id column, or a column of the same ids.
+    It is test.csv, or another table with `test` in its name that has the sample's id column, a column of the same ids, or one
+    of what they begin with.
     """
     if (data_dir / "test.csv").is_file():
         return read_table(data_dir / "test.csv")
@@ -60,7 +61,7 @@ def find_test(data_dir: Path, card: TaskCard, sample: Table) -> Rows | None:
             continue
         try:
             table = read_any(path)
-            if card.id_column in table.header or _column_of(table, ids) is not None:
+            if card.id_column in table.header or _column_of(table, ids) is not None or _begins(table, ids):
                 return table
         except UnsupportedLayout:
             continue
@@ -72,6 +73,13 @@ def _column_of(table: Rows, ids: frozenset[str]) -> str | None:
     heads = table.heads(table.header, _PROBE)
     likely = [c for c in dict.fromkeys(table.header) if heads[c] and set(heads[c]) <= ids]
     return next((c for c in likely if ids <= set(table.column(c))), None)
+
+
+def _begins(table: Rows, ids: frozenset[str]) -> bool:
+    """Whether a column holds what composite ids begin with."""
+    beginnings = {identifier[:at] for identifier in ids for at, letter in enumerate(identifier) if letter == "_"}
+    heads = table.heads(table.header, _PROBE)
+    return any(cells and set(cells) <= beginnings for cells in heads.values())
 
 
 def find_training_tables(data_dir: Path, test: Rows | None) -> list[Path]:
