@@ -102,6 +102,7 @@ class Judge:
             capped_today=cap.why if cap is not None and cap.renews else None,
             approved=asked.approved,
             wished=asked.wished,
+            self_reported=self._context.executor.self_reported is not None,
         )
 
     async def _with_file(self, facts: Facts, asked: Asked) -> Facts:

@@ -14,7 +14,7 @@ from bot.evaluation.tables import Rows, Table, read_table
 from scrapers.card import TaskCard
 from state.errors import UnsupportedLayout
 
-__all__ = ["Layout", "read_layout"]
+__all__ = ["Layout", "read_layout", "read_sample"]
 
 
 def read_layout(data_dir: Path, card: TaskCard) -> Layout:
@@ -27,7 +27,7 @@ def read_layout(data_dir: Path, card: TaskCard) -> Layout:
     Raises:
         UnsupportedLayout: the data is not laid out in a way that labels can be withheld from; the text says why.
     """
-    sample = _sample(data_dir, card)
+    sample = read_sample(data_dir, card)
     test = find_test(data_dir, card, sample)
     faults: list[str] = []
     for path in find_training_tables(data_dir, test):
@@ -46,7 +46,7 @@ def read_layout(data_dir: Path, card: TaskCard) -> Layout:
     raise UnsupportedLayout(faults[0] if faults else "There is no train.csv, and nothing else that tells training labels.")
 
 
-def _sample(data_dir: Path, card: TaskCard) -> Table:
+def read_sample(data_dir: Path, card: TaskCard) -> Table:
     path = data_dir / "sample_submission.csv"
     if not path.is_file():
         raise UnsupportedLayout("There is no sample_submission.csv.")

@@ -47,8 +47,11 @@ def _score(
     metric = metric_named(card.metric.name)
     if predictions_path is None:
         return None, "validation_predictions.csv was not written."
+    sample = view_dir / "sample_validation.csv"
+    # Where withheld rows stand in for the test rows, there is but one sample.
+    sample = sample if sample.is_file() else view_dir / "sample_submission.csv"
     try:
-        ids, predicted = read_submission(predictions_path, view_dir / "sample_validation.csv", card)
+        ids, predicted = read_submission(predictions_path, sample, card)
     except InvalidSubmission as error:
         return None, str(error)
     try:

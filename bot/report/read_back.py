@@ -81,6 +81,8 @@ class RunResult(_Part):
     handed_in: str | None = None
     handed_in_note: str | None = None
     baseline_handed_in: bool = False
+    self_reported: str | None = None
+    """Why validation scores are what scripts printed; None: they are the evaluator's."""
     validation_score: float | None = None
     final_score: float | None = None
     final_note: str | None = None
