@@ -180,8 +180,9 @@ def end_node(
     score: float | None = None,
     error: str | None = None,
     seconds: float | None = None,
+    self_reported: bool = False,
 ) -> Node:
-    """End a node.
+    """End a node; the event alone keeps whether its score is what its script printed.
 
     Its seconds are those that the caller has measured, by a clock that never jumps; without them those since it was
     created in which somebody worked on the run.
@@ -196,7 +197,10 @@ def end_node(
         seconds = worked_seconds(tx.session.get_one(Run, run_id), row.created_at, row.ended_at)
     row.seconds = max(0.0, seconds)
     tx.add(row)
-    tx.record("node.ended", run_id=run_id, node=node, status=status, score=score, seconds=row.seconds, error=error)
+    told = {"self_reported": True} if self_reported else {}
+    tx.record(
+        "node.ended", run_id=run_id, node=node, status=status, score=score, seconds=row.seconds, error=error, **told
+    )
     return row
 
 

@@ -48,13 +48,15 @@ class TaskText:
     submission_file: str
     notes: tuple[OwnerNote, ...] = ()
     """The owner's, oldest first."""
+    self_reported: bool = False
+    """Whether the score is what the script prints, as no labels can be withheld."""
 
     def items(self) -> tuple[Item, ...]:
         """Return the dated things in it, for a prompt's own list."""
         return tuple(note.item for note in self.notes)
 
     @classmethod
-    def from_card(cls, card: TaskCard, notes: Sequence[OwnerNote] = ()) -> "TaskText":
+    def from_card(cls, card: TaskCard, notes: Sequence[OwnerNote] = (), *, self_reported: bool = False) -> "TaskText":
         """Take the task card's words, the description cut to a bound, and the owner's."""
         text = card.description
         if len(text) > DESCRIPTION_CHARACTERS:
@@ -68,6 +70,7 @@ class TaskText:
             prediction_columns=card.prediction_columns,
             submission_file=card.submission_file,
             notes=tuple(notes),
+            self_reported=self_reported,
         )
 
 

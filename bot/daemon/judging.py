@@ -105,6 +105,7 @@ class Judge:
             doubts=doubts_of(node_findings(self._context.store, self._context.run_id, asked.node)),
             approved=asked.approved,
             wished=asked.wished,
+            self_reported=self._context.executor.self_reported is not None,
         )
 
     async def _with_file(self, facts: Facts, asked: Asked) -> Facts:

@@ -13,7 +13,10 @@ from bot.coder.monitor import Monitor
 from bot.coder.output import clean_output
 from bot.evaluation.guarding import GUARDED, PREDICTIONS, Guarding, record_findings
 from bot.evaluation.guards.findings import Finding, findings_of
+from bot.evaluation.run_views import RunViews
+from bot.evaluation.self_reported import LINE, printed_score
 from bot.evaluation.sessions import timed_session
+from bot.evaluation.view_names import ViewName
 from bot.evaluation.worker import Worker
 from bot.runs.folder import RunFolder
 from bot.runs.leasing import Leasing
@@ -21,7 +24,7 @@ from bot.runs.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox, Session, Watch
 from sandbox.rules import Rules, RuleSettings, Watches
 from scrapers.card import TaskCard
-from state.errors import InfrastructureFailure
+from state.errors import InfrastructureFailure, InvalidSubmission
 from state.progress import add_evaluation, end_execution, start_execution
 from state.steps import Steps
 from state.store import Store
@@ -113,53 +116,21 @@ class Executor:
         """How executions and sessions come to cores and GPUs of their own."""
         self._monitor = monitor
         self._spending = spending or unbounded()
+        self._views = RunViews(card, settings.data, settings.seed, folder, worker, stopwatch, settings.grader)
         self._guarding = Guarding(run_id, card, settings.seed, store, steps, worker, folder.executions, settings.board)
-        self._views: dict[str, Path] = {}
-        self._building = asyncio.Lock()
+
+    @property
+    def self_reported(self) -> str | None:
+        """Why the scores of this run are what its scripts print; None: they are the evaluator's. Known after the first view."""
+        return self._views.self_reported
 
     async def view(self, name: str) -> Path:
-        """Return a view's folder, built at its first use.
-
-        Raises:
-            UnsupportedLayout: the competition's data cannot be split, or its grader cannot score what is split off.
-            InfrastructureFailure: the worker process failed.
-        """
-        async with self._building:
-            if name not in self._views:
-                out = self._folder.views / name
-                if out.is_dir():  # built, and there only when complete, by an earlier start of the bot
-                    await self._check_grader(name, out)
-                    self._views[name] = out
-                    return out
-                with self._stopwatch.measure("views"):
-                    await self._worker.call(
-                        "build_view",
-                        data_dir=str(self._settings.data),
-                        card=self._card.model_dump(mode="json"),
-                        name=name,
-                        seed=self._settings.seed,
-                        out_dir=str(out),
-                        labels_dir=str(self.labels(name)),
-                    )
-                await self._check_grader(name, out)
-                self._views[name] = out
-        return self._views[name]
-
-    async def _check_grader(self, name: str, view: Path) -> None:
-        """Check that the competition's grader can score a view; raises UnsupportedLayout where it cannot."""
-        if self._settings.grader is not None and name == "holdout":
-            with self._stopwatch.measure("views"):
-                await self._worker.call(
-                    "check_views_scorable",
-                    labels_dir=str(self.labels(name)),
-                    view_dir=str(view),
-                    card=self._card.model_dump(mode="json"),
-                    grader=str(self._settings.grader),
-                )
+        """Return a view's folder, built at its first use; see `RunViews.view` for what it raises."""
+        return await self._views.view(name)
 
     def labels(self, view: str) -> Path:
         """Return the folder with a view's withheld labels, which is for the worker alone."""
-        return self._folder.evaluator / view
+        return self._views.labels(view)
 
     def submission_of(self, node: int, view: str, attempt: int = 0) -> Path:
         """Return where a node's file for the test rows lies, if its execution on that view wrote one."""
@@ -299,11 +270,14 @@ class Executor:
         # A score comes from a clean run only: files of a script that then failed are not trusted to be whole.
         if outcome.reason is not ExitReason.FINISHED:
             return None, False, None
+        if self.self_reported is not None:
+            return await self._printed(data, outcome, out)
+        swapped = ViewName.parse(view).kind == "swap"
         found = await self._worker.call(
             "score_execution",
             labels_dir=str(self.labels(view)),
             view_dir=str(data),
-            predictions_path=str(out / PREDICTIONS),
+            predictions_path=str(out / ("submission.csv" if swapped else PREDICTIONS)),
             submission_path=str(out / "submission.csv"),
             card=self._card.model_dump(mode="json"),
             grader=None if self._settings.grader is None else str(self._settings.grader),
@@ -311,9 +285,25 @@ class Executor:
         score = found["score"] if found["valid"] else None
         return score, bool(found["valid"]), found["message"]
 
+    async def _printed(self, data: Path, outcome: Outcome, out: Path) -> tuple[float | None, bool, str | None]:
+        """Take the score that a script prints, if the file that it belongs to could be handed in."""
+        card = self._card.model_dump(mode="json")
+        try:
+            await self._worker.call(
+                "check_form", submission_path=str(out / "submission.csv"), view_dir=str(data), card=card
+            )
+        except InvalidSubmission as error:
+            return None, False, str(error)
+        score = printed_score(outcome.output)
+        told = (
+            f"self-reported: {self.self_reported}" if score is not None else f"no line `{LINE}: <number>` was printed"
+        )
+        return score, True, told
+
 
 def _execution_id(node: int, view: str, attempt: int, tried: int = 1) -> str:
-    return f"n{node}-{view}-{attempt}" if tried == 1 else f"n{node}-{view}-{attempt}-try{tried}"
+    name = f"n{node}-{ViewName.parse(view).folder}-{attempt}"
+    return name if tried == 1 else f"{name}-try{tried}"
 
 
 def why(outcome: Outcome, limits: Limits) -> str | None:

@@ -1,156 +1,104 @@
-"""What a competition's data folder holds: its tables, what test rows lack, and where the labels are."""
+"""Reads a competition's data folder as a layout: finds its training rows, its test rows, and the labels."""
 
-import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from bot.evaluation.directions import CLASSIFICATION_METRICS, prediction_kind
-from bot.evaluation.tables import Table, read_table
+from bot.evaluation.class_files import files_by_class
+from bot.evaluation.finding import find_test, find_training_tables, joined_ids, read_any, row_ids
+from bot.evaluation.label_files import files_with_labels
+from bot.evaluation.labelled import Layout, check_rows, find_labels
+from bot.evaluation.melted import melted
+from bot.evaluation.several_rows import several_rows
+from bot.evaluation.tables import Rows, Table, read_table
 from scrapers.card import TaskCard
 from state.errors import UnsupportedLayout
 
-_TRUTH_VALUES = {"true": "1", "false": "0"}
-_NO_LABEL = frozenset({"", "nan"})
-_NO_NUMBER = _NO_LABEL | {"na", "null", "none"}
-
-
-@dataclass(frozen=True)
-class Layout:
-    """A competition's tables as the view builder understands them."""
-
-    card: TaskCard
-    train: Table
-    test: Table | None
-    sample: Table
-    ids: tuple[str, ...]
-    """Ids of the training rows, in order, all different."""
-    withheld_columns: tuple[str, ...]
-    """Every training column that test rows lack."""
-    label_columns: tuple[str, ...]
-    """The training columns that hold the labels."""
-    labels: tuple[tuple[str, ...], ...]
-    """Their cells, row by row."""
-    classes: Mapping[str, int] | None
-    """For one label column that becomes several prediction columns: which one each class sets to 1."""
-
-    @property
-    def is_classification(self) -> bool:
-        """Whether the targets are classes."""
-        return self.classes is not None or self.card.metric.name in CLASSIFICATION_METRICS
-
-    def has_label(self, row: int) -> bool:
-        """Whether every label cell of a training row is filled, so that the row can be scored."""
-        if self.classes is not None:
-            return self.labels[row][0] in self.classes
-        kind = prediction_kind(self.card)
-        if kind == "text":
-            return True
-        missing = _NO_LABEL if kind == "label" else _NO_NUMBER
-        return all(cell.strip().lower() not in missing for cell in self.labels[row])
-
-    def truth(self, row: int) -> tuple[str, ...]:
-        """Return a training row's labels in the form the metric wants, one cell a prediction column."""
-        cells = self.labels[row]
-        if self.classes is not None:
-            hot = self.classes[cells[0]]
-            return tuple("1" if at == hot else "0" for at in range(len(self.card.prediction_columns)))
-        if prediction_kind(self.card) != "number":
-            return cells
-        return tuple(_TRUTH_VALUES.get(cell.strip().lower(), cell) for cell in cells)
+__all__ = ["Layout", "read_layout", "read_sample"]
 
 
 def read_layout(data_dir: Path, card: TaskCard) -> Layout:
-    """Read train.csv, test.csv (if there is one) and sample_submission.csv.
+    """Read the training rows, the test rows (if there are such) and sample_submission.csv.
+
+    Training rows are those of train.csv; without one, or where it holds no labels, of another table (`labels.csv`,
+    `train_labels.csv`, `train.json`, compressed or not), or else files that lie in folders by their classes, are named by
+    them, or have a file of labels each.
 
     Raises:
         UnsupportedLayout: the data is not laid out in a way that labels can be withheld from; the text says why.
     """
-    train = _table(data_dir, "train.csv")
-    sample = _table(data_dir, "sample_submission.csv")
-    test = read_table(data_dir / "test.csv") if (data_dir / "test.csv").is_file() else None
-    for table, columns in ((train, (card.id_column,)), (sample, (card.id_column, *card.prediction_columns))):
-        for column in columns:
-            if table.header.count(column) != 1:
-                raise UnsupportedLayout(f"{table.path.name} must have one column {column!r}.")
-    known = {card.id_column} if test is None else {card.id_column, *test.header}
+    sample = read_sample(data_dir, card)
+    test = find_test(data_dir, card, sample)
+    faults: list[str] = []
+    for path in find_training_tables(data_dir, test):
+        try:
+            return _of_table(read_any(path), test, sample, card)
+        except UnsupportedLayout as error:
+            faults.append(str(error))
+    for of_files in (files_by_class, files_with_labels):
+        try:
+            layout = of_files(data_dir, card, test, sample)
+        except UnsupportedLayout as error:
+            faults.append(str(error))
+            continue
+        if layout is not None:
+            return layout
+    raise UnsupportedLayout(
+        faults[0] if faults else "There is no train.csv, and nothing else that tells training labels."
+    )
+
+
+def read_sample(data_dir: Path, card: TaskCard) -> Table:
+    path = data_dir / "sample_submission.csv"
+    if not path.is_file():
+        raise UnsupportedLayout("There is no sample_submission.csv.")
+    sample = read_table(path)
+    for column in (card.id_column, *card.prediction_columns):
+        if sample.header.count(column) != 1:
+            raise UnsupportedLayout(f"{path.name} must have one column {column!r}.")
+    return sample
+
+
+def _of_table(train: Rows, test: Rows | None, sample: Table, card: TaskCard) -> Layout:
+    """Read a table of training rows: each a row of predictions, or wide, or several of an id."""
+    wide = melted(train, test, sample, card)
+    if wide is not None:
+        return wide
+    columns = row_ids(train, test, sample, card)
+    ids = joined_ids(train, columns)
+    many = several_rows(train, test, ids, columns[0], sample, card) if len(columns) == 1 else None
+    if many is not None:
+        return many
+    known = set(columns) if test is None else {*columns, *test.header}
     lacking = [column for column in train.header if column not in known]
-    label_columns, classes = _labels(train, lacking, card)
-    withheld = tuple(column for column in train.header if column in lacking or column in label_columns)
-    cells = train.columns((card.id_column, *label_columns))
+    label_columns, classes = find_labels(train, lacking, card)
     layout = Layout(
         card,
         train,
         test,
         sample,
-        ids=tuple(row[0] for row in cells),
-        withheld_columns=withheld,
+        columns[0] if len(columns) == 1 else card.id_column,
+        ids,
+        withheld_columns=tuple(c for c in train.header if c in lacking or c in label_columns),
         label_columns=label_columns,
-        labels=tuple(row[1:] for row in cells),
+        labels=tuple(train.columns(label_columns)),
         classes=classes,
+        together=_prefixes(ids) if len(columns) == 1 else tuple(train.column(columns[0])),
     )
-    _check_rows(layout)
+    check_rows(layout)
     return layout
 
 
-def _table(data_dir: Path, name: str) -> Table:
-    if not (data_dir / name).is_file():
-        raise UnsupportedLayout(f"There is no {name}.")
-    return read_table(data_dir / name)
-
-
-def _labels(train: Table, lacking: Sequence[str], card: TaskCard) -> tuple[tuple[str, ...], Mapping[str, int] | None]:
-    """Find the label columns: named as the predictions are, or one of classes named by them, or the only candidate."""
-    predicted = card.prediction_columns
-    if all(train.header.count(column) == 1 for column in predicted):
-        return predicted, None
-    if len(predicted) > 1:
-        for column in lacking:
-            classes = _classes(set(train.column(column)), predicted)
-            if classes is not None:
-                return (column,), classes
-    elif len(lacking) == 1:
-        return (lacking[0],), None
-    raise UnsupportedLayout(
-        f"No column of train.csv can be told to hold the labels of {', '.join(predicted[:3])}; "
-        f"the test rows lack {', '.join(lacking[:5]) or 'none'}."
-    )
-
-
-def _classes(values: set[str], predicted: Sequence[str]) -> Mapping[str, int] | None:
-    """Match a column's values to prediction columns: equal, or with one prefix before all (`Status_C`)."""
-    values = {value for value in values if value.strip().lower() not in _NO_LABEL}
-    if len(values) < 2:
-        return None
-    at = {column: place for place, column in enumerate(predicted)}
-    sample_value = max(values)
-    for column in predicted:
-        if column.endswith(sample_value):
-            prefix = column[: len(column) - len(sample_value)]
-            if all(prefix + value in at for value in values):
-                return {value: at[prefix + value] for value in values}
-    return None
-
-
-def _check_rows(layout: Layout) -> None:
-    if len(set(layout.ids)) != len(layout.ids):
-        twice = Counter(layout.ids).most_common(1)[0][0]
-        raise UnsupportedLayout(f"train.csv has the id {twice!r} more than once.")
-    if layout.classes is not None or prediction_kind(layout.card) != "number":
-        return
-    for row in range(len(layout.ids)):
-        if layout.has_label(row):
-            for column, cell in zip(layout.label_columns, layout.truth(row), strict=True):
-                if not _is_number(cell):
-                    raise UnsupportedLayout(
-                        f"train.csv, row {row + 1}: the label {column!r} is {cell[:40]!r}, "
-                        f"but {layout.card.metric.name} takes numbers."
-                    )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+def _prefixes(ids: Sequence[str]) -> tuple[str, ...] | None:
+    """What each id begins with, if the ids are all pairs of something with the same few endings (`ID_1_any`)."""
+    endings: Mapping[str, set[str]] = defaultdict(set)
+    prefixes: list[str] = []
+    for identifier in ids:
+        prefix, found, ending = identifier.rpartition("_")
+        if not found or not prefix:
+            return None
+        endings[prefix].add(ending)
+        prefixes.append(prefix)
+    few = next(iter(endings.values()), set())
+    same = len(few) > 1 and len(endings) > 1 and all(of_one == few for of_one in endings.values())
+    return tuple(prefixes) if same and len(endings) * len(few) == len(ids) else None

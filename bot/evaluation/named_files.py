@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from bot.evaluation.layout import Layout
+from bot.evaluation.labelled import Layout
 from bot.evaluation.shared_files import data_files
 from state.errors import UnsupportedLayout
 
@@ -27,7 +27,7 @@ def check_names(data_dir: Path, layout: Layout) -> None:
     labels = {_stem(i): cells[0] for i, cells in zip(layout.ids, layout.labels, strict=True)}
     matched, told, seen = 0, 0, set[str]()
     for name in file_names(data_dir):
-        row = _row_of(name, labels)
+        row = row_of(name, labels)
         if row is not None:
             matched += 1
             if labels[row] in _words(name, row):
@@ -58,8 +58,8 @@ def archive_names(path: Path) -> list[str] | None:
     return None
 
 
-def _row_of(name: str, labels: Mapping[str, str]) -> str | None:
-    """The id (without suffix) that a path names, as a folder, a file, or a file's first or last word."""
+def row_of(name: str, labels: Mapping[str, str]) -> str | None:
+    """Return the id (without suffix) that a path names, as a folder, a file, or a file's first or last word."""
     for part in reversed(name.split("/")):
         stem = _stem(part)
         if stem in labels:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 OPERATIONS: Mapping[str, str] = {
     "build_view": "bot.evaluation.views:build_view",
+    "share_everything": "bot.evaluation.unsplit:share_everything",
+    "check_form": "bot.evaluation.unsplit:check_form",
     "score_execution": "bot.evaluation.score:score_execution",
     "check_views_scorable": "bot.evaluation.score:check_views_scorable",
     "grade": "bot.evaluation.grading:grade",

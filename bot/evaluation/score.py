@@ -73,7 +73,7 @@ def _score(
         if predictions_path is None:
             return None, "validation_predictions.csv was not written."
         try:
-            truth = scorer.truth(labels_dir / "labels.csv", view_dir / "sample_validation.csv")
+            truth = scorer.truth(labels_dir / "labels.csv", _sample(view_dir))
         except InvalidSubmission as error:
             raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
         try:
@@ -83,6 +83,12 @@ def _score(
     if score is None:
         return None, f"The {scorer.name} gives no finite score for {predictions_path.name}."
     return score, None
+
+
+def _sample(view_dir: Path) -> Path:
+    """Return what the predictions must look like; where withheld rows stand in for the test rows, there is but one sample."""
+    own = view_dir / "sample_validation.csv"
+    return own if own.is_file() else view_dir / "sample_submission.csv"
 
 
 def _valid(view_dir: Path, submission_path: Path | None, card: TaskCard) -> tuple[bool, str | None]:

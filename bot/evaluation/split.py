@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from bot.evaluation.directions import prediction_kind
 from bot.evaluation.groups import disjoint_group_column
-from bot.evaluation.layout import Layout
-from bot.evaluation.tables import Table
+from bot.evaluation.labelled import Layout
+from bot.evaluation.tables import Rows
 from bot.evaluation.timeline import parse_times, train_stretches
 from state.errors import UnsupportedLayout
 
@@ -34,6 +35,8 @@ class Split:
     kind: SplitKind
     parts: tuple[Part, ...]
     note: str
+    column: str | None = None
+    """The column of times or groups that rows were split by."""
 
     def rows(self, *parts: Part) -> list[int]:
         """Return the training rows of some parts, in order."""
@@ -48,12 +51,25 @@ def split_rows(layout: Layout, seed: int, version: int) -> Split:
     """
     scored = [row for row in range(len(layout.ids)) if layout.has_label(row)]
     if len(scored) < SMALLEST:
-        raise UnsupportedLayout(f"train.csv has {len(scored)} rows with labels; at least {SMALLEST} are needed.")
-    split = _by_time(layout, scored) or _by_group(layout, scored, seeded(seed, version, "groups"))
+        raise UnsupportedLayout(
+            f"{layout.train.path.name} has {len(scored)} rows with labels; at least {SMALLEST} are needed."
+        )
+    split = _whole(layout, _by_time(layout, scored))
+    split = split or _whole(layout, _by_group(layout, scored, seeded(seed, version, "groups")))
     split = split or _by_stratum(layout, scored, seeded(seed, version, "strata"))
     if not split.rows("holdout") or not split.rows("final") or not split.rows("train"):
         raise UnsupportedLayout(f"The training rows cannot be split ({split.note}): a part would be empty.")
     return split
+
+
+def _whole(layout: Layout, split: Split | None) -> Split | None:
+    """Return a split that keeps together what must be; None for any other."""
+    if split is None or layout.together is None:
+        return split
+    parts: dict[str, set[Part]] = {}
+    for key, part in zip(layout.together, split.parts, strict=True):
+        parts.setdefault(key, set()).add(part)
+    return split if all(len(several) == 1 for several in parts.values()) else None
 
 
 def seeded(seed: int, version: int, purpose: str) -> random.Random:
@@ -78,7 +94,8 @@ def _by_time(layout: Layout, scored: Sequence[int]) -> Split | None:
             rows = [row for row in scored if stretches[times[row]] == stretch]
             _cut_tail(rows, times, parts)
         count = max(stretches.values()) + 1
-        return Split("time", tuple(parts), f"the latest rows by {column} of {count} stretch{'es' if count > 1 else ''}")
+        note = f"the latest rows by {column} of {count} stretch{'es' if count > 1 else ''}"
+        return Split("time", tuple(parts), note, column)
     return None
 
 
@@ -96,14 +113,14 @@ def _cut_tail(rows: Sequence[int], times: Sequence[float], parts: list[Part]) ->
         parts[row] = part_of[times[row]]
 
 
-def _test_table(layout: Layout) -> Table:
+def _test_table(layout: Layout) -> Rows:
     return layout.test or layout.sample
 
 
 def _shared_columns(layout: Layout) -> list[str]:
     """Columns that both training and test rows have, the id first."""
     others = [] if layout.test is None else [c for c in layout.train.header if c in layout.test.header]
-    shared = [layout.card.id_column] if layout.card.id_column in _test_table(layout).header else []
+    shared = [c for c in (layout.id_column,) if c in layout.train.header and c in _test_table(layout).header]
     return shared + [c for c in others if c not in shared and c not in layout.withheld_columns]
 
 
@@ -111,7 +128,7 @@ def _by_group(layout: Layout, scored: Sequence[int], rng: random.Random) -> Spli
     """Keep the rows of a group together, if no group has both training and test rows."""
     if layout.test is None:
         return None
-    candidates = [column for column in _shared_columns(layout) if column != layout.card.id_column]
+    candidates = [column for column in _shared_columns(layout) if column != layout.id_column]
     found = disjoint_group_column(layout.train, layout.test, candidates)
     if found is None:
         return None
@@ -129,33 +146,59 @@ def _by_group(layout: Layout, scored: Sequence[int], rng: random.Random) -> Spli
     parts: list[Part] = [part_of.get(cell, "train") for cell in cells]
     has_label = set(scored)
     parts = [part if row in has_label else "train" for row, part in enumerate(parts)]
-    return Split("grouped", tuple(parts), f"{len(order)} whole groups by {found}")
+    return Split("grouped", tuple(parts), f"{len(order)} whole groups by {found}", found)
 
 
 def _by_stratum(layout: Layout, scored: Sequence[int], rng: random.Random) -> Split:
-    strata, kind, note = _strata(layout, scored)
+    strata, kind, note = strata_of(layout, scored)
     parts: list[Part] = ["train"] * len(layout.ids)
+    units = rows_by_unit(layout, scored)
     for name in sorted(strata):
         rows = list(strata[name])
         rng.shuffle(rows)
         final = max(1, round(len(rows) * FINAL_SHARE))
         holdout = max(1, round((len(rows) - final) * HOLDOUT_SHARE))
         for row in rows[:final]:
-            parts[row] = "final"
+            _set(parts, units[row], "final")
         for row in rows[final : final + holdout]:
-            parts[row] = "holdout"
+            _set(parts, units[row], "holdout")
     return Split(kind, tuple(parts), note)
 
 
-def _strata(layout: Layout, scored: Sequence[int]) -> tuple[Mapping[str, Sequence[int]], SplitKind, str]:
-    """Group the rows by class, or a quantity by its tenths; classes too small to part are left out."""
-    if not layout.is_classification:
+def _set(parts: list[Part], rows: Sequence[int], part: Part) -> None:
+    for row in rows:
+        parts[row] = part
+
+
+def rows_by_unit(layout: Layout, scored: Sequence[int]) -> Mapping[int, Sequence[int]]:
+    """Return the rows that go with each row that stands for them: the first with a label of what stays together."""
+    if layout.together is None:
+        return {row: (row,) for row in scored}
+    members: dict[str, list[int]] = {}
+    for row, key in enumerate(layout.together):
+        members.setdefault(key, []).append(row)
+    first: dict[str, int] = {}
+    for row in scored:
+        first.setdefault(layout.together[row], row)
+    return {row: members[key] for key, row in first.items()}
+
+
+def strata_of(layout: Layout, scored: Sequence[int]) -> tuple[Mapping[str, Sequence[int]], SplitKind, str]:
+    """Group the rows by class, or a quantity by its tenths; classes too small to part are left out.
+
+    Of rows that stay together only the one that stands for them is grouped; see `rows_by_unit`.
+    """
+    if layout.together is not None:
+        scored = list(rows_by_unit(layout, scored))
+    if layout.is_quantity:
         ordered = sorted(scored, key=lambda row: (float(layout.truth(row)[0]), row))
         count = min(QUANTILES, len(ordered) // _PARTED)
         bins = {
             f"{at:02d}": ordered[len(ordered) * at // count : len(ordered) * (at + 1) // count] for at in range(count)
         }
         return bins, "stratified", f"each tenth of {layout.label_columns[0]} in every part"
+    if not layout.is_classification and (layout.form is not None or prediction_kind(layout.card) == "text"):
+        return {"all": scored}, "random", "the labels are neither classes nor numbers to order rows by"
     classes = by_class(layout, scored)
     parted = {name: rows for name, rows in classes.items() if len(rows) >= _PARTED}
     if sum(map(len, parted.values())) * 2 < len(scored):

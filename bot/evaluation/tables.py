@@ -2,11 +2,13 @@
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from bot.evaluation.compressed import kind_of, reading, writing
 from state.errors import UnsupportedLayout
 
 _DELIMITERS = (",", "\t", ";", "|")
@@ -15,33 +17,20 @@ _MUST_QUOTE = re.compile(r'["\r\n]')
 
 
 @dataclass(frozen=True)
-class Table:
-    """A text table on disk: its header and how its cells are separated. Bytes that are not UTF-8 survive."""
+class Rows(ABC):
+    """Rows of cells below a header, kept somewhere on disk."""
 
     path: Path
     header: tuple[str, ...]
-    delimiter: str = ","
 
+    @abstractmethod
     def rows(self) -> Iterator[list[str]]:
-        """Yield each row below the header as cells; blank lines are skipped.
+        """Yield each row's cells, as many as the header has. Raises UnsupportedLayout where one cannot be read."""
 
-        Raises:
-            UnsupportedLayout: a row has more or fewer cells than the header, or cannot be read as CSV.
-        """
-        width = len(self.header)
-        with self.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            reader = csv.reader(file, delimiter=self.delimiter)
-            try:
-                next(reader, None)
-                for row in reader:
-                    if len(row) == width:
-                        yield row
-                    elif row:
-                        raise UnsupportedLayout(
-                            f"{self.path.name}, line {reader.line_num}: {len(row)} cells where the header has {width}."
-                        )
-            except csv.Error as error:
-                raise UnsupportedLayout(f"{self.path.name}, line {reader.line_num}: {error}.") from error
+    @property
+    def files(self) -> frozenset[Path]:
+        """The files that hold the rows."""
+        return frozenset({self.path})
 
     def column(self, name: str) -> list[str]:
         """Return one column's cells.
@@ -68,6 +57,64 @@ class Table:
         at = [self.header.index(name) for name in names]
         return [tuple(row[i] for i in at) for row in self.rows()]
 
+    @abstractmethod
+    def write_part(self, target: Path, rows: Set[int]) -> int:
+        """Write the rows of those numbers (from 0) as they are, in order; returns how many."""
+
+    @abstractmethod
+    def write_chosen(self, target: Path, columns: Sequence[str], rows: Sequence[int]) -> None:
+        """Write some columns (one that there is not is left empty) of those rows, in that order."""
+
+
+@dataclass(frozen=True)
+class Table(Rows):
+    """A text table on disk: its header and how its cells are separated. Bytes that are not UTF-8 survive."""
+
+    delimiter: str = ","
+
+    def rows(self) -> Iterator[list[str]]:
+        """Yield each row below the header as cells; blank lines are skipped.
+
+        Raises:
+            UnsupportedLayout: a row has more or fewer cells than the header, or cannot be read as CSV.
+        """
+        width = len(self.header)
+        with reading(self.path) as file:
+            reader = csv.reader(file, delimiter=self.delimiter)
+            try:
+                next(reader, None)
+                for row in reader:
+                    if len(row) == width:
+                        yield row
+                    elif row:
+                        raise UnsupportedLayout(
+                            f"{self.path.name}, line {reader.line_num}: {len(row)} cells where the header has {width}."
+                        )
+            except csv.Error as error:
+                raise UnsupportedLayout(f"{self.path.name}, line {reader.line_num}: {error}.") from error
+
+    def write_part(self, target: Path, rows: Set[int]) -> int:
+        """Write the rows of those numbers (from 0) as they are, in order; returns how many."""
+        kept = (row for number, row in enumerate(self.rows()) if number in rows)
+        return write_table(target, self.header, kept, self.delimiter)
+
+    def write_chosen(self, target: Path, columns: Sequence[str], rows: Sequence[int]) -> None:
+        """Write some columns (one that there is not is left empty) of those rows, in that order."""
+        at = _places(self.header, columns)
+        wanted = set(rows)
+        kept = {
+            number: ["" if place is None else row[place] for place in at]
+            for number, row in enumerate(self.rows())
+            if number in wanted
+        }
+        write_table(target, columns, (kept[number] for number in rows), self.delimiter)
+
+
+def _places(header: Sequence[str], columns: Sequence[str]) -> list[int | None]:
+    """Return where columns stand, None for one that there is not; of equal names the first comes first."""
+    free = {column: [at for at, name in enumerate(header) if name == column] for column in columns}
+    return [free[column].pop(0) if free[column] else None for column in columns]
+
 
 def read_table(path: Path) -> Table:
     """Open a table; unless its suffix says tab, the delimiter is the one that splits the header into the most cells.
@@ -78,8 +125,8 @@ def read_table(path: Path) -> Table:
     # Long texts are legal cells; the limit is the csv module's own and cannot be set per reader.
     csv.field_size_limit(2**31 - 1)
     best: tuple[list[str], str] = ([], ",")
-    for delimiter in _TAB if path.suffix.lower() in _TAB_SUFFIXES else _DELIMITERS:
-        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+    for delimiter in _TAB if kind_of(path) in _TAB_SUFFIXES else _DELIMITERS:
+        with reading(path) as file:
             try:
                 header = next(csv.reader(file, delimiter=delimiter), [])
             except csv.Error as error:
@@ -113,7 +160,7 @@ def _encode(cell: str, delimiter: str) -> str:
 def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]], delimiter: str = ",") -> int:
     """Write a table as UTF-8 (other bytes as they were read) and return the number of rows."""
     count = 0
-    with path.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+    with writing(path) as file:
         file.write(encode_row(header, delimiter))
         for row in rows:
             file.write(encode_row(row, delimiter))

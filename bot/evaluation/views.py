@@ -2,34 +2,40 @@
 
 import random
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from bot.evaluation.layout import Layout, read_layout
+from bot.evaluation.file_tables import FileTable
+from bot.evaluation.folds import fold_rows
+from bot.evaluation.labelled import Layout
+from bot.evaluation.layout import read_layout
 from bot.evaluation.named_files import check_names
-from bot.evaluation.shared_files import carry, data_files, share, withheld_from
-from bot.evaluation.split import SplitKind, few_rows, seeded, split_rows
-from bot.evaluation.tables import write_table
+from bot.evaluation.split import Split, SplitKind, few_rows, seeded, split_rows
+from bot.evaluation.view_files import (
+    ViewRows,
+    write_few_test_rows,
+    write_others,
+    write_swapped_rows,
+    write_training_rows,
+)
+from bot.evaluation.view_names import ViewName
 from scrapers.card import TaskCard
 from state.errors import UnsupportedLayout, UsageError
-
-ViewName = Literal["sample", "holdout", "final", "full"]
 
 VERSION = 1
 """Raised whenever the same seed would give other rows; executions on different versions are not comparable."""
 SAMPLE_TRAIN, SAMPLE_VALIDATION, SAMPLE_TEST = 400, 200, 200
 SAMPLE_PER_CLASS = 5
 FULL_VALIDATION = 20
-_OURS = ("validation.csv", "sample_validation.csv")
+_OURS = ("validation.csv", "validation.tsv", "validation.json", "validation.jsonl", "sample_validation.csv")
 
 
 @dataclass(frozen=True)
 class ViewInfo:
     """What a view holds and what it withholds."""
 
-    name: ViewName
+    name: str
     seed: int
     version: int
     train_rows: int
@@ -40,51 +46,45 @@ class ViewInfo:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Training rows of a view, in order: those it shows, those it asks for (shuffled), those nothing may tell of."""
-
-    train: Sequence[int]
-    validation: Sequence[int]
-    withheld: Sequence[int]
-
-
-def build_view(data_dir: Path, card: TaskCard, name: ViewName, seed: int, out_dir: Path, labels_dir: Path) -> ViewInfo:
+def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Path, labels_dir: Path) -> ViewInfo:
     """Build one view; the same data, card, name, seed and version give the same bytes.
 
     Args:
         data_dir: the competition's files; only read.
         card: the task.
-        name: which view.
+        name: which view, as `ViewName` writes it.
         seed: of the split; views of one seed share their parts.
         out_dir: becomes the view's `data` folder; replaced if it exists, and there only when complete.
-        labels_dir: outside `out_dir`; receives labels.csv: the id and the prediction columns of validation.csv's rows,
-            in the form the metric wants.
+        labels_dir: outside `out_dir`; receives labels.csv: the id and the prediction columns of what is asked for, in the form
+            the metric wants.
 
     Raises:
         UnsupportedLayout: labels cannot be withheld from this data; the text says why.
-        UsageError: the labels would lie in the view.
+        UsageError: there is no such view, or the labels would lie in it.
     """
+    view = ViewName.parse(name)
     if labels_dir.resolve().is_relative_to(out_dir.resolve()):
         raise UsageError("The labels' folder must not lie in the view.")
     for ours in _OURS:
         if (data_dir / ours).exists():
             raise UnsupportedLayout(f"The competition has a file {ours} of its own.")
     layout = read_layout(data_dir, card)
-    check_names(data_dir, layout)
+    if not isinstance(layout.train, FileTable):
+        check_names(data_dir, layout)
     split = split_rows(layout, seed, VERSION)
-    rows = _choose(layout, name, split.rows("train"), split.rows("holdout"), split.rows("final"), seed)
+    rows, note = _choose(layout, view, split, seed)
     staging = out_dir.with_name(f".{out_dir.name}.partial")
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(parents=True)
     labels_dir.mkdir(parents=True, exist_ok=True)
-    _write_training_rows(layout, rows, staging, labels_dir)
-    notes = [split.note, *_write_others(data_dir, layout, name, rows, seed, staging)]
+    (write_swapped_rows if view.kind == "swap" else write_training_rows)(data_dir, layout, rows, staging, labels_dir)
+    done = _few_test_rows(data_dir, layout, seed, staging) if view.kind == "sample" else set()
+    notes = [*layout.notes, note, *write_others(data_dir, layout, view, rows, done, staging)]
     if out_dir.exists():
         shutil.rmtree(out_dir)
     staging.rename(out_dir)
     return ViewInfo(
-        name,
+        str(view),
         seed,
         VERSION,
         train_rows=len(rows.train),
@@ -96,85 +96,49 @@ def build_view(data_dir: Path, card: TaskCard, name: ViewName, seed: int, out_di
     )
 
 
-def _choose(layout: Layout, name: ViewName, train: list[int], holdout: list[int], final: list[int], seed: int) -> _Rows:
-    rng = seeded(seed, VERSION, f"rows of {name}")
-    if name == "full":
+def _choose(layout: Layout, view: ViewName, split: Split, seed: int) -> tuple[ViewRows, str]:
+    """Choose the rows of a view, and say how they were chosen."""
+    rng = seeded(seed, VERSION, f"rows of {'holdout' if view.kind == 'swap' else view}")
+    train, holdout, final = split.rows("train"), split.rows("holdout"), split.rows("final")
+    if view.kind == "full":
         everything = range(len(layout.ids))
-        repeated = [row for row in everything if layout.has_label(row)]
-        return _Rows(everything, rng.sample(repeated, min(FULL_VALIDATION, len(repeated))), ())
-    if name == "final":
-        return _Rows(sorted(train + holdout), _shuffled(final, rng), final)
-    if name == "sample":
-        few = few_rows(layout, train, SAMPLE_TRAIN, SAMPLE_PER_CLASS, rng)
-        asked = few_rows(layout, holdout, SAMPLE_VALIDATION, 1, rng)
+        repeated = [row for row in everything if layout.has_label(row) and layout.asks(row)]
+        return ViewRows(everything, rng.sample(repeated, min(FULL_VALIDATION, len(repeated))), ()), split.note
+    if view.kind == "final":
+        return ViewRows(sorted(train + holdout), _asked(layout, final, rng), final), split.note
+    if view.kind == "sample":
+        few = _whole(layout, few_rows(layout, train, SAMPLE_TRAIN, SAMPLE_PER_CLASS, rng), train)
+        asked = _whole(layout, few_rows(layout, holdout, SAMPLE_VALIDATION, 1, rng), holdout)
         hidden = sorted(set(range(len(layout.ids))) - set(few))
-        return _Rows(few, _shuffled(asked, rng), hidden)
-    return _Rows(train, _shuffled(holdout, rng), sorted(holdout + final))
+        return ViewRows(few, _asked(layout, asked, rng), hidden), split.note
+    if view.kind == "fold":
+        fold = fold_rows(layout, split, view, seed, VERSION)
+        hidden = sorted(set(range(len(layout.ids))) - set(fold.train))
+        return ViewRows(fold.train, _asked(layout, fold.asked, rng), hidden), fold.note
+    return ViewRows(train, _asked(layout, holdout, rng), sorted(holdout + final)), split.note
 
 
-def _shuffled(rows: Sequence[int], rng: random.Random) -> list[int]:
+def _whole(layout: Layout, chosen: list[int], rows: Sequence[int]) -> list[int]:
+    """Add those of some rows that must stay together with chosen ones."""
+    if layout.together is None:
+        return chosen
+    keys = {layout.together[row] for row in chosen}
+    return [row for row in rows if layout.together[row] in keys]
+
+
+def _asked(layout: Layout, rows: Sequence[int], rng: random.Random) -> list[int]:
     """Shuffle rows, so that their order tells nothing of a table that was sorted by its labels."""
-    shuffled = list(rows)
+    shuffled = [row for row in rows if layout.asks(row)]
     rng.shuffle(shuffled)
     return shuffled
 
 
-def _write_training_rows(layout: Layout, rows: _Rows, out: Path, labels_dir: Path) -> None:
-    card, table = layout.card, layout.train
-    shown = [at for at, column in enumerate(table.header) if column not in layout.withheld_columns]
-    wanted = set(rows.validation)
-    kept: dict[int, list[str]] = {}
-    in_train = set(rows.train)
-
-    def training() -> Iterator[list[str]]:
-        for number, row in enumerate(table.rows()):
-            if number in wanted:
-                kept[number] = [row[at] for at in shown]
-            if number in in_train:
-                yield row
-
-    write_table(out / "train.csv", table.header, training(), table.delimiter)
-    header = [table.header[at] for at in shown]
-    write_table(out / "validation.csv", header, (kept[row] for row in rows.validation), table.delimiter)
-    default = next(layout.sample.rows(), None)
-    if default is None:
-        raise UnsupportedLayout("sample_submission.csv has no rows.")
-    id_at = layout.sample.header.index(card.id_column)
-    asked = ([*default[:id_at], layout.ids[row], *default[id_at + 1 :]] for row in rows.validation)
-    write_table(out / "sample_validation.csv", layout.sample.header, asked, layout.sample.delimiter)
-    truth = ((layout.ids[row], *layout.truth(row)) for row in rows.validation)
-    write_table(labels_dir / "labels.csv", (card.id_column, *card.prediction_columns), truth)
-
-
-def _write_others(data_dir: Path, layout: Layout, name: ViewName, rows: _Rows, seed: int, out: Path) -> Iterator[str]:
-    """Carry every other file, and yield what is to be said of it."""
-    done = {Path("train.csv")}
-    if name == "sample":
-        done |= _write_few_test_rows(layout, seed, out)
-    withheld = withheld_from(layout, rows.withheld)
-    untouched = {Path("test.csv"), Path("sample_submission.csv")}
-    for path in data_files(data_dir):
-        if path in done:
-            continue
-        if name == "full" or path in untouched:
-            share(data_dir / path, out / path)
-        elif (note := carry(data_dir / path, out / path, withheld)) is not None:
-            yield note
-
-
-def _write_few_test_rows(layout: Layout, seed: int, out: Path) -> set[Path]:
+def _few_test_rows(data_dir: Path, layout: Layout, seed: int, out: Path) -> set[Path]:
     """Write the sample submission and the test rows of a few of its ids; test rows without an id stay whole."""
-    column, sample = layout.card.id_column, layout.sample
-    ids = sorted(set(sample.column(column)))
-    if layout.test is not None and column not in layout.test.header:
+    test = layout.test
+    if test is not None and not {layout.card.id_column, layout.id_column} & set(test.header):
         return set()
+    ids = sorted(layout.test_units())
     rng = seeded(seed, VERSION, "test rows")
-    chosen = set(rng.sample(ids, min(SAMPLE_TEST, len(ids))))
-    written = set()
-    for table in (sample, layout.test):
-        if table is not None:
-            at = table.header.index(column)
-            few = (row for row in table.rows() if row[at] in chosen)
-            write_table(out / table.path.name, table.header, few, table.delimiter)
-            written.add(Path(table.path.name))
-    return written
+    chosen = frozenset(rng.sample(ids, min(SAMPLE_TEST, len(ids))))
+    return write_few_test_rows(data_dir, layout, chosen, out)

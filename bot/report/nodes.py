@@ -61,7 +61,7 @@ def node_rows(
             parents=tuple(node.parents),
             plan=shortened(node.plan, limit),
             status=_status(node),
-            what=_what(node, reasons),
+            what="self-reported" if result.self_reported and _status(node) == "valid" else _what(node, reasons),
             validation=node.score,
             hidden=result.hidden_scores.get(node.id),
             win_rate=_win_rate(result, board, node.id),

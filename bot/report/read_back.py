@@ -100,6 +100,8 @@ class RunResult(_Part):
     handed_in: str | None = None
     handed_in_note: str | None = None
     baseline_handed_in: bool = False
+    self_reported: str | None = None
+    """Why validation scores are what scripts printed; None: they are the evaluator's."""
     validation_score: float | None = None
     validation_interval: tuple[float, float] | None = None
     """In which the hidden score was to be expected in 95 of 100 cases."""

@@ -93,6 +93,7 @@ def result_record(ended: Ended, handed: HandedIn, graded: Graded) -> dict[str, A
         "handed_in": handed.how,
         "handed_in_note": handed.note,
         "baseline_handed_in": is_baseline(handed),
+        "self_reported": context.executor.self_reported,
         "validation_score": _score_of(context, tree, handed.node),
         "final_score": handed.final_score,
         "final_note": handed.final_note,

@@ -180,6 +180,11 @@ def cautions(result: RunResult, competition: Competition) -> list[str]:
     found = []
     if result.live and result.submission_exists and result.score_kind != "private":
         found.append("The private scores, which decide, are not known yet: all figures are of the public leaderboard.")
+    if result.self_reported:
+        found.append(
+            "Validation scores are self-reported: scripts printed them, and nobody checked them. "
+            f"No labels could be withheld: {result.self_reported}"
+        )
     if result.misconfigured:
         found.append("The model was misconfigured: the run ended early and its result says little.")
     if result.stopped_by:

@@ -15,7 +15,7 @@ from bot.strategies.attempts import holdout_seconds
 from bot.strategies.exploring import NodeExplorer
 from bot.strategies.tree import Tree
 from state.errors import BudgetExceeded, ModelRefused
-from state.progress import end_node, update_node
+from state.progress import NodeStatus, end_node, update_node
 
 LONG_RUN_SECONDS = 60.0
 """A debug run on a sample is pointless where the hold-out run may not take longer than this, or the parent's did not."""
@@ -102,7 +102,8 @@ async def run_script(
     if limit is None:
         raise BudgetExceeded("no time is left for another execution")
     short = limit <= LONG_RUN_SECONDS or (parent_seconds is not None and parent_seconds < LONG_RUN_SECONDS)
-    if sample and not short:
+    # A score that the script prints itself needs no debug run: no view is smaller than the data.
+    if sample and not short and context.executor.self_reported is None:
         tried = await context.executor.execute(node, script.code, "sample", min(SAMPLE_SECONDS, limit * SAMPLE_SHARE))
         if tried.score is None:
             _end(context, node, tried)
@@ -115,8 +116,10 @@ async def run_script(
 
 def _end(context: RunContext, node: int, done: Executed) -> None:
     score = done.score if done.view == "holdout" else None
+    status: NodeStatus = "buggy" if score is None else "valid"
+    by_itself = context.executor.self_reported is not None
     with context.store.write() as tx:
-        end_node(tx, context.run_id, node, "buggy" if score is None else "valid", score=score, error=done.error)
+        end_node(tx, context.run_id, node, status, score=score, error=done.error, self_reported=by_itself)
 
 
 def best_seconds(context: RunContext, tree: Tree) -> float | None:

@@ -10,12 +10,12 @@ from bot.evaluation.executor import Executed
 from bot.evaluation.worker import Worker
 from bot.runs.context import RunContext
 from bot.strategies.attempts import BASELINE, code, holdout_seconds
-from bot.strategies.tree import Tree
+from bot.strategies.tree import NodeView, Tree
 from bot.submission.exactly_once import ExactlyOnce, Patience
 from bot.submission.replay import LOCK, ReplaySubmitter
 from sandbox import ExitReason
 from state.errors import BotError, BudgetExceeded, InfrastructureFailure, InvalidSubmission
-from state.tables import Submission
+from state.tables import Evaluation, Submission
 
 HandedInAs = Literal["refit", "fold-average", "holdout"]
 
@@ -62,11 +62,14 @@ async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Wo
         SubmissionInDoubt: the file could not be put in its place.
         OSError: there is no file of that node.
     """
-    best = tree.best()
+    best = _best(context, tree)
     if best is None:
         return HandedIn(None, None, "no node has a score, so there is nothing to hand in")
     scored = context.executor.submission_of(best.id, "holdout")
     made = MadeFile(scored, "holdout", "the run was stopped before a refit")
+    if best.score is None:
+        made = MadeFile(scored, "holdout", "the first file that is valid: no script printed a score")
+        hurried = True
     final: Executed | None = None
     final_note = None
     if not hurried:
@@ -79,6 +82,17 @@ async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Wo
     except BudgetExceeded as error:
         return _earlier(context, error)
     return HandedIn(best.id, made.how, made.note, final.score if final else None, final_note)
+
+
+def _best(context: RunContext, tree: Tree) -> NodeView | None:
+    """Return the node to hand in; where scores are those that scripts print, and none did, the first with a valid file."""
+    best = tree.best()
+    if best is not None or context.executor.self_reported is None:
+        return best
+    with context.store.read() as session:
+        query = select(Evaluation.node).where(Evaluation.run_id == context.run_id, col(Evaluation.valid))
+        nodes = session.exec(query.order_by(col(Evaluation.node)).limit(1)).all()
+    return tree[nodes[0]] if nodes else None
 
 
 def _earlier(context: RunContext, error: BudgetExceeded) -> HandedIn:
@@ -113,6 +127,8 @@ async def refit(context: RunContext, node: int, worker: Worker, *, later: int = 
         later: how many more such runs are to come, for which time is left.
     """
     scored = context.executor.submission_of(node, "holdout")
+    if context.executor.self_reported is not None:
+        return MadeFile(scored, "holdout", "the scored file, since no rows were withheld that a refit could learn from")
     context.say(f"refitting node {node} on all data")
     done = await _again(context, node, "full", later=later)
     if isinstance(done, str):
@@ -132,6 +148,8 @@ async def refit(context: RunContext, node: int, worker: Worker, *, later: int = 
 
 async def _final(context: RunContext, node: int) -> tuple[Executed | None, str | None]:
     """Score the chosen node once on the part that no node ever saw: how much selecting flattered us."""
+    if context.executor.self_reported is not None:
+        return None, f"no part of the data could be withheld: {context.executor.self_reported}"
     context.say(f"checking node {node} on the final part")
     done = await _again(context, node, "final", later=0)
     return (None, done) if isinstance(done, str) else (done, done.error)

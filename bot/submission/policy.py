@@ -64,6 +64,8 @@ class Facts:
     """That kernel."""
     doubts: str | None = None
     """What the guards doubt of its validation run, or could not look at; None: nothing."""
+    self_reported: bool = False
+    """Whether the scores are what scripts print: nobody has checked them, so that only a person's wish sends a file."""
     approved: bool = False
     """Whether a person has let this file go."""
     wished: bool = False
@@ -128,6 +130,9 @@ def _forbidden(facts: Facts, settings: CompetitionSettings) -> Decision | None:
         return Decision("never", f"the file is not valid: {facts.invalid}", of_file=True)
     if facts.copied is not None:
         return Decision("never", f"the file is not our own: {facts.copied}", of_file=True)
+    if facts.self_reported and not facts.wished:
+        told = "its score is self-reported, as no labels could be withheld; `bot submit` sends it all the same"
+        return Decision("never", told)
     return None
 
 

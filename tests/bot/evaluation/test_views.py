@@ -125,7 +125,8 @@ def test_other_files_are_linked_hard_and_never_symbolically(data):
 def test_another_table_with_labels_is_filtered(data):
     rows = read(data / "train.csv")[1:]
     write(data / "extra" / "folds.csv", ["fold", "id", "who"], [[n % 5, row[0], row[2]] for n, row in enumerate(rows)])
-    write(data / "features.csv", ["id", "z"], [[row[0], 1] for row in rows])
+    both = [*column(data / "train.csv", "id"), *column(data / "test.csv", "id")]
+    write(data / "features.csv", ["id", "z"], [[identifier, 1] for identifier in both])
     info, out, _ = view(data)
     assert column(out / "extra" / "folds.csv", "id") == column(out / "train.csv", "id")
     assert "folds.csv: 296 rows of withheld ids dropped" in info.notes

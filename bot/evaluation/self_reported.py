@@ -1,0 +1,34 @@
+"""Scores that scripts print themselves, where labels cannot be withheld: weaker than the evaluator's, and never mixed with them."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+__all__ = ["LINE", "printed_score", "reason_in", "write_reason"]
+
+LINE = "validation score"
+"""What the line begins with: `validation score: 0.123`; the last such line of the output counts."""
+_FILE = "self_reported.json"
+_PRINTED = re.compile(rf"^{LINE}:[ \t]*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[ \t]*\r?$", re.MULTILINE)
+
+
+def printed_score(output: str) -> float | None:
+    """Return the score that a script says it has; None where it says none, or one that is not finite."""
+    found = _PRINTED.findall(output)
+    score = float(found[-1]) if found else math.nan
+    return score if math.isfinite(score) else None
+
+
+def write_reason(labels_dir: Path, reason: str) -> None:
+    """Note, where a view's labels would be, why there are none."""
+    labels_dir.mkdir(parents=True, exist_ok=True)
+    partial = labels_dir / f".{_FILE}.partial"
+    partial.write_text(json.dumps({"reason": reason}), encoding="utf-8")
+    partial.replace(labels_dir / _FILE)
+
+
+def reason_in(labels_dir: Path) -> str | None:
+    """Return why a view has no labels; None where it has."""
+    file = labels_dir / _FILE
+    return str(json.loads(file.read_text(encoding="utf-8"))["reason"]) if file.is_file() else None
