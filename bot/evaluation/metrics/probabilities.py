@@ -91,4 +91,5 @@ def _cell_losses(y_true: Values, y_pred: Values, params: Params) -> Values:
 
 def _rows_to_one(chance: Values) -> Values:
     sums = chance.sum(axis=1, keepdims=True)
-    return np.divide(chance, sums, out=np.zeros_like(chance), where=sums != 0)
+    shares: Values = np.divide(chance, sums, out=np.zeros_like(chance), where=sums != 0)
+    return shares
