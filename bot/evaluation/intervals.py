@@ -7,8 +7,9 @@ drawn. Three things are added to that:
 
 - A model that was trained on other rows is another one. Nadeau and Bengio (2003, "Inference for the generalization error")
   count a share of the variance for it: the rows that were validated on over those that were trained on.
-- Rows of a kind that the few validation rows did not hold: in half of the draws (a weight of one half, as in Jeffreys' prior)
-  one row counts as one more whose prediction is another row's.
+- What the few validation rows did not hold, be it a row of another kind or, where rows go together, a group or a stretch of
+  time like no other: it counts as half a row, or half a group, seen besides (the weight of Jeffreys' prior), and its
+  predictions are those of other rows.
 - What is handed in is trained on more rows, and may be better for it: no more than if its error fell with the number of rows
   (1/n is the fastest that a risk falls in general; a root of one falls with the root). Nothing is taken off the other end, as
   more rows may help nothing.
@@ -62,7 +63,7 @@ def validation_interval(
         card: the task.
         seed: of the draws.
         refit: whether what is handed in was trained on all rows.
-        seconds: after which no more draws are made.
+        seconds: after which no more draws are made than `FEWEST`.
 
     Returns:
         `low` and `high`, as the metric gives scores, None where the metric was defined on too few draws; `level`; `draws`;
@@ -126,12 +127,14 @@ def _predictive(
     drawn = max(1, round(len(clusters) * test_rows / len(truth)))
     for _ in range(DRAWS):
         seen = rng.integers(0, len(clusters), len(clusters))
-        rows = np.concatenate([clusters[at] for at in seen[rng.integers(0, len(seen), drawn)]])
+        chosen = [clusters[at] for at in seen[rng.integers(0, len(seen), drawn)]]
+        rows = np.concatenate(chosen)
         # A hidden test has a share of what the validation rows may have lacked.
-        unlike = rng.random(len(rows)) < rng.gamma(0.5) / len(truth)
+        lacking = rng.random(drawn) < rng.gamma(0.5) / len(clusters)
+        unlike = np.repeat(lacking, [len(one) for one in chosen])
         guess = predicted[np.where(unlike, rng.integers(0, len(truth), len(rows)), rows)]
         found.append(metric.score(truth[rows], guess, card.metric.params))
-        if time.monotonic() - began > seconds:
+        if len(found) >= FEWEST and time.monotonic() - began > seconds:
             break
     scores: NDArray[np.float64] = np.array(found, dtype=float)
     defined: NDArray[np.float64] = scores[np.isfinite(scores)]
