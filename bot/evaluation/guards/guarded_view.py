@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from bot.evaluation.directions import prediction_kind
 from bot.evaluation.layout import Layout, read_layout
 from bot.evaluation.ranks import mean_ranks
 from bot.evaluation.submission_file import read_truth
-from bot.evaluation.tables import Table, read_table
+from bot.evaluation.tables import Rows, read_table
 from scrapers.card import TaskCard
 
 __all__ = ["GuardedView", "Target"]
@@ -111,23 +112,14 @@ class GuardedView:
         return found
 
     @cached_property
-    def _validation(self) -> Table:
+    def _validation(self) -> Rows:
         return read_table(self.folder / "validation.csv")
 
-    def _read(self, table: Table) -> pd.DataFrame:
+    def _read(self, table: Rows) -> pd.DataFrame:
         most = max(1_000, MOST_CELLS // max(1, len(self.features)))
-        if not self.features:
-            return pd.DataFrame(index=range(min(most, sum(1 for _ in table.rows()))))
-        frame = pd.read_csv(
-            table.path,
-            sep=table.delimiter,
-            usecols=self.features,
-            dtype=str,
-            keep_default_na=False,
-            nrows=most,
-            encoding_errors="surrogateescape",
-        )
-        return frame[self.features]
+        places = [table.header.index(name) for name in self.features]
+        cells = [[row[place] for place in places] for row in islice(table.rows(), most)]
+        return pd.DataFrame(cells, columns=self.features, index=range(len(cells)), dtype=object)
 
 
 def _hot(row: Values) -> str:
