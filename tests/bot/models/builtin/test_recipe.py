@@ -212,6 +212,7 @@ def test_masks_that_nothing_can_be_learnt_of_are_as_most_are(tmp_path: Path) -> 
     assert told.submission["rle"].isna().all()
 
 
+@pytest.mark.integration
 def test_a_part_of_a_text_is_answered_with_the_text(tmp_path: Path) -> None:
     words = np.array(["sun", "rain", "snow", "wind", "hail", "fog"])
     rng = np.random.default_rng(RNG_SEED)
