@@ -57,7 +57,7 @@ class Rows:
         self.seems = seems
         """What the file looks like, where that is not CSV."""
         self._text = text
-        self._limits = limits
+        self.limits = limits
         self._pending = self._total = self._blank = 0
         self._number = -1
         # The limit is the csv module's own and cannot be set per reader; ours is on rows.
@@ -76,17 +76,17 @@ class Rows:
                 yield self._number, row
                 continue
             self._blank += 1
-            if self._blank > self._limits.blank_lines:
-                raise InvalidSubmission(f"{self.name} has more than {self._limits.blank_lines:,} blank lines.")
+            if self._blank > self.limits.blank_lines:
+                raise InvalidSubmission(f"{self.name} has more than {self.limits.blank_lines:,} blank lines.")
 
     def _lines(self) -> Iterator[str]:
-        longest = self._limits.row_characters
+        longest = self.limits.row_characters
         while line := self._text.readline(longest + 1 - self._pending):
             self._pending += len(line)
             self._total += len(line)
             if self._pending > longest:
                 raise InvalidSubmission(f"{self._place()} is longer than {longest:,} characters{self._hint(line)}.")
-            if self._total > self._limits.file_bytes:
+            if self._total > self.limits.file_bytes:
                 raise InvalidSubmission(f"{self.name} grows while it is read.")
             yield line
         if self._pending:

@@ -1,6 +1,7 @@
 """Reads and validates a prediction file against its sample: one clear sentence on what is wrong with it."""
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ _SLACK_BYTES, _SLACK_BYTES_OF_TEXT = 10_000_000, 100_000_000
 _ROW, _ROW_OF_TEXT = 1 << 20, 1 << 23
 """Characters of a row; one cell of text may hold the run lengths of a mask of a gigapixel."""
 _BLANK_LINES = 1000
+_EACH_TEXT = 100
+"""Bytes that a short text takes in memory."""
 _TRUSTED = Limits(file_bytes=1 << 40, row_characters=_ROW_OF_TEXT, blank_lines=1 << 40)
 OF_OTHERS = Limits(file_bytes=1 << 30, row_characters=_ROW_OF_TEXT, blank_lines=1 << 20)
 """For files that somebody else wrote, and that no sample says anything of."""
@@ -133,6 +136,8 @@ def _collect(rows: Rows, ids: Sequence[str], card: TaskCard, *, strict: bool) ->
     id_at = rows.header.index(card.id_column)
     columns = [rows.header.index(column) for column in card.prediction_columns]
     places, count = Places(ids), 0
+    # One letter beyond Latin makes each of a text take four bytes.
+    room = rows.limits.file_bytes + _EACH_TEXT * len(ids) * len(columns)
     for number, row in _whole(rows):
         count += 1
         place = places.take(row[id_at])
@@ -148,6 +153,10 @@ def _collect(rows: Rows, ids: Sequence[str], card: TaskCard, *, strict: bool) ->
                 f"the value of {short(rows.header[at])} {_fault(row[at], kind, bounds)}."
             )
         values[place] = cells
+        if kind != "number":
+            room -= sum(map(sys.getsizeof, cells))
+            if room < 0:
+                raise InvalidSubmission(f"{rows.name}, row {number}: up to here its predictions take too much memory.")
     if (left := places.first_free()) is not None:
         raise InvalidSubmission(
             f"{rows.name} has {count} rows where {len(ids)} are expected; the first missing id is {short(left)}."
