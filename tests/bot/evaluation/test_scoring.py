@@ -62,6 +62,7 @@ def test_a_submission_is_graded_by_the_competitions_grader_and_the_report_says_s
     assert report["win_rate"] == pytest.approx(17 / 20)
 
 
+@pytest.mark.integration
 def test_ids_are_checked_before_the_grader_sees_a_file(place: Path) -> None:
     rows = [["r999", 1.0], *read(submit(place))[2:]]
     report = grade(place, task(), write(place / "wrong.csv", ["id", "y"], rows))
@@ -69,6 +70,7 @@ def test_ids_are_checked_before_the_grader_sees_a_file(place: Path) -> None:
     assert "r999" in report["message"]
 
 
+@pytest.mark.integration
 def test_every_node_is_graded_by_one_process(place: Path) -> None:
     files = {str(n): submit(place, n / 4, f"n{n}.csv") for n in range(3)}
     found = grade_nodes(place, task(), files, {"0": 0.1, "1": 0.2, "2": 0.3})
@@ -90,6 +92,7 @@ def test_a_part_is_scored_by_the_rows_of_the_answers(place: Path) -> None:
             assert test.truth.score(predicted) == 0.2
 
 
+@pytest.mark.integration
 def test_a_view_is_scored_by_the_grader(tmp_path: Path, place: Path) -> None:
     grader = place / "private" / "grade.py"
     labels, data = view(tmp_path, [["b", 1], ["a", 2], ["c", 6]])
@@ -99,6 +102,7 @@ def test_a_view_is_scored_by_the_grader(tmp_path: Path, place: Path) -> None:
     check_views_scorable(labels, data, task(), grader)
 
 
+@pytest.mark.integration
 def test_the_noise_of_a_graders_score_is_that_of_a_mean_of_rows(tmp_path: Path, place: Path) -> None:
     rng = np.random.default_rng(3)
     labels, data = view(tmp_path, [[f"v{n}", float(value)] for n, value in enumerate(rng.normal(0, 2, 400))])
@@ -125,6 +129,7 @@ def test_a_grader_that_needs_more_columns_than_labels_have_cannot_score_views(tm
         check_views_scorable(labels, data, task(), folder / "private" / "grade.py")
 
 
+@pytest.mark.integration
 def test_answers_of_json_lines_reach_the_grader_whole_and_only_whole_files_are_scored(tmp_path: Path) -> None:
     folder = snapshot(tmp_path / "one", WHOLE_ONLY)
     lines = [json.dumps({"example": f"r{n:03d}", "long": n % 2}) for n in range(40)]
@@ -164,6 +169,7 @@ def test_a_grader_that_chokes_on_everything_says_nothing_of_a_file(tmp_path: Pat
             truth.score(truth.read(submit(folder)))
 
 
+@pytest.mark.integration
 def test_a_model_written_grader_keeps_its_words_to_itself(tmp_path: Path) -> None:
     needs.bubblewrap()
     telling = CAREFUL.replace(

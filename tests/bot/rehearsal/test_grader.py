@@ -32,6 +32,7 @@ def graded(folder: Path, source: str) -> Snapshot:
     return Snapshot.load(path, METRIC_DIRECTIONS)
 
 
+@pytest.mark.integration
 def test_the_public_and_the_private_part_are_scored_by_the_competitions_grader(tmp_path: Path) -> None:
     snapshot = graded(tmp_path, SUMS)
     grader = open_grader(snapshot, seed=1, public_share=0.25)

@@ -113,6 +113,7 @@ def test_a_file_that_is_no_table_is_an_invalid_submission(grader: GraderProcess,
             grader.score_file(place / name, place / "answers.csv")
 
 
+@pytest.mark.integration
 def test_it_sees_no_file_of_ours_and_no_network(place: Path) -> None:
     needs.bubblewrap()
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -140,6 +141,7 @@ def test_rows_are_brought_into_the_answers_order_by_id_and_parts_can_be_scored(t
         assert grader.score(mine, truth, [3]) == 4.0
 
 
+@pytest.mark.integration
 def test_modules_beside_grade_py_are_there_for_it_to_import(tmp_path: Path) -> None:
     relative = ACCURACY.replace("def grade", "from .classes import CLASSES\nimport classes\n\n\ndef grade")
     grade_py = competition(tmp_path, relative, classes="CLASSES = [0, 1]\n")

@@ -37,6 +37,7 @@ def failed(findings: list[Finding]) -> set[str]:
     return {finding.name for finding in findings if not finding.passed}
 
 
+@pytest.mark.integration
 def test_a_careful_grader_passes_every_one(tmp_path: Path) -> None:
     findings = tried(tmp_path, CAREFUL)
     assert failed(findings) == set()
