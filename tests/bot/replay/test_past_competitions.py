@@ -1,0 +1,112 @@
+"""A prepared MLE-bench competition of each layout becomes a graded run: import, check, replay with the built-in model."""
+
+import csv
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from scrapers.card import TaskCard
+from tests.bot.evaluation import layouts
+from tests.bot.replay.conftest import Bot, results
+from tests.scrapers.imports.mle_bench.prepared_folder import write_competition
+
+_GRADER = """import numpy as np
+import pandas as pd
+
+from mlebench.grade_helpers import InvalidSubmissionError
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    if sorted(submission[{id!r}].astype(str)) != sorted(answers[{id!r}].astype(str)):
+        raise InvalidSubmissionError("the ids are not those of the answers")
+    both = answers.merge(submission, on={id!r}, suffixes=(" true", " said"))
+    true, said = both[{column!r} + " true"], both[{column!r} + " said"]
+    return float({formula})
+"""
+_FORMULAS = {
+    "accuracy": "(true == said).mean()",
+    "log_loss": "-np.log(np.clip(np.where(true == 1, said, 1 - said), 1e-15, 1)).mean()",
+    "roc_auc": "__import__('sklearn.metrics').metrics.roc_auc_score(true, said)",
+    "rmse": "np.sqrt(((true - said) ** 2).mean())",
+    "mae": "np.abs(true - said).mean()",
+    "rmsle": "np.sqrt(((np.log1p(true) - np.log1p(said)) ** 2).mean())",
+    "grade.py": "(true.fillna('') == said.fillna('')).mean() - 0.25 * said.isna().mean()",  # no metric that has a name
+}
+_HIGHER = {"accuracy", "roc_auc", "grade.py"}
+Layout = Callable[[Path], TaskCard]
+
+
+def _truth(task: TaskCard, sample: Sequence[str], rng: random.Random) -> list[str]:
+    """An answer for each row of the sample, of the kind that the metric takes."""
+    if task.metric.name == "accuracy":
+        return [rng.choice(layouts.SPECIES) for _ in sample]
+    if task.metric.name in ("log_loss", "roc_auc"):
+        return [str(n % 2) for n, _ in enumerate(sample)]
+    if task.metric.name == "grade.py":
+        return [rng.choice(("", "1 2", f"{n + 1} 2")) for n, _ in enumerate(sample)]
+    return [f"{rng.uniform(0, 9):.3f}" for _ in sample]
+
+
+def prepared(root: Path, layout: Layout) -> str:
+    """Write a competition of that layout as MLE-bench prepares it, and return its id."""
+    slug = layout.__name__.replace("_", "-")
+    public = root / "data" / slug / "prepared" / "public"
+    task = layout(public)
+    with (public / "sample_submission.csv").open(newline="") as file:
+        header, *sample = csv.reader(file)
+    (column,) = task.prediction_columns
+    truth = _truth(task, [row[0] for row in sample], random.Random(3))
+    write_competition(
+        root,
+        slug,
+        header=(task.id_column, column),
+        answers=[(row[0], true) for row, true in zip(sample, truth, strict=True)],
+        sample_header=header,
+        sample=sample,
+        grader=_GRADER.format(id=task.id_column, column=column, formula=_FORMULAS[task.metric.name]),
+        lower_is_better=task.metric.name not in _HIGHER,
+    )
+    return slug
+
+
+def lines(data: Path) -> TaskCard:
+    """Records, one a line."""
+    return layouts.statoil_icebergs(data, lines=True)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("layout", "metric"),
+    [
+        (layouts.plant_seedlings, "accuracy"),  # labels in names of folders
+        (layouts.denoising_documents, "rmse"),  # a file a row, a row a pixel
+        (lines, "log_loss"),
+        (layouts.scalar_coupling, "mae"),  # several tables with a shared key
+        (layouts.store_sales, "rmsle"),  # several series over time
+        (layouts.salt_masks, "grade.py"),  # run lengths
+    ],
+)
+def test_a_competition_is_imported_checked_replayed_and_graded(
+    bot: Bot, tmp_path: Path, layout: Layout, metric: str
+) -> None:
+    slug = prepared(tmp_path, layout)
+    given = ("--package", tmp_path / "competitions", "--out", tmp_path / "snapshots")
+    imported = bot("snapshot", "import", "mle-bench", tmp_path / "data", *given, "--json")
+    assert imported.exit_code == 0, imported.output
+    (one,) = json.loads(imported.stdout)["competitions"]
+    assert one["metric"] == metric
+    snapshot = tmp_path / "snapshots" / slug
+    assert bot("snapshot", "check", snapshot).exit_code == 0
+    done = bot("replay", snapshot, "--model", "builtin", "--steps", 1, "--time", "3m", "--sandbox", "process", "--json")
+    assert done.exit_code == 0, done.output
+    (result,) = results(done)
+    assert result["valid_submission"]
+    assert result["self_reported"] is None, "the labels could not be withheld"
+    assert result["validation_score"] is not None
+    run = Path(result["run"])
+    graded = bot("grade", snapshot, run / "submission.csv", "--json")
+    assert graded.exit_code == 0
+    assert json.loads(graded.stdout)["score"] == result["score"]
