@@ -88,7 +88,7 @@ def threads(draw: st.DrawFn) -> list[tuple[int, str, list[str]]]:
     return made
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(threads())
 def test_whatever_is_written_as_mle_live_does_is_read_back(thread: list[tuple[int, str, list[str]]]):
     text = "# T\n" + "\n".join(

@@ -114,7 +114,7 @@ SOURCES = LINES.map("\n".join).filter(lambda source: bool(source.strip()))
 CELLS = st.lists(st.tuples(st.sampled_from(["markdown", "code"]), SOURCES), max_size=8)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(CELLS)
 def test_the_cells_of_any_notebook_are_found_again(cells: list[tuple[Literal["markdown", "code"], str]]):
     joined: list[Cell] = []
