@@ -56,9 +56,7 @@ class TaskText:
         return tuple(note.item for note in self.notes)
 
     @classmethod
-    def from_card(
-        cls, card: TaskCard, notes: Sequence[OwnerNote] = (), *, self_reported: bool = False
-    ) -> "TaskText":
+    def from_card(cls, card: TaskCard, notes: Sequence[OwnerNote] = (), *, self_reported: bool = False) -> "TaskText":
         """Take the task card's words, the description cut to a bound, and the owner's."""
         text = card.description
         if len(text) > DESCRIPTION_CHARACTERS:

@@ -113,7 +113,9 @@ def _labels(
     positive = [name for name in sizes if _is_one(name, card)]
     if len(positive) != 1:
         listed = " and ".join(sorted(sizes))
-        raise UnsupportedLayout(f"The training files seem to be of the classes {listed}; nothing says which of them is 1.")
+        raise UnsupportedLayout(
+            f"The training files seem to be of the classes {listed}; nothing says which of them is 1."
+        )
     return {name: str(int(name == positive[0])) for name in sizes}
 
 

@@ -270,11 +270,15 @@ class Executor:
         """Take the score that a script prints, if the file that it belongs to could be handed in."""
         card = self._card.model_dump(mode="json")
         try:
-            await self._worker.call("check_form", submission_path=str(out / "submission.csv"), view_dir=str(data), card=card)
+            await self._worker.call(
+                "check_form", submission_path=str(out / "submission.csv"), view_dir=str(data), card=card
+            )
         except InvalidSubmission as error:
             return None, False, str(error)
         score = printed_score(outcome.output)
-        told = f"self-reported: {self.self_reported}" if score is not None else f"no line `{LINE}: <number>` was printed"
+        told = (
+            f"self-reported: {self.self_reported}" if score is not None else f"no line `{LINE}: <number>` was printed"
+        )
         return score, True, told
 
 

@@ -90,7 +90,7 @@ def find_training_tables(data_dir: Path, test: Rows | None) -> list[Path]:
         if any(word in name for word in _NOT_TRAINING) or (test is not None and path == test.path):
             continue
         stem, plain = name.split(".")[0], path.name == "train.csv" and path.parent == data_dir
-        words = ("train" == stem, "train" in stem and "label" in stem, "train" in stem, "label" in stem)
+        words = (stem == "train", "train" in stem and "label" in stem, "train" in stem, "label" in stem)
         if any(words):
             ranked.append((-1 if plain else words.index(True), len(path.parts), path))
     return [path for _, _, path in sorted(ranked)]

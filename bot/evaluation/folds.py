@@ -10,6 +10,7 @@ from bot.evaluation.timeline import parse_times, train_stretches
 from bot.evaluation.view_names import ViewName
 from state.errors import UnsupportedLayout
 
+
 @dataclass(frozen=True)
 class FoldRows:
     """The training rows of one fold: those it shows, and those it asks for; any other is withheld."""
@@ -48,9 +49,7 @@ def fold_rows(layout: Layout, split: Split, name: ViewName, seed: int, version: 
     return FoldRows(train, asked, f"{name}: {note}")
 
 
-def _by_time(
-    layout: Layout, scored: Sequence[int], column: str, folds: int
-) -> tuple[dict[int, int], bool, str]:
+def _by_time(layout: Layout, scored: Sequence[int], column: str, folds: int) -> tuple[dict[int, int], bool, str]:
     """Cut each stretch into blocks of about equally many rows; equal times stay together."""
     times = parse_times(layout.train.column(column)) or []
     test = parse_times((layout.test or layout.sample).column(column)) or []

@@ -43,10 +43,17 @@ def read_layout(data_dir: Path, card: TaskCard) -> Layout:
             continue
         if layout is not None:
             return layout
-    raise UnsupportedLayout(faults[0] if faults else "There is no train.csv, and nothing else that tells training labels.")
+    raise UnsupportedLayout(
+        faults[0] if faults else "There is no train.csv, and nothing else that tells training labels."
+    )
 
 
 def read_sample(data_dir: Path, card: TaskCard) -> Table:
+    """Open sample_submission.csv.
+
+    Raises:
+        UnsupportedLayout: there is none with the task's columns, each once.
+    """
     path = data_dir / "sample_submission.csv"
     if not path.is_file():
         raise UnsupportedLayout("There is no sample_submission.csv.")

@@ -118,7 +118,10 @@ def rewrite_archive(data_dir: Path, archive: Path, changes: Moves, out: Path) ->
             if info.is_dir() or info.filename in left_out:
                 continue
             packed = info.compress_type != zipfile.ZIP_STORED
-            with old.open(info) as source, new.open(member(info.filename, packed=packed), "w", force_zip64=True) as copy:
+            with (
+                old.open(info) as source,
+                new.open(member(info.filename, packed=packed), "w", force_zip64=True) as copy,
+            ):
                 shutil.copyfileobj(source, copy)
         for path, content in _contents(data_dir, changes, archive):
             new.writestr(member(path, packed=False), content)

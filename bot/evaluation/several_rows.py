@@ -75,9 +75,7 @@ def several_rows(
     label_columns, classes = find_labels(train, lacking, card)
     labels = tuple(train.columns(label_columns))
     withheld = tuple(c for c in train.header if c in lacking or c in label_columns)
-    layout = Layout(
-        card, train, test, sample, id_column, ids, withheld, label_columns, labels, classes, together=ids
-    )
+    layout = Layout(card, train, test, sample, id_column, ids, withheld, label_columns, labels, classes, together=ids)
     of_id: dict[str, list[int]] = defaultdict(list)
     for row, identifier in enumerate(ids):
         of_id[identifier].append(row)

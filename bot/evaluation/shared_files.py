@@ -176,8 +176,10 @@ def swap_sibling(source: Path, target: Path, withheld: Withheld, asked: Sequence
         wanted = {cells[row] for row in (asked if word == "test" else withheld.rows)}
         kept = (row for row in trained.rows() if (row[at] in wanted) == (word == "test"))
         count = write_table(target, trained.header, kept, trained.delimiter)
-        return f"{source.name}: {count} rows, of those that stand in for the test" if word == "test" else (
-            f"{source.name}: rows of withheld ids dropped"
+        return (
+            f"{source.name}: {count} rows, of those that stand in for the test"
+            if word == "test"
+            else (f"{source.name}: rows of withheld ids dropped")
         )
     return None
 

@@ -51,7 +51,9 @@ def split_rows(layout: Layout, seed: int, version: int) -> Split:
     """
     scored = [row for row in range(len(layout.ids)) if layout.has_label(row)]
     if len(scored) < SMALLEST:
-        raise UnsupportedLayout(f"{layout.train.path.name} has {len(scored)} rows with labels; at least {SMALLEST} are needed.")
+        raise UnsupportedLayout(
+            f"{layout.train.path.name} has {len(scored)} rows with labels; at least {SMALLEST} are needed."
+        )
     split = _whole(layout, _by_time(layout, scored))
     split = split or _whole(layout, _by_group(layout, scored, seeded(seed, version, "groups")))
     split = split or _by_stratum(layout, scored, seeded(seed, version, "strata"))

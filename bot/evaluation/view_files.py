@@ -17,7 +17,9 @@ from bot.evaluation.view_names import ViewName
 from state.errors import UnsupportedLayout
 
 SAMPLE = Path("sample_submission.csv")
-_TEXTS = frozenset({".csv", ".tsv", ".tab", ".txt", ".json", ".jsonl", ".ndjson", ".md", ".xml", ".html", ".yaml", ".yml"})
+_TEXTS = frozenset(
+    {".csv", ".tsv", ".tab", ".txt", ".json", ".jsonl", ".ndjson", ".md", ".xml", ".html", ".yaml", ".yml"}
+)
 _WORD = re.compile(r"[\s,;:|/\\\"'<>()\[\]{}]+")
 
 
@@ -52,7 +54,9 @@ def write_swapped_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Path
         place = test_place(data_dir, layout)
         for row in rows.validation:
             entry = table.entries[row]
-            name = placed(place, entry.id) if Path(place.path).suffix else f"{Path(place.path).parent}/{file_name(entry)}"
+            name = (
+                placed(place, entry.id) if Path(place.path).suffix else f"{Path(place.path).parent}/{file_name(entry)}"
+            )
             table.put(entry, out / name)
     if test is not None:
         same = type(test) is type(table) and getattr(test, "delimiter", ",") == getattr(table, "delimiter", ",")
@@ -103,7 +107,9 @@ def write_others(
     withheld = withheld_from(layout, rows.withheld)
     untouched = {SAMPLE} if layout.test is None else {SAMPLE, layout.test.path.relative_to(data_dir)}
     done |= untouched if swap else set()
-    changes = moves(data_dir, layout, rows.withheld, rows.validation if swap else None) if view.kind != "full" else Moves()
+    changes = (
+        moves(data_dir, layout, rows.withheld, rows.validation if swap else None) if view.kind != "full" else Moves()
+    )
     names = _told_names(layout, rows.withheld)
     for path in data_files(data_dir):
         if path in done or path in changes.files:
@@ -154,5 +160,3 @@ def write_few_test_rows(data_dir: Path, layout: Layout, chosen: frozenset[str], 
             table.write_part(out / path, few)
             written.add(path)
     return written
-
-

@@ -34,7 +34,9 @@ class ViewName:
         match = _FOLD.fullmatch(text)
         if match is None:
             known = ", ".join(kind for kind in kinds if kind != "fold")
-            raise UsageError(f"There is no view {text!r}; there are {known}, and `fold 1/5` to `fold 5/5` and the like.")
+            raise UsageError(
+                f"There is no view {text!r}; there are {known}, and `fold 1/5` to `fold 5/5` and the like."
+            )
         fold, folds = int(match[1]), int(match[2])
         if not 2 <= folds <= MOST_FOLDS or fold > folds:
             raise UsageError(f"There is no view {text!r}: of 2 to {MOST_FOLDS} folds one is number 1 to the last.")

@@ -91,6 +91,4 @@ class RunContext:
     @property
     def task(self) -> TaskText:
         """What a prompt says of the task now."""
-        return TaskText.from_card(
-            self.card, self.notes(), self_reported=self.executor.self_reported is not None
-        )
+        return TaskText.from_card(self.card, self.notes(), self_reported=self.executor.self_reported is not None)
