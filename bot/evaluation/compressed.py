@@ -73,21 +73,24 @@ def only_member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
 def writing(path: Path) -> Iterator[TextIO]:
     """Open a text file for writing, compressed if its name says so; the folder is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    options = {"encoding": "utf-8", "errors": "surrogateescape", "newline": ""}
     if path.suffix.lower() == ".gz":
-        with path.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
-            with io.TextIOWrapper(cast(IO[bytes], packed), **options) as text:
-                yield text
+        with path.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed, _text(packed) as text:
+            yield text
     elif path.suffix.lower() == ".zip":
+        one = member(plain_name(path))
         with (
             zipfile.ZipFile(path, "w") as archive,
-            archive.open(member(plain_name(path)), "w", force_zip64=True) as raw,
+            archive.open(one, "w", force_zip64=True) as into,
+            _text(into) as text,
         ):
-            with io.TextIOWrapper(raw, **options) as text:
-                yield text
-    else:
-        with path.open("w", **options) as text:
             yield text
+    else:
+        with path.open("w", encoding="utf-8", errors="surrogateescape", newline="") as text:
+            yield text
+
+
+def _text(file: IO[bytes] | gzip.GzipFile) -> io.TextIOWrapper:
+    return io.TextIOWrapper(cast(IO[bytes], file), encoding="utf-8", errors="surrogateescape", newline="")
 
 
 def member(name: str, *, packed: bool = True) -> zipfile.ZipInfo:

@@ -70,7 +70,9 @@ class FileTable(Rows):
     def put(self, entry: RowFile, target: Path) -> None:
         """Put a file somewhere else: a copy, as a link would show the same inode number and time as before."""
         if self.moved_to is None:
-            share(self.data_dir / entry.file, target)
+            # The view that withholds nothing has it there already.
+            if not target.exists():
+                share(self.data_dir / entry.file, target)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(self.data_dir / entry.file, target)

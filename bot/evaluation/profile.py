@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Literal
 
-from bot.evaluation.tables import Table
+from bot.evaluation.tables import Rows
 from bot.evaluation.timeline import parse_times
 
 _ROWS, _CELLS, _CHARACTERS = 50_000, 2_000_000, 50_000_000
@@ -38,7 +38,7 @@ class Column:
     missing: int
 
 
-def profile(table: Table) -> tuple[list[Column], int]:
+def profile(table: Rows) -> tuple[list[Column], int]:
     """Profile each column of a table on its first rows; also returns how many rows were read."""
     limit = min(_ROWS, max(100, _CELLS // len(table.header)))
     rows = list(_within(islice(table.rows(), limit), _CHARACTERS))

@@ -1,4 +1,4 @@
-"""Scores that scripts print themselves, where labels cannot be withheld: weaker than the evaluator's, and never mixed with them."""
+"""Scores that scripts print themselves where no labels can be withheld: never mixed with the evaluator's."""
 
 import json
 import math

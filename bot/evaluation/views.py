@@ -128,9 +128,17 @@ def _whole(layout: Layout, chosen: list[int], rows: Sequence[int]) -> list[int]:
 
 def _asked(layout: Layout, rows: Sequence[int], rng: random.Random) -> list[int]:
     """Shuffle rows, so that their order tells nothing of a table that was sorted by its labels."""
-    shuffled = [row for row in rows if layout.asks(row)]
-    rng.shuffle(shuffled)
-    return shuffled
+    asked = [row for row in rows if layout.asks(row)]
+    if layout.together is None:
+        rng.shuffle(asked)
+        return asked
+    # Rows of one id stay in their order: that is how equal ids are told apart.
+    units: dict[str, list[int]] = {}
+    for row in asked:
+        units.setdefault(layout.together[row], []).append(row)
+    order = list(units.values())
+    rng.shuffle(order)
+    return [row for unit in order for row in unit]
 
 
 def _few_test_rows(data_dir: Path, layout: Layout, seed: int, out: Path) -> set[Path]:

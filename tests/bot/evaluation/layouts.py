@@ -8,6 +8,7 @@ from typing import Any
 
 from PIL import Image
 
+from bot.evaluation.views import ViewInfo, build_view
 from scrapers.card import TaskCard
 from tests.bot.evaluation.parts import card, write
 
@@ -248,3 +249,17 @@ LAYOUTS: Mapping[str, Callable[[Path], TaskCard]] = {
     )
 }
 """Every layout by name: writes a competition's data folder and returns its card."""
+
+
+def write_layout(name: str, folder: Path) -> tuple[Path, TaskCard]:
+    """Write a layout below a folder; returns where its data is, and its card."""
+    data = folder / "data"
+    data.mkdir(parents=True)
+    return data, LAYOUTS[name](data)
+
+
+def view_of(data: Path, task: TaskCard, name: str = "holdout", seed: int = 0) -> tuple[ViewInfo, Path, Path]:
+    """Build a view beside a data folder; returns what it is, its own data folder and its labels."""
+    out = data.parent / name.replace("/", "-")
+    info = build_view(data, task, name, seed, out / "data", out / "labels")
+    return info, out / "data", out / "labels" / "labels.csv"

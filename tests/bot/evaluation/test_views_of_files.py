@@ -3,55 +3,39 @@
 import os
 import random
 import zipfile
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from bot.evaluation.views import build_view
 from state.errors import UnsupportedLayout
+from tests.bot.evaluation.layouts import SPECIES, picture, view_of, write_layout
 from tests.bot.evaluation.parts import card, column, read, write
-
-SPECIES = ("Black-grass", "Charlock", "Sugar beet")
-
-
-def build(data, task, name="holdout", seed=0):
-    out = data.parent / name.replace("/", "-")
-    info = build_view(data, task, name, seed, out / "data", out / "labels")
-    return info, out / "data", out / "labels" / "labels.csv"
-
-
-def picture(path: Path, rng: random.Random, size=(8, 6)):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.frombytes("L", size, rng.randbytes(size[0] * size[1])).save(path)
-    return path
 
 
 @pytest.fixture
 def seedlings(tmp_path):
-    rng, data = random.Random(1), tmp_path / "data"
+    data, task = write_layout("plant_seedlings", tmp_path)
     for number, name in enumerate(SPECIES):
-        for _ in range(40):
-            path = picture(data / "train" / name / f"{rng.randrange(16**9):09x}.png", rng)
+        for path in (data / "train" / name).iterdir():
             os.utime(path, (1000 + number, 1000 + number))
-    tests = [picture(data / "test" / f"{rng.randrange(16**9):09x}.png", rng).name for _ in range(30)]
-    write(data / "sample_submission.csv", ["file", "species"], [[name, "Sugar beet"] for name in tests])
-    return data, card("accuracy", ("species",), "file")
+    return data, task
 
 
 @pytest.fixture
 def cats(tmp_path):
-    rng, data = random.Random(2), tmp_path / "data"
-    for name in ("cat", "dog"):
-        for number in range(40):
-            picture(data / "train" / f"{name}.{number}.jpg", rng)
-    for number in range(1, 31):
-        picture(data / "test" / f"{number}.jpg", rng)
-    write(data / "sample_submission.csv", ["id", "label"], [[number, 0.5] for number in range(1, 31)])
-    task = card("log_loss", ("label",)).model_copy(
-        update={"description": "the probability of a dog (1 = dog, 0 = cat)"}
-    )
-    return data, task
+    return write_layout("dogs_vs_cats", tmp_path)
+
+
+@pytest.fixture
+def documents(tmp_path):
+    return write_layout("denoising_documents", tmp_path)
+
+
+def changes(labels):
+    """How often the label changes from one to the next."""
+    return sum(a != b for a, b in pairwise(labels))
 
 
 def inner(data):
@@ -67,7 +51,7 @@ def classes_by_content(data):
 @pytest.mark.parametrize("name", ["sample", "holdout", "final", "fold 2/3"])
 def test_files_in_folders_by_class_are_moved_where_their_label_is_withheld(seedlings, name):
     data, task = seedlings
-    info, out, labels = build(data, task, name)
+    info, out, labels = view_of(data, task, name)
     header, *index = read(out / "train.csv")
     assert header == ["file", "path", "species"] and len(index) == info.train_rows
     assert all((out / path).parent.name == label for _, path, label in index)
@@ -83,7 +67,7 @@ def test_files_in_folders_by_class_are_moved_where_their_label_is_withheld(seedl
 @pytest.mark.parametrize("name", ["sample", "holdout", "final", "fold 1/3"])
 def test_nothing_of_a_moved_file_but_its_content_goes_with_its_label(seedlings, name):
     data, task = seedlings
-    _, out, labels = build(data, task, name)
+    _, out, labels = view_of(data, task, name)
     stats = [(out / path).stat() for path in column(out / "validation.csv", "path")]
     truth = column(labels, "species")
     assert len({stat.st_mtime_ns for stat in stats}) == 1 and all(stat.st_nlink == 1 for stat in stats)
@@ -91,7 +75,7 @@ def test_nothing_of_a_moved_file_but_its_content_goes_with_its_label(seedlings, 
     by_place = [label for _, label in sorted(zip([stat.st_ino for stat in stats], truth, strict=True))]
     by_name = [label for _, label in sorted(zip(column(labels, "file"), truth, strict=True))]
     for order in (truth, by_place, by_name):
-        assert sum(a != b for a, b in zip(order, order[1:], strict=False)) > len(order) / 4
+        assert changes(order) > len(order) / 4
     withheld = {path.name for path in (data / "train").rglob("*.png")} - {
         p.name for p in (out / "train").rglob("*.png")
     }
@@ -102,18 +86,16 @@ def test_nothing_of_a_moved_file_but_its_content_goes_with_its_label(seedlings, 
 
 def test_names_that_tell_the_class_give_way_to_numbers_after_those_of_the_test(cats):
     data, task = cats
-    info, out, labels = build(data, task)
+    info, out, labels = view_of(data, task)
     ids = column(out / "validation.csv", "id")
-    assert min(map(int, ids)) > 30 and {int(i) for i in ids} <= set(range(31, 111))
+    assert min(map(int, ids)) > 20 and {int(i) for i in ids} <= set(range(21, 81))
     assert set(column(out / "validation.csv", "path")) == {f"validation/{i}.jpg" for i in ids}
     contents = {path.read_bytes(): path.name[:3] for path in (data / "train").iterdir()}
     truth = [contents[(out / f"validation/{i}.jpg").read_bytes()] for i in ids]
     assert [str(int(animal == "dog")) for animal in truth] == column(labels, "label")
     left = {path.name for path in (out / "train").iterdir()}
     assert {Path(path).name for path in column(out / "train.csv", "path")} == left and len(left) == info.train_rows
-    numbered = sorted(zip(map(int, ids), truth, strict=True))
-    changes = sum(a[1] != b[1] for a, b in zip(numbered, numbered[1:], strict=False))
-    assert changes > len(ids) / 4
+    assert changes([animal for _, animal in sorted(zip(map(int, ids), truth, strict=True))]) > len(ids) / 4
 
 
 def test_names_that_count_through_the_classes_give_way_too(tmp_path):
@@ -122,25 +104,14 @@ def test_names_that_count_through_the_classes_give_way_too(tmp_path):
         picture(data / "train" / SPECIES[number // 30] / f"img_{number:03d}.png", rng)
     tests = [picture(data / "test" / f"img_{number:03d}.png", rng).name for number in range(90, 120)]
     write(data / "sample_submission.csv", ["file", "species"], [[name, "Charlock"] for name in tests])
-    _, out, _ = build(data, card("accuracy", ("species",), "file"))
+    _, out, _ = view_of(data, card("accuracy", ("species",), "file"))
     originals = {path.name for path in (data / "train").rglob("*.png")}
     assert not originals & set(column(out / "validation.csv", "file"))
     assert not set(tests) & set(column(out / "validation.csv", "file"))
 
 
 def test_the_same_names_in_several_folders_are_told_apart(tmp_path):
-    rng, data = random.Random(4), tmp_path / "data"
-    for word in ("yes", "no", "up"):
-        for number in range(20):
-            path = data / "train" / "audio" / word / f"{number:04x}_nohash_0.wav"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(rng.randbytes(100))
-    (data / "test" / "audio").mkdir(parents=True)
-    for number in range(20):
-        (data / "test" / "audio" / f"clip_{number:04x}.wav").write_bytes(rng.randbytes(100))
-    names = [f"clip_{number:04x}.wav" for number in range(20)]
-    write(data / "sample_submission.csv", ["fname", "label"], [[name, "no"] for name in names])
-    info, out, labels = build(data, card("accuracy", ("label",), "fname"))
+    info, _, labels = view_of(*write_layout("speech_commands", tmp_path))
     assert info.train_rows + info.validation_rows == 60 - 6
     assert len(set(column(labels, "fname"))) == info.validation_rows
     assert set(column(labels, "label")) == {"yes", "no", "up"}
@@ -154,8 +125,9 @@ def test_what_else_names_a_withheld_file_is_left_out(seedlings):
     with zipfile.ZipFile(data / "train.zip", "w", strict_timestamps=False) as archive:
         for name in names:
             archive.write(data / name, name)
-    picture(data / "thumbnails" / names[0], random.Random(0))
-    info, out, labels = build(data, task)
+    for name in names[:2]:
+        picture(data / "thumbnails" / name, random.Random(0))
+    info, out, _ = view_of(data, task)
     assert not (out / "list.txt").exists() and (out / "notes.txt").exists()
     stay = set(column(out / "train.csv", "path"))
     assert set(zipfile.ZipFile(out / "train.zip").namelist()) == stay
@@ -168,16 +140,16 @@ def test_what_else_names_a_withheld_file_is_left_out(seedlings):
 def test_the_same_seed_gives_the_same_files(competition, request):
     data, task = request.getfixturevalue(competition)
     for name in ("holdout", "fold 1/3", "swap"):
-        first = build(data, task, name)[1]
+        first = view_of(data, task, name)[1]
         held = {path: (first / path).read_bytes() for path in inner(first)}
-        again = build(data, task, name)[1]
+        again = view_of(data, task, name)[1]
         assert held == {path: (again / path).read_bytes() for path in inner(again)}
 
 
 def test_swapped_files_stand_where_the_test_files_stood(cats):
     data, task = cats
-    _, holdout, labels = build(data, task)
-    _, out, swapped = build(data, task, "swap")
+    _, holdout, labels = view_of(data, task)
+    _, out, swapped = view_of(data, task, "swap")
     assert {path.name for path in (out / "test").iterdir()} == {f"{i}.jpg" for i in column(labels, "id")}
     assert column(out / "sample_submission.csv", "id") == column(labels, "id") == column(swapped, "id")
     for number in column(labels, "id"):
@@ -188,36 +160,22 @@ def test_swapped_files_stand_where_the_test_files_stood(cats):
 def test_two_classes_of_which_nothing_says_which_is_one_are_refused(cats):
     data, task = cats
     with pytest.raises(UnsupportedLayout, match="of the classes cat and dog; nothing says which of them is 1"):
-        build(data, task.model_copy(update={"description": ""}))
+        view_of(data, task.model_copy(update={"description": ""}))
 
 
 def test_classes_may_be_columns_of_the_submission(seedlings):
     data, _ = seedlings
     tests = sorted(path.name for path in (data / "test").iterdir())
     write(data / "sample_submission.csv", ["file", *SPECIES], [[name, 0.3, 0.3, 0.4] for name in tests])
-    _, out, labels = build(data, card("log_loss", SPECIES, "file"))
+    _, out, labels = view_of(data, card("log_loss", SPECIES, "file"))
     assert {tuple(row[1:]) for row in read(labels)[1:]} == {("1", "0", "0"), ("0", "1", "0"), ("0", "0", "1")}
     assert read(out / "train.csv")[0] == ["file", "path", "label"]
-
-
-@pytest.fixture
-def documents(tmp_path):
-    rng, data = random.Random(5), tmp_path / "data"
-    for number in range(30):
-        picture(data / "train" / f"{number}.png", rng)
-        picture(data / "train_cleaned" / f"{number}.png", rng)
-    asked = []
-    for number in range(30, 34):
-        picture(data / "test" / f"{number}.png", rng)
-        asked += [[f"{number}_{y}_{x}", 1] for x in range(1, 9) for y in range(1, 7)]
-    write(data / "sample_submission.csv", ["id", "value"], asked)
-    return data, card("rmse", ("value",))
 
 
 @pytest.mark.parametrize("name", ["sample", "holdout", "final", "fold 1/3"])
 def test_files_of_labels_are_left_out_and_their_pixels_asked_for(documents, name):
     data, task = documents
-    info, out, labels = build(data, task, name)
+    info, out, labels = view_of(data, task, name)
     asked = column(out / "validation.csv", "id")
     cleaned = {path.stem for path in (out / "train_cleaned").iterdir()}
     assert cleaned == set(column(out / "train.csv", "id")) and not cleaned & set(asked)
@@ -235,7 +193,7 @@ def test_files_of_labels_are_left_out_and_their_pixels_asked_for(documents, name
 
 def test_documents_that_stand_in_for_the_test_replace_it(documents):
     data, task = documents
-    _, out, labels = build(data, task, "swap")
+    _, out, labels = view_of(data, task, "swap")
     units = {identifier.rsplit("_", 2)[0] for identifier in column(labels, "id")}
     assert {path.stem for path in (out / "test").iterdir()} == units
     assert not units & {path.stem for path in (out / "train").iterdir()}
@@ -245,25 +203,33 @@ def test_documents_that_stand_in_for_the_test_replace_it(documents):
 
 
 def test_masks_of_withheld_rows_are_left_out(tmp_path):
-    rng, data = random.Random(6), tmp_path / "data"
-    ids = [f"{rng.randrange(16**10):010x}" for _ in range(80)]
-    for number, identifier in enumerate(ids):
-        where = "train" if number < 60 else "test"
-        picture(data / where / "images" / f"{identifier}.png", rng)
-        if number < 60:
-            picture(data / "train" / "masks" / f"{identifier}.png", rng)
-    write(
-        data / "train.csv", ["id", "rle_mask"], [[i, f"{n} {n + 1}" if n % 3 else ""] for n, i in enumerate(ids[:60])]
-    )
-    write(data / "depths.csv", ["id", "z"], [[i, n] for n, i in enumerate(ids)])
-    write(data / "sample_submission.csv", ["id", "rle_mask"], [[i, "1 1"] for i in ids[60:]])
-    task = card("grade.py", ("rle_mask",), predictions="text")
+    data, task = write_layout("salt_masks", tmp_path)
+    everyone = set(column(data / "depths.csv", "id"))
     for name in ("holdout", "sample", "fold 1/3"):
-        info, out, labels = build(data, task, name)
+        _, out, labels = view_of(data, task, name)
         masks, asked = {path.stem for path in (out / "train" / "masks").iterdir()}, set(column(labels, "id"))
         assert masks == set(column(out / "train.csv", "id")) and not masks & asked
-        assert {path.stem for path in (out / "train" / "images").iterdir()} == set(ids[:60])
-        assert set(column(out / "depths.csv", "id")) == set(ids)
-    _, out, labels = build(data, task, "swap")
+        assert {path.stem for path in (out / "train" / "images").iterdir()} == set(column(data / "train.csv", "id"))
+        assert set(column(out / "depths.csv", "id")) == everyone
+    _, out, labels = view_of(data, task, "swap")
     assert {path.stem for path in (out / "test" / "images").iterdir()} == set(column(labels, "id"))
     assert {path.stem for path in (out / "train" / "images").iterdir()} == set(column(out / "train.csv", "id"))
+
+
+def test_files_in_archives_follow_their_rows(tmp_path):
+    """aerial-cactus-identification and others: train.zip and test.zip beside train.csv."""
+    rng, data = random.Random(8), tmp_path / "data"
+    write(data / "train.csv", ["id", "has_cactus"], [[f"{n:03x}.jpg", n % 2] for n in range(60)])
+    write(data / "sample_submission.csv", ["id", "has_cactus"], [[f"{n:03x}.jpg", 0.5] for n in range(60, 80)])
+    for side, numbers in (("train", range(60)), ("test", range(60, 80))):
+        with zipfile.ZipFile(data / f"{side}.zip", "w") as archive:
+            for n in numbers:
+                archive.writestr(f"{side}/{n:03x}.jpg", rng.randbytes(50))
+    with zipfile.ZipFile(data / "train.zip") as archive:
+        pictures = {Path(name).name: archive.read(name) for name in archive.namelist()}
+    _, out, labels = view_of(data, card("roc_auc", ("has_cactus",)), "swap")
+    with zipfile.ZipFile(out / "test.zip") as tested, zipfile.ZipFile(out / "train.zip") as trained:
+        assert {Path(name).name for name in trained.namelist()} == set(column(out / "train.csv", "id"))
+        assert {Path(name).name for name in tested.namelist()} == set(column(labels, "id"))
+        assert all(tested.read(name) == pictures[Path(name).name] for name in tested.namelist())
+        assert all(name.startswith("test/") for name in tested.namelist())

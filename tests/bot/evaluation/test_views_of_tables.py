@@ -6,43 +6,22 @@ import zipfile
 
 import pytest
 
-from bot.evaluation.views import build_view
+from tests.bot.evaluation.layouts import BONES, ORGANS, records, statoil_icebergs, view_of, write_layout
 from tests.bot.evaluation.parts import card, column, read, write
 
 
-def build(data, task, name="holdout", seed=0):
-    out = data.parent / name.replace("/", "-")
-    info = build_view(data, task, name, seed, out / "data", out / "labels")
-    return info, out / "data", out / "labels" / "labels.csv"
-
-
-def records(path):
-    text = path.read_text()
-    return json.loads(text) if text.lstrip().startswith("[") else [json.loads(line) for line in text.splitlines()]
-
-
-@pytest.fixture(params=["array", "lines"])
+@pytest.fixture(params=["json", "jsonl"])
 def icebergs(tmp_path, request):
-    """statoil-iceberg-classifier-challenge: train.json and test.json, arrays; and the same a line each."""
     data = tmp_path / "data"
-    data.mkdir()
-    train = [
-        {"id": f"{n:08x}", "band_1": [n / 7, -20.5], "is_iceberg": n % 2, "inc_angle": 30.0 + n if n % 5 else "na"}
-        for n in range(100)
-    ]
-    test = [{"id": f"{n:08x}", "band_1": [n / 7, -20.5], "inc_angle": 30.0} for n in range(100, 140)]
-    write(data / "sample_submission.csv", ["id", "is_iceberg"], [[row["id"], 0.5] for row in test])
-    suffix = "json" if request.param == "array" else "jsonl"
-    for name, rows in (("train", train), ("test", test)):
-        text = json.dumps(rows) if suffix == "json" else "".join(json.dumps(row) + "\n" for row in rows)
-        (data / f"{name}.{suffix}").write_text(text)
-    return data, card("log_loss", ("is_iceberg",)), suffix, train
+    task = statoil_icebergs(data, lines=request.param == "jsonl")
+    return data, task, request.param
 
 
 @pytest.mark.parametrize("name", ["sample", "holdout", "final", "fold 2/4"])
 def test_records_are_written_without_what_is_withheld(icebergs, name):
-    data, task, suffix, train = icebergs
-    info, out, labels = build(data, task, name)
+    data, task, suffix = icebergs
+    train = records(data / f"train.{suffix}")
+    info, out, labels = view_of(data, task, name)
     shown, asked = records(out / f"train.{suffix}"), records(out / f"validation.{suffix}")
     assert info.withheld_columns == ("is_iceberg",) and info.split_kind == "stratified"
     by_id = {row["id"]: row for row in train}
@@ -55,8 +34,8 @@ def test_records_are_written_without_what_is_withheld(icebergs, name):
 
 
 def test_records_may_stand_in_for_those_of_the_test(icebergs):
-    data, task, suffix, train = icebergs
-    _, out, labels = build(data, task, "swap")
+    data, task, suffix = icebergs
+    _, out, labels = view_of(data, task, "swap")
     swapped = records(out / f"test.{suffix}")
     assert [row["id"] for row in swapped] == column(labels, "id") == column(out / "sample_submission.csv", "id")
     assert all(set(row) == {"id", "band_1", "inc_angle"} for row in swapped)
@@ -64,20 +43,11 @@ def test_records_may_stand_in_for_those_of_the_test(icebergs):
 
 
 def test_every_key_that_test_records_lack_is_withheld(tmp_path):
-    """random-acts-of-pizza: train.json tells what came after the request, which test.json does not."""
-    data, wanted = tmp_path / "data", "requester_received_pizza"
-    data.mkdir()
-    train = [
-        {"request_id": f"t3_{n}", "request_text": f"please {n}", wanted: n % 4 == 0, "votes_at_retrieval": n % 4}
-        for n in range(80)
-    ]
-    (data / "train.json").write_text(json.dumps(train, indent=1))
-    (data / "test.json").write_text(json.dumps([{"request_id": f"t3_{n}", "request_text": ""} for n in range(80, 99)]))
-    write(data / "sample_submission.csv", ["request_id", wanted], [[f"t3_{n}", 0] for n in range(80, 99)])
-    info, out, labels = build(data, card("roc_auc", (wanted,), "request_id"))
-    assert set(info.withheld_columns) == {wanted, "votes_at_retrieval"}
+    data, task = write_layout("acts_of_pizza", tmp_path)
+    info, out, labels = view_of(data, task)
+    assert set(info.withheld_columns) == {"requester_received_pizza", "votes_at_retrieval"}
     assert {key for row in records(out / "validation.json") for key in row} == {"request_id", "request_text"}
-    assert set(column(labels, wanted)) == {"0", "1"}
+    assert set(column(labels, "requester_received_pizza")) == {"0", "1"}
 
 
 @pytest.mark.parametrize(
@@ -110,8 +80,8 @@ def test_tables_of_other_names_are_rewritten_where_they_are(tmp_path, name, pack
         path.write_text(text)
     write(data / "sample_submission.csv", ["id", "y"], [[f"t{n}", 0] for n in range(20)])
     write(data / "test.csv", ["id", "x"], [[f"t{n}", n] for n in range(20)])
-    info, out, labels = build(data, card("roc_auc"))
-    again = build(data, card("roc_auc"))[1]
+    info, out, labels = view_of(data, card("roc_auc"))
+    again = view_of(data, card("roc_auc"))[1]
     if packed is gzip:
         shown = gzip.decompress((out / name).read_bytes()).decode()
     elif packed is zipfile:
@@ -127,92 +97,57 @@ def test_tables_of_other_names_are_rewritten_where_they_are(tmp_path, name, pack
 
 
 def test_ids_may_be_named_otherwise_in_training_rows(tmp_path):
-    """dog-breed-identification and the like: the table of labels names the id in its own way."""
-    data = tmp_path / "data"
-    write(data / "labels.csv", ["image_id", "breed"], [[f"d{n}", ("pug", "corgi")[n % 2]] for n in range(60)])
-    write(data / "sample_submission.csv", ["id", "corgi", "pug"], [[f"t{n}", 0.5, 0.5] for n in range(20)])
-    _, out, labels = build(data, card("log_loss", ("corgi", "pug")))
+    data, task = write_layout("dog_breeds", tmp_path)
+    _, out, labels = view_of(data, task)
     assert read(out / "validation.csv")[0] == ["image_id"] and read(labels)[0] == ["id", "corgi", "pug"]
     assert column(out / "validation.csv", "image_id") == column(out / "sample_validation.csv", "id")
 
 
 @pytest.fixture
 def couplings(tmp_path):
-    """champs-scalar-coupling: pairs of atoms of molecules; further tables tell of all molecules, or of training ones alone."""
-    data = tmp_path / "data"
-    pairs = [(m, a) for m in range(120) for a in range(3)]
-    write(
-        data / "train.csv",
-        ["id", "molecule", "atom", "coupling"],
-        [[n, f"m{m:03d}", a, n * 1.5] for n, (m, a) in enumerate(pairs) if m < 90],
-    )
-    write(
-        data / "test.csv",
-        ["id", "molecule", "atom"],
-        [[n, f"m{m:03d}", a] for n, (m, a) in enumerate(pairs) if m >= 90],
-    )
-    write(data / "sample_submission.csv", ["id", "coupling"], [[n, 0] for n, (m, _) in enumerate(pairs) if m >= 90])
-    write(data / "structures.csv", ["molecule", "atom", "x"], [[f"m{m:03d}", a, m] for m, a in pairs])
-    write(data / "contributions.csv", ["molecule", "atom", "fc"], [[f"m{m:03d}", a, m] for m, a in pairs if m < 90])
-    for side, some in (("train", range(90)), ("test", range(90, 120))):
-        write(data / f"spectra_{side}.csv", ["molecule", "s"], [[f"m{m:03d}", m] for m in some])
-    return data, card("mae", ("coupling",))
+    return write_layout("scalar_coupling", tmp_path)
 
 
 @pytest.mark.parametrize("name", ["sample", "holdout", "final", "fold 3/3"])
 def test_groups_of_a_shared_key_stay_together_and_their_labels_elsewhere_go(couplings, name):
     data, task = couplings
-    info, out, labels = build(data, task, name)
+    info, out, labels = view_of(data, task, name)
     assert info.split_kind == "grouped"
-    shown, asked = set(column(out / "train.csv", "molecule")), set(column(out / "validation.csv", "molecule"))
+    shown, asked = set(column(out / "train.csv", "molecule_name")), set(column(out / "validation.csv", "molecule_name"))
     assert shown and asked and not shown & asked
-    assert set(column(out / "contributions.csv", "molecule")) <= shown
+    assert set(column(out / "scalar_coupling_contributions.csv", "molecule_name")) <= shown
     assert (out / "structures.csv").samefile(data / "structures.csv")
     assert (out / "spectra_train.csv").samefile(data / "spectra_train.csv")
-    values = dict(zip(column(data / "train.csv", "id"), column(data / "train.csv", "coupling"), strict=True))
-    assert [values[i] for i in column(labels, "id")] == column(labels, "coupling")
+    values = dict(
+        zip(column(data / "train.csv", "id"), column(data / "train.csv", "scalar_coupling_constant"), strict=True)
+    )
+    assert [values[i] for i in column(labels, "id")] == column(labels, "scalar_coupling_constant")
 
 
 def test_further_tables_of_the_test_hold_what_stands_in_for_it(couplings):
     data, task = couplings
-    _, out, labels = build(data, task, "swap")
-    tested = set(column(out / "test.csv", "molecule"))
+    _, out, labels = view_of(data, task, "swap")
+    tested = set(column(out / "test.csv", "molecule_name"))
     assert column(out / "test.csv", "id") == column(out / "sample_submission.csv", "id") == column(labels, "id")
-    assert set(column(out / "spectra_test.csv", "molecule")) == tested
-    assert not set(column(out / "spectra_train.csv", "molecule")) & tested
-    assert not set(column(out / "contributions.csv", "molecule")) & tested
-    assert read(out / "test.csv")[0] == ["id", "molecule", "atom"]
+    assert set(column(out / "spectra_test.csv", "molecule_name")) == tested
+    assert not set(column(out / "spectra_train.csv", "molecule_name")) & tested
+    assert not set(column(out / "scalar_coupling_contributions.csv", "molecule_name")) & tested
+    assert read(out / "test.csv")[0] == ["id", "molecule_name", "atom_index_0"]
 
 
 def test_ids_that_end_in_columns_are_matched_to_wide_labels(tmp_path):
-    """rsna-2022-cervical-spine-fracture-detection: a row of predictions for each bone of a study."""
-    data, bones = tmp_path / "data", ("overall", "C1", "C2")
-    train = [[f"1.2.{n}", *(n % k % 2 for k in (2, 3, 5))] for n in range(80)]
-    write(data / "train.csv", ["study", "overall", "C1", "C2"], train)
-    asked = [[f"1.2.{n}_{bone}", f"1.2.{n}", bone] for n in range(80, 100) for bone in bones]
-    write(data / "test.csv", ["row_id", "study", "bone"], asked)
-    write(data / "sample_submission.csv", ["row_id", "fractured"], [[row[0], 0.5] for row in asked])
-    info, out, labels = build(data, card("log_loss", ("fractured",), "row_id"))
-    studies = column(out / "validation.csv", "study")
-    assert info.label_columns == bones and read(out / "validation.csv")[0] == ["study"]
-    assert column(labels, "row_id") == [f"{s}_{bone}" for s in studies for bone in bones]
-    wide = {row[0]: row[1:] for row in train}
-    assert column(labels, "fractured") == [str(cell) for s in studies for cell in wide[s]]
-    _, out, _ = build(data, card("log_loss", ("fractured",), "row_id"), "sample")
-    assert len(read(out / "test.csv")) == 61
+    data, task = write_layout("cervical_fractures", tmp_path)
+    info, out, labels = view_of(data, task)
+    studies = column(out / "validation.csv", "StudyInstanceUID")
+    assert info.label_columns == BONES and read(out / "validation.csv")[0] == ["StudyInstanceUID"]
+    assert column(labels, "row_id") == [f"{study}_{bone}" for study in studies for bone in BONES]
+    wide = {row[0]: row[1:] for row in read(data / "train.csv")}
+    assert column(labels, "fractured") == [cell for study in studies for cell in wide[study]]
+    assert len(read(view_of(data, task, "sample")[1] / "test.csv")) == 61
 
 
 def test_ids_that_end_in_places_are_matched_to_lists_of_labels(tmp_path):
-    """stanford-covid-vaccine: train.json holds lists, and the sample asks for each of their places."""
-    data = tmp_path / "data"
-    data.mkdir()
-    rows = [{"id": f"id_{n}", "sequence": "GAC" * 2, "reactivity": [n, n + 0.5], "deg": [0.1, n]} for n in range(60)]
-    (data / "train.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    tests = [{"id": f"id_{n}", "sequence": "GAC" * 2} for n in range(60, 70)]
-    (data / "test.json").write_text("".join(json.dumps(row) + "\n" for row in tests))
-    asked = [[f"id_{n}_{place}", 0, 0] for n in range(60, 70) for place in range(6)]
-    write(data / "sample_submission.csv", ["id_seqpos", "reactivity", "deg"], asked)
-    info, out, labels = build(data, card("rmse", ("reactivity", "deg"), "id_seqpos"))
+    info, out, labels = view_of(*write_layout("covid_vaccine", tmp_path))
     first = records(out / "validation.json")[0]
     number = int(first["id"][3:])
     assert set(first) == {"id", "sequence"} and len(read(labels)) == 2 * info.validation_rows + 1
@@ -220,76 +155,56 @@ def test_ids_that_end_in_places_are_matched_to_lists_of_labels(tmp_path):
 
 
 def test_ids_that_two_columns_make_up_keep_the_rows_of_the_first_together(tmp_path):
-    """text-normalization-challenge: en_train.csv, en_test_2.csv, and ids of sentence and token."""
-    data = tmp_path / "data"
-    tokens = [(s, t) for s in range(60) for t in range(4)]
-    write(data / "en_train.csv", ["sentence", "token", "before", "after"], [[s, t, "a", f"b{t}"] for s, t in tokens])
-    write(data / "en_test_2.csv", ["sentence", "token", "before"], [[s, t, "a"] for s, t in tokens[:80]])
-    write(data / "sample_submission.csv", ["id", "after"], [[f"{s}_{t}", "a"] for s, t in tokens[:80]])
-    _, out, labels = build(data, card("accuracy", ("after",)))
-    shown, asked = set(column(out / "en_train.csv", "sentence")), set(column(out / "validation.csv", "sentence"))
+    _, out, labels = view_of(*write_layout("text_normalization", tmp_path))
+    shown, asked = set(column(out / "en_train.csv", "sentence_id")), set(column(out / "validation.csv", "sentence_id"))
     assert shown and asked and not shown & asked
-    assert read(labels)[1][0] == "_".join(read(out / "validation.csv")[1][:2])
-    assert read(out / "validation.csv")[0] == ["sentence", "token", "before"]
+    assert [row[0] for row in read(labels)[1:]] == ["_".join(row[:2]) for row in read(out / "validation.csv")[1:]]
+    assert read(out / "validation.csv")[0] == ["sentence_id", "token_id", "before"]
 
 
-def test_several_rows_of_masks_make_up_one_label_and_their_number_is_not_told(tmp_path):
-    """airbus-ship-detection: train_ship_segmentations_v2.csv has a row for each ship of an image."""
-    data = tmp_path / "data"
-    ships = [[f"{n}.jpg", f"{10 * n + k} 3" if n % 4 else ""] for n in range(60) for k in range(max(1, n % 4))]
-    write(data / "train_ship_segmentations_v2.csv", ["ImageId", "EncodedPixels"], ships)
-    write(data / "sample_submission.csv", ["ImageId", "EncodedPixels"], [[f"t{n}.jpg", "1 2"] for n in range(20)])
-    task = card("grade.py", ("EncodedPixels",), "ImageId", predictions="text")
-    for name in ("sample", "holdout", "fold 1/4"):
-        _, out, labels = build(data, task, name)
-        asked = column(out / "validation.csv", "ImageId")
-        assert len(asked) == len(set(asked)) and asked == column(labels, "ImageId")
-        assert not set(asked) & set(column(out / "train_ship_segmentations_v2.csv", "ImageId"))
-        whole = {i: " ".join(row[1] for row in ships if row[0] == i and row[1]) for i in asked}
-        assert column(labels, "EncodedPixels") == [whole[i] for i in asked]
+@pytest.mark.parametrize("name", ["sample", "holdout", "fold 1/4"])
+def test_several_rows_of_masks_make_up_one_label_and_their_number_is_not_told(tmp_path, name):
+    data, task = write_layout("ship_detection", tmp_path)
+    _, out, labels = view_of(data, task, name)
+    asked, ships = column(out / "validation.csv", "ImageId"), read(data / "train_ship_segmentations_v2.csv")[1:]
+    assert len(asked) == len(set(asked)) and asked == column(labels, "ImageId")
+    assert not set(asked) & set(column(out / "train_ship_segmentations_v2.csv", "ImageId"))
+    whole = {i: " ".join(row[1] for row in ships if row[0] == i and row[1]) for i in asked}
+    assert column(labels, "EncodedPixels") == [whole[i] for i in asked]
 
 
 def test_rows_of_one_id_for_each_class_are_asked_for_with_their_class(tmp_path):
-    """uw-madison-gi-tract-image-segmentation: three rows an image, and the sample says of which organ each is."""
-    data, organs = tmp_path / "data", ("large", "small", "stomach")
-    rows = [[f"case{n}", organ, f"{n} {at}" if n % 2 else ""] for n in range(50) for at, organ in enumerate(organs)]
-    write(data / "train.csv", ["id", "class", "segmentation"], rows)
-    asked = [[f"test{n}", organ, ""] for n in range(20) for organ in organs]
-    write(data / "sample_submission.csv", ["id", "class", "predicted"], asked)
-    info, out, labels = build(data, card("grade.py", ("class", "predicted"), predictions="text"))
+    data, task = write_layout("tract_segmentation", tmp_path)
+    info, out, labels = view_of(data, task)
     shown = read(out / "sample_validation.csv")[1:]
     assert info.label_columns == ("segmentation",)
     assert read(out / "validation.csv")[1:] == [row[:2] for row in shown] and all(row[2] == "" for row in shown)
-    truth = {(row[0], row[1]): row[2] for row in rows}
+    truth = {(row[0], row[1]): row[2] for row in read(data / "train.csv")[1:]}
     assert read(labels)[1:] == [[i, organ, truth[i, organ]] for i, organ, _ in shown]
-    assert {i for i, _, _ in shown}.isdisjoint(column(out / "train.csv", "id")) and len(shown) % 3 == 0
+    assert {i for i, _, _ in shown}.isdisjoint(column(out / "train.csv", "id"))
+    assert [organ for _, organ, _ in shown] == list(ORGANS) * (len(shown) // 3)
 
 
 def test_equal_rows_of_an_id_stay_on_one_side(tmp_path):
-    """detecting-insults: the comment is the id, and some were posted twice."""
-    data = tmp_path / "data"
-    rows = [[n % 2, f"text {n}"] for n in range(60)] + [[n % 2, f"text {n}"] for n in range(0, 60, 3)]
-    write(data / "train.csv", ["Insult", "Comment"], rows)
-    write(data / "sample_submission.csv", ["Insult", "Comment"], [[0.5, f"test {n}"] for n in range(20)])
-    info, out, labels = build(data, card("roc_auc", ("Insult",), "Comment"))
+    info, out, labels = view_of(*write_layout("insults", tmp_path))
     assert set(column(labels, "Comment")).isdisjoint(column(out / "train.csv", "Comment"))
     assert column(labels, "Comment") == column(out / "validation.csv", "Comment") and info.split_kind == "stratified"
 
 
 def test_ids_of_thing_and_kind_keep_a_thing_together(tmp_path):
-    """rsna-intracranial-hemorrhage-detection: a row for each image and kind, in the training table as in the sample."""
-    data = tmp_path / "data"
-    rows = [[f"ID_{n:03x}_{kind}", int(n % k == 0)] for n in range(60) for k, kind in ((2, "any"), (4, "subdural"))]
-    write(data / "train.csv", ["ID", "Label"], rows)
-    write(
-        data / "sample_submission.csv",
-        ["ID", "Label"],
-        [[f"ID_{n}_{kind}", 0.5] for n in "xyz" for kind in ("any", "subdural")],
-    )
-    _, out, labels = build(data, card("log_loss", ("Label",), "ID"))
+    _, out, labels = view_of(*write_layout("hemorrhage_kinds", tmp_path))
     images = {identifier.rpartition("_")[0] for identifier in column(labels, "ID")}
     assert images.isdisjoint(identifier.rpartition("_")[0] for identifier in column(out / "train.csv", "ID"))
     assert len(read(labels)) == 2 * len(images) + 1
+
+
+def test_several_series_are_cut_off_at_one_time(tmp_path):
+    data, task = write_layout("store_sales", tmp_path)
+    info, out, _ = view_of(data, task)
+    assert info.split_kind == "time" and max(column(out / "train.csv", "date")) < min(
+        column(out / "validation.csv", "date")
+    )
+    assert set(column(out / "validation.csv", "store")) == {"0", "1", "2"}
 
 
 def test_no_cell_of_a_withheld_label_is_in_any_file_of_the_view(tmp_path):
@@ -299,7 +214,7 @@ def test_no_cell_of_a_withheld_label_is_in_any_file_of_the_view(tmp_path):
         data.mkdir(parents=True)
         task, secrets = _layout_with_secrets(layout, data)
         for name in ("sample", "holdout", "final", "fold 1/3", "swap"):
-            _, out, labels = build(data, task, name)
+            _, out, labels = view_of(data, task, name)
             told = labels.read_text()
             withheld = {secret for secret in secrets if secret in told}
             assert withheld
