@@ -90,6 +90,17 @@ def test_other_ids_cannot_be_compared(tmp_path):
         agree(left, right, card())
 
 
+@pytest.mark.parametrize(
+    "content", [b"\x89PNG\r\n\x1a\n", b"id,y\nt0,0,1\n", b'id,y\n"t0,1', b"id,y\n", b"id;y\nt0;1\n", b""]
+)
+def test_what_is_no_prediction_file_is_an_invalid_submission_on_either_side(tmp_path, content):
+    (tmp_path / "a.csv").write_bytes(content)
+    good = submission(tmp_path / "b.csv", np.zeros(200))
+    for pair in ((tmp_path / "a.csv", good), (good, tmp_path / "a.csv")):
+        with pytest.raises(InvalidSubmission):
+            agree(*pair, card())
+
+
 def test_rank_correlation_gives_ties_their_mean_rank():
     assert spearman([1, 2, 2, 3], [1, 2, 3, 4]) == pytest.approx(4.5 / np.sqrt(4.5 * 5))
     assert spearman([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)

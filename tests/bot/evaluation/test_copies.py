@@ -1,5 +1,6 @@
 """Copies: a file that is valid and nobody else's passes; one that is public, whole, nearly or bent, is named."""
 
+import os
 import random
 from pathlib import Path
 
@@ -72,3 +73,16 @@ def test_labels_are_compared_as_labels(view: Path) -> None:
         == "every value is that of the public file x.csv"
     )
     assert copied(view, [rng.choice(["a", "b"]) for _ in IDS], card("accuracy")) is None
+
+
+def test_public_files_that_cannot_be_read_are_passed_over(view: Path) -> None:
+    outputs = view.parent / "outputs"
+    table(outputs / "good.csv", OWN)
+    (outputs / "folder.csv").mkdir()
+    os.mkfifo(outputs / "pipe.csv")
+    (outputs / "gone.csv").symlink_to("nothing")
+    (outputs / "image.csv").write_bytes(b"\x89PNG\r\n\x1a\n" * 100)
+    (outputs / "open.csv").write_bytes(b'id,y\nt0,"' + b"x" * 9_000_000)
+    (outputs / "latin.csv").write_bytes(b"id,y\nt0,caf\xe9\n")
+    told = check_file(table(view.parent / "own.csv", OWN), view, outputs, card("mae"))
+    assert told == {"copied": "every value is that of the public file good.csv", "compared": 2}

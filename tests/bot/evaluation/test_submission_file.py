@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from bot.evaluation.submission_file import read_submission, read_truth
+from bot.evaluation.csv_rows import Limits
+from bot.evaluation.submission_file import expected_by, read_predictions, read_submission, read_truth
 from state.errors import InvalidSubmission
 from tests.bot.evaluation.parts import card, write
 
@@ -113,3 +116,16 @@ def test_truth_without_a_wanted_id_is_refused(tmp_path):
     path = write(tmp_path / "answers.csv", ["id", "y"], [["a", 1]])
     with pytest.raises(InvalidSubmission, match="first missing id is 'b'"):
         read_truth(path, ["a", "b"], card())
+
+
+def test_texts_may_not_take_much_more_memory_than_their_file_takes_on_disk(sample):
+    task = card("own", predictions="text")
+    expected = replace(expected_by(sample, task), limits=Limits(file_bytes=5000, row_characters=5000, blank_lines=0))
+    plain, wide = "x" * 1200, "\U0001f600" + "x" * 1200
+    path = write(sample.with_name("submission.csv"), ["id", "y"], [[i, plain] for i in IDS])
+    assert read_predictions(path, expected, task).ravel().tolist() == [plain] * 3
+    write(path, ["id", "y"], [[i, wide] for i in IDS])
+    with pytest.raises(
+        InvalidSubmission, match=r"submission\.csv, row 2: up to here its predictions take too much memory"
+    ):
+        read_predictions(path, expected, task)
