@@ -158,4 +158,5 @@ def test_without_a_moving_clock_such_a_run_would_not_pass(copy: Path) -> None:
     (copy / "config.json").write_text(json.dumps(config))
     done = audit(copy)
     assert done.exit_code == 1
-    assert "is not the run's" in done.output
+    assert "it was moved, though the run's was to stand still" in done.output
+    assert "is not the run's (2020-03-01T00:00:00Z)" in done.output
