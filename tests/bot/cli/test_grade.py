@@ -32,6 +32,7 @@ def test_one_file_is_graded_against_one_snapshot(snapshots, tmp_path):
     assert done.exit_code == 1 and "not valid: page.csv lacks the columns" in done.stdout
 
 
+@pytest.mark.integration
 def test_a_list_is_graded_written_down_and_averaged(snapshots, tmp_path):
     (tmp_path / "best.csv").write_text((snapshots / LABELLED / "private/answers.csv").read_text())
     (tmp_path / "torn.csv").write_text('id,label\n"r')
