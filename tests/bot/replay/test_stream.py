@@ -1,7 +1,6 @@
 """The clock of a replay that moves: how far before each decision, what is learnt then, and that no stop changes it."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -13,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlmodel import col, select
 
-from bot.community.prompts import AnalyzePost, PlanDrafts, ProposeIdeas, WriteReport
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from bot.replay.stream import Stream, way
 from bot.runs.context import EngineSettings, ReadingSettings, RunContext
 from bot.strategies import Action, Strategy, Tree
@@ -30,48 +27,14 @@ from state.moves import moves
 from state.progress import end_node
 from state.store import iso
 from state.tables import ModelCall, Node
-from tests.bot.replay.stream_parts import MIDDLE_WORDS, STEPS, STOOD_AT, write_streamed
+from tests.bot.replay.reader import Reader
+from tests.bot.replay.stream_parts import STEPS, STOOD_AT, write_streamed
 from tests.bot.strategies.parts import RUN, opened_on
 
 
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     return Snapshot.load(write_streamed(tmp_path_factory.mktemp("streamed") / "tiny-table"), METRIC_DIRECTIONS)
-
-
-@dataclass
-class Reader:
-    """A model that makes an idea of each post; before the call of a number it has the search stopped, and never answers."""
-
-    stops_at: int | None = None
-    calls: int = 0
-    search: Search | None = None
-
-    async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
-        self.calls += 1
-        if self.calls == self.stops_at and self.search is not None:
-            self.search.interrupt()
-            await asyncio.Event().wait()
-        text = json.dumps(_answer(prompt))
-        return Completion(prompt.parse(text), text, Usage(10, 10), "reader", 0.0)
-
-
-def _answer(prompt: Prompt[Any]) -> dict[str, Any]:
-    match prompt:
-        case AnalyzePost():
-            scores = dict.fromkeys(("novelty", "feasibility", "efficiency"), 6)
-            strong = 9 if MIDDLE_WORDS in prompt.post.body else 5
-            return {"summary": "a way", "suggestions": ["do it"], "effectiveness": strong, **scores}
-        case ProposeIdeas():
-            return {"ideas": [{"text": f"what {a.item.id} says", "sources": [a.item.id]} for a in prompt.analyses]}
-        case PlanDrafts():
-            numbers = [idea.number for idea in prompt.ideas]
-            base = prompt.reports[0].number if prompt.reports else None
-            plans = [{"title": f"Draft {place}", "codebase": None if place else base} for place in range(prompt.count)]
-            return {"drafts": [plan | {"description": "all that we know", "ideas": numbers} for plan in plans]}
-        case WriteReport():
-            return {"method": "as planned"}
-    raise AssertionError(f"nobody asks for {prompt.name}")
 
 
 @dataclass

@@ -1,0 +1,46 @@
+"""A model for runs in which nothing is executed: it reads posts, makes an idea of each, and plans drafts of all ideas."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from bot.community.prompts import AnalyzePost, PlanDrafts, ProposeIdeas, WriteReport
+from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
+from bot.strategies.search import Search
+from tests.bot.replay.stream_parts import MIDDLE_WORDS
+
+
+@dataclass
+class Reader:
+    """A model that makes an idea of each post; before the call of a number it has the search stopped, and never answers."""
+
+    stops_at: int | None = None
+    calls: int = 0
+    search: Search | None = None
+
+    async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
+        self.calls += 1
+        if self.calls == self.stops_at and self.search is not None:
+            self.search.interrupt()
+            await asyncio.Event().wait()
+        text = json.dumps(_answer(prompt))
+        return Completion(prompt.parse(text), text, Usage(10, 10), "reader", 0.0)
+
+
+def _answer(prompt: Prompt[Any]) -> dict[str, Any]:
+    match prompt:
+        case AnalyzePost():
+            scores = dict.fromkeys(("novelty", "feasibility", "efficiency"), 6)
+            strong = 9 if MIDDLE_WORDS in prompt.post.body else 5
+            return {"summary": "a way", "suggestions": ["do it"], "effectiveness": strong, **scores}
+        case ProposeIdeas():
+            return {"ideas": [{"text": f"what {a.item.id} says", "sources": [a.item.id]} for a in prompt.analyses]}
+        case PlanDrafts():
+            numbers = [idea.number for idea in prompt.ideas]
+            base = prompt.reports[0].number if prompt.reports else None
+            plans = [{"title": f"Draft {place}", "codebase": None if place else base} for place in range(prompt.count)]
+            return {"drafts": [plan | {"description": "all that we know", "ideas": numbers} for plan in plans]}
+        case WriteReport():
+            return {"method": "as planned"}
+    raise AssertionError(f"nobody asks for {prompt.name}")
