@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from bot.evaluation.tables import Table
+from bot.evaluation.tables import Rows
 
 _PROBE = 2000
 _MEAN_SIZE = 2.0
@@ -14,7 +14,7 @@ _EXPECTED_STRADDLERS = 5.0
 """A random split would have cut at least this many groups; that none is cut is then no accident."""
 
 
-def disjoint_group_column(train: Table, test: Table, candidates: Sequence[str]) -> str | None:
+def disjoint_group_column(train: Rows, test: Rows, candidates: Sequence[str]) -> str | None:
     """Return the coarsest column with repeated values, none of them in both tables; None if there is none.
 
     Args:

@@ -58,7 +58,7 @@ def _tables(data_dir: Path) -> dict[str, Rows]:
 
 def _main_names(tables: dict[str, Rows]) -> dict[str, str]:
     """The tables of training rows, of test rows and of those to validate on, whatever their form, by what they are."""
-    names = {}
+    names: dict[str, str] = {}
     for kind in ("train", "test", "validation"):
         found = [name for name in tables if name.split(".")[0] == kind]
         names |= {kind: min(found, key=lambda name: (name != f"{kind}.csv", name))} if found else {}
