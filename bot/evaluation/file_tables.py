@@ -3,7 +3,7 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,14 +57,13 @@ class FileTable(Rows):
 
     def write_chosen(self, target: Path, columns: Sequence[str], rows: Sequence[int]) -> None:
         """Write the index of those files, in that order, without labels, and put the files where they may lie."""
-        known: dict[str, Callable[[RowFile], str]] = {
-            self.header[0]: lambda e: e.id,
-            self.header[1]: lambda e: self.place(e).as_posix(),
-        }
         for row in rows:
             self.put(self.entries[row], target.parent / self.place(self.entries[row]))
-        lines = ([known[c](self.entries[row]) if c in known else "" for c in columns] for row in rows)
-        write_table(target, columns, lines)
+        write_table(target, columns, (self._shown(self.entries[row], columns) for row in rows))
+
+    def _shown(self, entry: RowFile, columns: Sequence[str]) -> list[str]:
+        cells = {self.header[0]: entry.id, self.header[1]: self.place(entry).as_posix()}
+        return [cells.get(column, "") for column in columns]
 
     def place(self, entry: RowFile) -> Path:
         """Return where a file lies when its label is withheld."""

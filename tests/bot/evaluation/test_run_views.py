@@ -1,0 +1,53 @@
+"""A run's views: built once, under safe names; data that cannot be split serves whole, and says why, also after a restart."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from bot.evaluation.run_views import RunViews
+from bot.evaluation.worker import Worker
+from bot.runs.folder import RunFolder
+from bot.runs.stopwatch import Stopwatch
+from state.errors import UnsupportedLayout, UsageError
+from tests.bot.evaluation.parts import card, competition
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def worker() -> AsyncIterator[Worker]:
+    async with aclosing(Worker()) as one:
+        yield one
+
+
+def views(place: Path, worker: Worker) -> RunViews:
+    return RunViews(card(), place / "data", 0, RunFolder(place / "run"), worker, Stopwatch())
+
+
+async def test_a_fold_lies_in_a_folder_of_one_name(tmp_path: Path, worker: Worker) -> None:
+    competition(tmp_path / "data", [[f"r{n}", n, n] for n in range(100)], [["t", 0]])
+    found = views(tmp_path, worker)
+    assert await found.view("fold 1/5") == tmp_path / "run" / "views" / "fold-1-of-5"
+    assert (found.labels("fold 1/5") / "labels.csv").is_file() and found.self_reported is None
+    with pytest.raises(UsageError, match="There is no view"):
+        await found.view("../holdout")
+
+
+async def test_data_that_cannot_be_split_serves_every_view_whole(tmp_path: Path, worker: Worker) -> None:
+    data = competition(tmp_path / "data", [[f"r{n}", n, n] for n in range(5)], [["t", 0]])
+    for found in (views(tmp_path, worker), views(tmp_path, worker)):  # the second as after a restart
+        places = {await found.view(name) for name in ("holdout", "sample", "full", "fold 1/2")}
+        assert places == {tmp_path / "run" / "views" / "holdout"}
+        assert found.self_reported == "train.csv has 5 rows with labels; at least 10 are needed."
+    shown = places.pop()
+    assert {path.name for path in shown.iterdir()} == {path.name for path in data.iterdir()}
+
+
+async def test_without_a_sample_submission_nothing_can_be_run(tmp_path: Path, worker: Worker) -> None:
+    competition(tmp_path / "data", [[f"r{n}", n, n] for n in range(50)], [["t", 0]])
+    (tmp_path / "data" / "sample_submission.csv").unlink()
+    with pytest.raises(UnsupportedLayout, match=r"no sample_submission.csv"):
+        await views(tmp_path, worker).view("holdout")
