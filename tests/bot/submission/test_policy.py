@@ -48,6 +48,8 @@ def test_a_large_gain_goes_at_once_and_the_sentence_has_the_figures() -> None:
         ({"score": 0.79}, "a gain of -0.01"),
         ({"score": None}, "no validation score"),
         ({"remaining_total": 0}, "the site takes no more"),
+        ({"self_reported": True}, "its score is self-reported"),
+        ({"self_reported": True, "approved": True, "best_sent": None}, "its score is self-reported"),
     ],
 )
 def test_what_forbids_is_said(changed: dict[str, Any], words: str) -> None:
@@ -154,6 +156,7 @@ def test_a_person_is_asked_where_that_is_wanted_or_the_script_is_nearly_a_kernel
 def test_a_wish_needs_no_gain_and_no_turn_but_all_else() -> None:
     wish = replace(FACTS, wished=True, score=0.1, sent_today=4, remaining_today=1, noise=None)
     assert decide(wish, OPEN).verdict == "send"
+    assert decide(replace(wish, self_reported=True), OPEN).verdict == "send"
     assert decide(replace(wish, sent=6), RESERVING).verdict == "wait"
     assert decide(replace(wish, rules_changed=True), OPEN).verdict == "never"
 
@@ -183,6 +186,7 @@ def facts(draw: st.DrawFn) -> Facts:
         copied=draw(st.sampled_from([None, None, "copy"])),
         alike=draw(st.sampled_from([0.0, 0.5, 0.95])),
         kernel="ann/strong",
+        self_reported=draw(st.sampled_from([False, False, True])),
         approved=draw(st.booleans()),
         wished=draw(st.booleans()),
     )
@@ -216,6 +220,7 @@ def test_never_beyond_quota_caps_or_reserve_and_never_against_a_fact(one: Facts,
         return
     assert own.submit and one.entered is not False and not one.rules_changed
     assert (one.closed, one.capped, one.capped_today, one.invalid, one.copied) == (None,) * 5
+    assert one.wished or not one.self_reported
     assert one.deadline is None or one.now < one.deadline
     assert one.remaining_today is None or one.remaining_today > 0
     assert one.remaining_total is None or one.remaining_total > 0
