@@ -48,9 +48,9 @@ _BODIES = """
 _BANDS = "sketchband WHERE sketch IN (SELECT id FROM keptsketch WHERE competition = :competition)"
 _WIPED = (
     "UPDATE node SET plan = '' WHERE run_id IN ({runs})",
-    # Of a decision and of an execution a step keeps what the run did; of all others what a model answered.
+    # Of a decision, an execution and guards a step keeps what the run did; of all others what a model answered.
     "UPDATE step SET result = json_object() WHERE result IS NOT NULL AND name <> 'decision'"
-    " AND name NOT LIKE 'execute:%' AND run_id IN ({runs})",
+    " AND name NOT LIKE 'execute:%' AND name NOT LIKE 'guards:%' AND run_id IN ({runs})",
     "UPDATE event SET data = json_set(data, '$.title', '') WHERE type = 'draft.added' AND run_id IN ({runs})",
     "UPDATE event SET data = json_set(data, '$.traceback', '') WHERE type = 'worker.crashed' AND run_id IN ({runs})",
     # Of events of no run: what a task of the competition, or the work on it, raised.

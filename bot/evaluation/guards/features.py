@@ -1,19 +1,30 @@
 """Target in features: a column that gives the label away by itself, where the rows to be predicted have it too."""
 
-from bot.evaluation.guards.findings import Finding, passed, suspicious
+import time
+
+from bot.evaluation.guards.findings import Finding, not_run, passed, suspicious
 from bot.evaluation.guards.foretelling import FEWEST, as_numbers, by_neighbours, by_value
 from bot.evaluation.guards.guarded_view import GuardedView
 
 ENOUGH = 0.95
 """Skill of one column by itself; what honest columns tell of a target that is worth a competition is far less."""
 
+SECONDS = 60.0
 
-def target_in_features(guard: str, view: GuardedView) -> Finding:
-    """Try each column by itself: learnt from the training rows, tried on the validation rows."""
+
+def target_in_features(guard: str, view: GuardedView, seconds: float = SECONDS) -> Finding:
+    """Try each column by itself: learnt from the training rows, tried on the validation rows.
+
+    Columns that are not reached within so many seconds are not passed over: without a finding the guard has then not run.
+    """
+    began, tried = time.monotonic(), 0
     if len(view.ids) < FEWEST:
         return passed(guard, f"{len(view.ids)} validation rows are too few to try columns on", rows=len(view.ids))
     best, which, what = 0.0, "", ""
     for name in view.features:
+        if time.monotonic() - began > seconds:
+            break
+        tried += 1
         train, asked = view.train[name], view.validation[name]
         numbers, others = as_numbers(train), as_numbers(asked)
         for target in view.targets:
@@ -22,6 +33,8 @@ def target_in_features(guard: str, view: GuardedView) -> Finding:
                 found = max(found, by_neighbours(numbers, others, target))
             if found > best:
                 best, which, what = found, name, target.name
+    if best < ENOUGH and tried < len(view.features):
+        return not_run(guard, f"{tried} of {len(view.features)} columns could be tried within {seconds:g} s")
     if best < ENOUGH:
         told = (
             f"no column foretells a target by itself; the best, {which!r}, has a skill of {best:.2f}" if which else ""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.guards import registry
+from bot.evaluation.guards.features import target_in_features
 from bot.evaluation.guards.running import guard_view
 from bot.evaluation.views import build_view
 from tests.bot.evaluation.guards import planted
@@ -75,6 +76,13 @@ def test_a_guard_that_cannot_run_has_not_passed(tmp_path: Path) -> None:
     assert "labels.csv does not exist" in found["target in features"].sentence
     write(here.data / "train.csv", ["x"], [[1]])
     assert {one.verdict for one in guard_view(here.data, here.labels, here.card)} == {"not run"}
+
+
+def test_columns_that_there_was_no_time_for_are_not_passed_over(tmp_path: Path) -> None:
+    view = ground(tmp_path).view
+    assert target_in_features("it", view).passed
+    assert target_in_features("it", view, seconds=-1.0).sentence == "0 of 3 columns could be tried within -1 s"
+    assert not target_in_features("it", view, seconds=-1.0).passed
 
 
 def test_guards_for_which_no_time_is_left_have_not_passed(tmp_path: Path) -> None:
