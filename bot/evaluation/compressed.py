@@ -89,7 +89,7 @@ def writing(path: Path) -> Iterator[TextIO]:
             yield text
 
 
-def _text(file: IO[bytes] | gzip.GzipFile) -> io.TextIOWrapper:
+def _text(file: IO[bytes] | gzip.GzipFile) -> TextIO:
     return io.TextIOWrapper(cast(IO[bytes], file), encoding="utf-8", errors="surrogateescape", newline="")
 
 

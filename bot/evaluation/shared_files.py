@@ -54,11 +54,6 @@ class Withheld:
         """What tables may call the id."""
         return tuple(dict.fromkeys((self.layout.id_column, self.layout.card.id_column)))
 
-    @property
-    def ids(self) -> frozenset[str]:
-        """Ids of the withheld rows."""
-        return frozenset(self.layout.ids[row] for row in self.rows)
-
     def key(self, column: str) -> tuple[frozenset[str], frozenset[str]]:
         """Return the cells of a column of the training rows: of those that are withheld, and of all."""
         if column not in self._keys:
