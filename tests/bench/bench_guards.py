@@ -31,6 +31,7 @@ from tests.bench.plain_models import MODELS, Features, labels_of, predict, write
 from tests.bench.resplits import Labelled, Resplit, all_slugs, labelled, resplit
 
 RESPLITS = int(os.environ.get("BENCH_RESPLITS", "4"))
+FIRST_SEED = int(os.environ.get("BENCH_FIRST_SEED", "100"))
 FOLDS = 3
 
 Values = NDArray[Any]
@@ -100,7 +101,7 @@ def clean(slug: str, of: Labelled, features: Features) -> list[str]:
     alarms = []
     for seed in range(RESPLITS):
         with tempfile.TemporaryDirectory() as place:
-            tried = Tried(of, Path(place), resplit(of, Path(place), 100 + seed), features)
+            tried = Tried(of, Path(place), resplit(of, Path(place), FIRST_SEED + seed), features)
             told = guard_view(tried.view, tried.labels, of.card, seconds=3600.0)
             for name in ("neighbours", "trees", "linear"):
                 told += tried.guarded(name, *tried.model(name), tried.printed(name))

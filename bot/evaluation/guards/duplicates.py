@@ -18,6 +18,10 @@ DISTINCT = 0.5
 """Share of training rows that are unlike all others, below which features are too coarse for equal rows to be the same thing."""
 AGREE = 0.9
 """Share of repeated rows that have the label of what they repeat."""
+AS_OFTEN = 0.5
+"""Share of repeated test rows, as a part of that of validation rows, from which a score that counts them is one of the test."""
+CHANCE = 0.05
+"""Chance of two rows to have the same value, above which a quantity tells no copy."""
 _CLOSE = 0.05
 """Ranks (between 0 and 1) of quantities that agree."""
 _ERRORS = 2.0
@@ -35,7 +39,11 @@ class _Repeats:
 
 
 def duplicates_of_training(guard: str, view: GuardedView) -> Finding:
-    """Count the validation and test rows whose features are all those of a training row, and compare the labels."""
+    """Count the validation and test rows whose features are all those of a training row, and compare the labels.
+
+    Things that are told apart by none of their columns may differ in their labels all the same, and such tables have equal rows
+    by right. There a quantity tells a copy: it is the same to the last digit.
+    """
     if not view.features:
         return passed(guard, "rows have no columns to compare them by")
     found = _repeats(view)
@@ -47,6 +55,10 @@ def duplicates_of_training(guard: str, view: GuardedView) -> Finding:
     }
     told = f"{shares[0]:.1%} of the validation rows and {shares[1]:.1%} of the test rows repeat a training row"
     many = any(side.sum() >= FEWEST and side.mean() >= SHARE for side in (found.validation, found.test))
+    copies = _copies(view)
+    if copies.sum() >= FEWEST and copies.mean() >= SHARE:
+        sentence = f"{copies.mean():.1%} of the validation rows are training rows under another id, label included"
+        return suspicious(guard, sentence, copies=round(float(copies.mean()), 4), **evidence)
     if not many:
         return passed(guard, told, **evidence)
     if found.coarse:
@@ -57,7 +69,10 @@ def duplicates_of_training(guard: str, view: GuardedView) -> Finding:
 
 
 def better_on_duplicates(guard: str, traces: Traces) -> Finding:
-    """Score the validation rows without those that repeat training rows."""
+    """Score the validation rows without those that repeat training rows.
+
+    Where test rows repeat training rows as well, about as often, the score is right to count them.
+    """
     view = traces.view
     if not view.features:
         return passed(guard, "rows have no columns to compare them by")
@@ -74,6 +89,10 @@ def better_on_duplicates(guard: str, traces: Traces) -> Finding:
     worse = traces.oriented(traces.score) - traces.oriented(without)
     told = f"without the {len(repeated)} validation rows that repeat training rows the score is {without:.6g}"
     evidence = {"repeated": len(repeated), "without": without, "score_error": traces.error}
+    tested = float(np.isin(_keys(view.test), _keys(view.train)).mean()) if len(view.test) else 0.0
+    evidence["test_share"] = round(tested, 4)
+    if tested >= AS_OFTEN * len(repeated) / len(traces.ids):
+        return passed(guard, f"{told}, but {tested:.0%} of the test rows repeat training rows as well", **evidence)
     if traces.error is not None and worse > _ERRORS * traces.error:
         return suspicious(guard, f"{told}, not {traces.score:.6g}", **evidence)
     return passed(guard, told, **evidence)
@@ -91,6 +110,24 @@ def _repeats(view: GuardedView) -> _Repeats:
     agreed = [_agreement(train, sides[0], target) for target in view.targets]
     known = [one for one in agreed if one is not None]
     return _Repeats(repeated[0], repeated[1], round(min(known), 4) if known else None, coarse)
+
+
+def _copies(view: GuardedView) -> NDArray[np.bool_]:
+    """Return which validation rows have the features and quantities of a training row; none where these repeat by chance."""
+    none = np.zeros(len(view.validation), dtype=bool)
+    if any(target.kind == "classes" for target in view.targets):
+        return none
+    shares = pd.Series(view.targets[0].train).value_counts(normalize=True)
+    if float((shares**2).sum()) > CHANCE:
+        return none
+    train, asked = (
+        pd.MultiIndex.from_arrays([_keys(part), *labels])
+        for part, labels in (
+            (view.train, [target.train for target in view.targets]),
+            (view.validation, [target.validation for target in view.targets]),
+        )
+    )
+    return np.asarray(asked.isin(train), dtype=bool)
 
 
 def _agreement(train: NDArray[np.uint64], asked: NDArray[np.uint64], target: Target) -> float | None:

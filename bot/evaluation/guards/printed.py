@@ -8,8 +8,11 @@ from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.guards.findings import Finding, passed, suspicious
 from bot.evaluation.guards.traces import Traces
 
-SHARE = 0.5
-"""Of what is left unexplained by whichever is worse; folds of less data, or of other rows, differ by less."""
+BETTER = 0.5
+"""What is printed leaves unexplained at most this share of what the file does."""
+WORSE = 10.0
+"""What is printed leaves unexplained at least so many times what the file does: folds have fewer rows to learn from, which
+makes them worse, in small tables by far, but never better."""
 ERRORS = 6.0
 _CLAIM = re.compile(
     r"\b(?P<what>validation|valid|val|hold[- ]?out|cv|oof|out[- ]of[- ]fold|cross[- ]validat\w*|final|best|overall|mean|blend)"
@@ -45,7 +48,7 @@ def printed_otherwise(guard: str, traces: Traces) -> Finding:
     off = abs(printed - traces.score)
     noise = traces.error or 0.0
     evidence = {"printed": printed, "evaluated": traces.score, "score_error": traces.error}
-    if abs(own - theirs) > SHARE * max(own, theirs) and off > ERRORS * noise:
+    if (theirs < BETTER * own or theirs > WORSE * max(own, 0.0)) and off > ERRORS * noise:
         line = " ".join(text.split())
         return suspicious(guard, f"the script printed `{line}`, but its file scores {traces.score:.6g}", **evidence)
     return passed(guard, f"the script printed {printed:.6g}, and its file scores {traces.score:.6g}", **evidence)

@@ -11,7 +11,7 @@ from bot.evaluation.guards import registry
 from bot.evaluation.guards.findings import doubts_of
 from bot.evaluation.guards.running import guard_execution
 from tests.bot.evaluation.guards import planted
-from tests.bot.evaluation.guards.parts import Ground, Left, ground, near
+from tests.bot.evaluation.guards.parts import Ground, Left, Row, ground, near
 from tests.bot.evaluation.parts import write
 
 OUTPUT = """
@@ -177,6 +177,29 @@ def test_a_score_that_comes_of_repeated_rows_is_told(tmp_path: Path) -> None:
     assert found.verdict == "suspicious"
     assert "rows that repeat training rows the score is" in found.sentence
     assert Left(here, near(0.8), name="honest").says("better on duplicates").passed
+
+
+def test_a_score_that_comes_of_repeated_rows_is_right_where_the_test_has_as_many(tmp_path: Path) -> None:
+    def everywhere(table: list[Row], rng: np.random.Generator) -> list[Row]:
+        kinds = [{name: row[name] for name in "abc"} for row in table[: len(table) // 2]]
+        return [{**row, **kinds[at % len(kinds)]} for at, row in enumerate(table)]
+
+    here = ground(tmp_path, "classes", everywhere)
+    seen = set(map(tuple, here.view.train.to_numpy()))
+    again = {id for id, row in zip(here.view.ids, here.view.validation.to_numpy(), strict=True) if tuple(row) in seen}
+
+    def remembers(labels: dict[str, float], rng: np.random.Generator) -> list[float]:
+        return [0.01 + 0.98 * label if id in again else 0.5 + 0.01 * rng.random() for id, label in labels.items()]
+
+    found = Left(here, remembers).says("better on duplicates")
+    assert found.passed
+    assert "of the test rows repeat training rows as well" in found.sentence
+
+
+def test_folds_of_few_rows_may_be_worse_than_the_file_but_not_beyond_belief(here: Ground) -> None:
+    score = honest(here).score
+    assert honest(here, output=f"cv log loss: {2.2 * score:.4f}\n").says("printed score").passed
+    assert not honest(here, output=f"cv log loss: {12 * score:.4f}\n").says("printed score").passed
 
 
 def test_what_has_not_passed_is_said_in_one_sentence(here: Ground) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bot.evaluation.guards import registry
@@ -10,7 +11,7 @@ from bot.evaluation.guards.features import target_in_features
 from bot.evaluation.guards.running import guard_view
 from bot.evaluation.views import build_view
 from tests.bot.evaluation.guards import planted
-from tests.bot.evaluation.guards.parts import Change, ground
+from tests.bot.evaluation.guards.parts import Change, Row, ground
 from tests.bot.evaluation.parts import card, competition, write
 
 
@@ -26,7 +27,7 @@ def test_a_clean_competition_passes_all(tmp_path: Path, kind: str) -> None:
     ("change", "kind", "guard", "words"),
     [
         (planted.repeated_rows, "classes", "duplicate rows", "of repeated rows have the same label"),
-        (planted.repeated_rows, "quantity", "duplicate rows", "of repeated rows have the same label"),
+        (planted.repeated_rows, "quantity", "duplicate rows", "are training rows under another id, label included"),
         (planted.repeated_in_test, "classes", "duplicate rows", "of the test rows repeat a training row"),
         (planted.ids_by_label, "classes", "ids", "foretold by the number of the id"),
         (planted.ids_by_label, "quantity", "ids", "foretold by the number of the id"),
@@ -53,6 +54,20 @@ def test_rows_that_are_equal_because_columns_have_few_values_are_no_duplicates(t
         return [{"id": row["id"], "a": int(row["a"] > 0), "b": int(row["b"] > 0), "y": row["y"]} for row in table]
 
     assert ground(tmp_path, "classes", coarse).found("duplicate rows").passed
+
+
+def test_rows_that_differ_in_nothing_but_their_labels_are_no_copies_but_copies_among_them_are(tmp_path: Path) -> None:
+    def alike(table: list[Row], rng: np.random.Generator) -> list[Row]:
+        kinds = [{name: row[name] for name in "abc"} for row in table[: len(table) * 7 // 10]]
+        return [{**row, **kinds[at % len(kinds)]} for at, row in enumerate(table)]
+
+    def copied(table: list[Row], rng: np.random.Generator) -> list[Row]:
+        return planted.repeated_rows(alike(table, rng), rng)
+
+    found = ground(tmp_path / "alike", "quantity", alike).found("duplicate rows")
+    assert found.passed and "labels of repeated rows differ" in found.sentence
+    told = ground(tmp_path / "copied", "quantity", copied).found("duplicate rows")
+    assert not told.passed and "under another id, label included" in told.sentence
 
 
 def test_a_table_that_is_sorted_by_a_time_may_have_labels_that_follow_it(tmp_path: Path) -> None:
