@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -41,9 +41,15 @@ class Started:
         self.said.seek(max(0, self.said.tell() - _SAID_BYTES))
         return self.said.read().decode("utf-8", "replace").strip()
 
-    def end(self) -> int:
-        """Kill it with all that it started, unless that was done; returns its exit status."""
+    def end(self, seconds: float = 0.0) -> int:
+        """Kill it with all that it started, unless that was done, after it had some seconds to end by itself.
+
+        Returns:
+            Its exit status.
+        """
         if not self.said.closed:
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(seconds)
             self.said.close()
             self.tree.kill()
         return self.process.wait()

@@ -18,6 +18,8 @@ from bot.evaluation.graders.replies import parsed, result_of, unusable
 from state.errors import GraderFailed, GraderStopped, InfrastructureFailure, InvalidSubmission
 
 _MESSAGE = 1 << 16
+_ENDING = 2.0
+"""Seconds between the end of the conversation and that of the process."""
 _NO_MEMORY = "MemoryError"
 _HERE, _READY = -1, 0
 """Numbers of the messages that nobody asks for: the process is there; grade.py is loaded."""
@@ -240,9 +242,8 @@ class GraderProcess:
         if self._started is None:
             return "grade.py's process ended."
         said = self._started.last_words()
-        return (
-            f"grade.py's process ended without an answer (status {self._started.end()}){f': {said}' if said else '.'}"
-        )
+        status = self._started.end(_ENDING)  # killed at once, it would have no status of its own
+        return f"grade.py's process ended without an answer (status {status}){f': {said}' if said else '.'}"
 
     def _start(self) -> None:
         """Start the process under bubblewrap, or without it where that does not work and need not be."""

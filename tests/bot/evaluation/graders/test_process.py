@@ -170,7 +170,7 @@ def test_a_grade_py_that_cannot_be_loaded_is_the_snapshots_fault(tmp_path: Path,
 @pytest.mark.parametrize("contain", [True, False])
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("loop", "longer than 8 s"), ("spin", "longer"), ("bomb", "out of memory"), ("leave", r"ended .*status 7")],
+    [("loop", "longer than 8 s"), ("spin", "longer"), ("bomb", "out of memory"), ("leave", "ended without an answer")],
 )
 def test_a_grader_that_runs_away_is_stopped_and_the_next_score_gets_a_fresh_process(
     place: Path, name: str, said: str, contain: bool
