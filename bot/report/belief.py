@@ -14,7 +14,8 @@ from state.errors import BotError
 
 __all__ = ["belief"]
 
-_SECONDS = 30.0
+_SECONDS = 5.0
+"""Of drawing: a run that was stopped has little time left for its end."""
 
 
 async def belief(ended: Ended, handed: HandedIn, graded: Graded, worker: Worker) -> dict[str, Any]:
@@ -45,7 +46,7 @@ async def _interval(ended: Ended, handed: HandedIn, worker: Worker) -> tuple[lis
     try:
         told = await worker.call(
             "validation_interval",
-            timeout_seconds=4 * _SECONDS,
+            timeout_seconds=12 * _SECONDS,
             labels_dir=str(context.executor.labels(GUARDED)),
             view_dir=str(await context.executor.view(GUARDED)),
             predictions=str(context.executor.submission_of(node, GUARDED).with_name(PREDICTIONS)),

@@ -169,6 +169,9 @@ def planted_in_executions(of: Labelled, features: Features) -> list[tuple[str, s
 
 
 def main() -> None:
+    if not os.environ.get("BOT_SNAPSHOTS"):
+        print("BOT_SNAPSHOTS is not set: it names a folder of snapshots")
+        return
     began, slugs = time.monotonic(), sys.argv[1:] or all_slugs()
     alarms, planted = [], []
     for slug in slugs:

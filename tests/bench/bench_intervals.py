@@ -89,6 +89,9 @@ def truth_of(of: Labelled, answers: object, many: int) -> np.ndarray:  # type: i
 
 
 def main() -> None:
+    if not os.environ.get("BOT_SNAPSHOTS"):
+        print("BOT_SNAPSHOTS is not set: it names a folder of snapshots")
+        return
     for slug in sys.argv[1:] or all_slugs():
         began = time.monotonic()
         for name, tally in tallies(slug).items():

@@ -63,7 +63,9 @@ def duplicates_of_training(guard: str, view: GuardedView) -> Finding:
         return passed(guard, told, **evidence)
     if found.coarse:
         return passed(guard, f"{told}, in columns that have few values", **evidence)
-    if found.agreement is None or found.agreement < AGREE:
+    if found.agreement is None:
+        return suspicious(guard, f"{told}, and too few of them have labels to tell whether these agree", **evidence)
+    if found.agreement < AGREE:
         return passed(guard, f"{told}, but labels of repeated rows differ", **evidence)
     return suspicious(guard, f"{told}, and {found.agreement:.0%} of repeated rows have the same label", **evidence)
 

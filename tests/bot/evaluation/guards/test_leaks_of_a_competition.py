@@ -11,7 +11,7 @@ from bot.evaluation.guards.features import target_in_features
 from bot.evaluation.guards.running import guard_view
 from bot.evaluation.views import build_view
 from tests.bot.evaluation.guards import planted
-from tests.bot.evaluation.guards.parts import Change, Row, ground
+from tests.bot.evaluation.guards.parts import TEST_ROWS, Change, Row, ground
 from tests.bot.evaluation.parts import card, competition, write
 
 
@@ -68,6 +68,16 @@ def test_rows_that_differ_in_nothing_but_their_labels_are_no_copies_but_copies_a
     assert found.passed and "labels of repeated rows differ" in found.sentence
     told = ground(tmp_path / "copied", "quantity", copied).found("duplicate rows")
     assert not told.passed and "under another id, label included" in told.sentence
+
+
+def test_repeated_rows_of_which_no_label_is_known_are_not_passed_over(tmp_path: Path) -> None:
+    def in_test_alone(table: list[Row], rng: np.random.Generator) -> list[Row]:
+        test = [{**row, **{name: table[at][name] for name in "abc"}} for at, row in enumerate(table[-TEST_ROWS:])]
+        return table[:-TEST_ROWS] + test
+
+    told = ground(tmp_path, "classes", in_test_alone).found("duplicate rows")
+    assert told.verdict == "suspicious"
+    assert "of the test rows repeat a training row, and too few of them have labels" in told.sentence
 
 
 def test_a_table_that_is_sorted_by_a_time_may_have_labels_that_follow_it(tmp_path: Path) -> None:
