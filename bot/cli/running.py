@@ -153,13 +153,17 @@ def _failed_row(result: Mapping[str, Any]) -> tuple[str, ...]:
 def _expected(result: Mapping[str, Any]) -> str:
     """Return where the hidden score was to be expected by the validation score, and whether it lay there."""
     bounds = result.get("validation_interval")
+    if result.get("self_reported"):
+        return "self-reported"
     if bounds is None:
         return "–"
     return f"{bounds[0]:.4g} to {bounds[1]:.4g}{' (outside)' if result.get('score_in_interval') is False else ''}"
 
 
 def _doubts(result: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what guards say against the data and the chosen node."""
+    """Yield what guards say against the data and the chosen node, and that nobody has checked the scores."""
+    if reason := result.get("self_reported"):
+        yield f"validation scores are self-reported, scripts printed them: {reason}"
     for one in result.get("guards", ()):
         if one["verdict"] != "passed" and one["node"] in (None, result["chosen_node"]):
             of = "the data" if one["node"] is None else f"node {one['node']}"

@@ -1,4 +1,4 @@
-"""Doubts: what the guards found in a run that has not passed."""
+"""Doubts: what the guards found in a run that has not passed, and scores that nobody has checked."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,6 +9,11 @@ from bot.evaluation.guarding import FOUND
 from state.tables import Event
 
 __all__ = ["Doubt", "doubts"]
+
+
+_SELF_REPORTED = (
+    "no labels could be withheld, so that its scores are self-reported: scripts print them, and nobody checks them"
+)
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,13 @@ class Doubt:
 
 
 def doubts(session: Session, run_id: str, most: int = 3) -> tuple[Doubt, ...]:
-    """Return the latest doubts of a run, the latest first."""
-    query = select(Event).where(Event.run_id == run_id, Event.type == FOUND).order_by(col(Event.seq).desc()).limit(most)
-    return tuple(Doubt(row.at, row.node, str(row.data["sentence"])) for row in session.exec(query))
+    """Return the latest doubts of a run, the latest first; before them, that its scores are self-reported, if they are."""
+    found = tuple(Doubt(row.at, row.node, str(row.data["sentence"])) for row in _latest(session, run_id, FOUND, most))
+    ended = _latest(session, run_id, "node.ended", 1)
+    unchecked = (Doubt(row.at, None, _SELF_REPORTED) for row in ended if row.data.get("self_reported"))
+    return (*unchecked, *found)
+
+
+def _latest(session: Session, run_id: str, kind: str, most: int) -> list[Event]:
+    query = select(Event).where(Event.run_id == run_id, Event.type == kind).order_by(col(Event.seq).desc()).limit(most)
+    return list(session.exec(query))
