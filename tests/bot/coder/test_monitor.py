@@ -1,6 +1,7 @@
 """Tests of the monitor: when it looks, what it sees, and that it can end an execution but never harm one."""
 
 import asyncio
+import itertools
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -26,6 +27,16 @@ GO_ON = '{"action": "continue", "reason": ""}'
 TALKS = (
     "import time\nfor epoch in range(600):\n    print('epoch', epoch, 'loss 2.3', flush=True)\n    time.sleep(0.1)\n"
 )
+WAITS = """
+import pathlib, time
+for _ in range(170):
+    if len(list(pathlib.Path({folder!r}).glob("look-*"))) >= {looks}:
+        break
+    time.sleep(0.1)
+time.sleep(0.3)
+print("done")
+"""
+"""Ends a moment after so many looks, however slow the machine is."""
 Answer = Callable[[Request], Reply | str]
 
 
@@ -44,6 +55,17 @@ async def monitored(
                 yield monitor, store, endpoint.requests
             finally:
                 await monitor.aclose()
+
+
+def counted(folder: Path, answer: Answer) -> Answer:
+    """Leave a file for each look, before it is answered."""
+    looks = itertools.count()
+
+    def answered(request: Request) -> Reply | str:
+        (folder / f"look-{next(looks)}").touch()
+        return answer(request)
+
+    return answered
 
 
 async def run(monitor: Monitor, folder: Path, script: str, seconds: float = 20.0) -> Outcome:
@@ -76,8 +98,8 @@ async def test_the_model_sees_task_plan_time_use_and_the_last_output(tmp_path: P
 
 
 async def test_it_looks_again_and_again_and_each_look_is_charged(tmp_path: Path) -> None:
-    async with monitored(tmp_path, lambda request: GO_ON, 0.3) as (monitor, _, requests):
-        outcome = await run(monitor, tmp_path, "import time\ntime.sleep(2)\n")
+    async with monitored(tmp_path, counted(tmp_path, lambda request: GO_ON), 0.3) as (monitor, _, requests):
+        outcome = await run(monitor, tmp_path, WAITS.format(folder=str(tmp_path), looks=2))
         # The last look may have been under way when the script ended.
         assert len(requests) - 1 <= monitor._asker.totals.calls <= len(requests)
     assert outcome.reason is ExitReason.FINISHED
@@ -104,8 +126,8 @@ FAILURES: dict[str, Answer] = {
 
 @pytest.mark.parametrize("answer", FAILURES.values(), ids=FAILURES.keys())
 async def test_a_monitor_that_fails_lets_the_execution_go_on(tmp_path: Path, answer: Answer) -> None:
-    async with monitored(tmp_path, answer, 0.2) as (monitor, _, requests):
-        outcome = await run(monitor, tmp_path, "import time\ntime.sleep(1)\nprint('done')\n")
+    async with monitored(tmp_path, counted(tmp_path, answer), 0.2) as (monitor, _, requests):
+        outcome = await run(monitor, tmp_path, WAITS.format(folder=str(tmp_path), looks=1))
     assert (outcome.reason, outcome.output) == (ExitReason.FINISHED, "done\n")
     assert requests
 
