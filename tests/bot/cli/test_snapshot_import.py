@@ -1,6 +1,7 @@
 """`bot snapshot import mle-live`: its table, its JSON, its exit status, and what a replay says of dated posts."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,12 @@ from tests.bot.replay.conftest import Bot, bot, results, tiny
 from tests.scrapers.imports.mle_live.hand_written import (
     DISCUSSION_LIST,
     DISCUSSIONS,
+    KERNEL_LIST,
+    KERNELS,
     by_id,
     write_kind,
     write_newer,
+    write_older,
     write_tasks,
 )
 
@@ -92,3 +96,37 @@ def test_a_replay_says_what_was_dated(bot: Bot, tiny: Path, tmp_path: Path, date
     assert result["community"]["messages"] == (5 if dated else 0)
     page = (Path(result["run"]) / "report.html").read_text(encoding="utf-8")
     assert ("dated at the deadline for want of a time of their own: 2 topics, 5 messages" in page) is dated
+
+
+def _older_as_lists(root: Path, slug: str) -> Path:
+    folder = root / "docs" / slug / "docs"
+    write_kind(folder / "discussions", DISCUSSION_LIST, DISCUSSIONS)
+    write_kind(folder / "kernels", KERNEL_LIST, KERNELS)
+    return root
+
+
+def _newer_by_id(root: Path, slug: str) -> Path:
+    write_kind(root / slug / "discussions", by_id(DISCUSSION_LIST), DISCUSSIONS)
+    write_kind(root / slug / "kernels", by_id(KERNEL_LIST), KERNELS)
+    return root
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("written", "shown"), [(write_newer, True), (_newer_by_id, False), (_older_as_lists, True), (write_older, False)]
+)
+def test_each_shape_in_each_layout_is_imported_checked_replayed_and_graded(
+    bot: Bot, tiny: Path, tmp_path: Path, written: Callable[[Path, str], Path], shown: bool
+):
+    root, made = written(tmp_path / "live", tiny.name), tmp_path / "made"
+    assert bot("snapshot", "import", "mle-live", root, "--tasks", tiny, "--out", made).exit_code == 0
+    snapshot = made / tiny.name
+    assert bot("snapshot", "check", snapshot).exit_code == 0
+    options = ("--model", "builtin", "--steps", 1, "--sandbox", "process", "--cutoff", "2020-03-10", "--json")
+    (result,) = results(bot("replay", snapshot, *options))
+    assert result["valid_submission"]
+    topics, messages, kernels = (result["community"].get(kind, 0) for kind in ("topics", "messages", "kernels"))
+    # Of the dated shape all but the comments, which have no times in either.
+    assert (topics, messages, kernels) == ((2, 2, 2) if shown else (0, 0, 0))
+    graded = bot("grade", snapshot, Path(result["run"]) / "submission.csv", "--json")
+    assert json.loads(graded.stdout)["score"] == result["score"]
