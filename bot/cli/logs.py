@@ -62,9 +62,8 @@ def logs(
 def _follow(log: "EventLog", last: int, *, json: bool) -> None:
     while True:
         time.sleep(_EVERY)
-        newest, found = log.last(), list(log.after(last))
+        found, last = log.news(last)
         _print(found, json=json)
-        last = max([newest, *(one.id for one in found)])
 
 
 def _print(found: "Iterable[Told]", *, json: bool) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from sqlmodel import Session
+
 from bot.logs.sentences import QUIET, TROUBLE, sentence
 from state.store import NO_RUN, Store, as_stored, iso
 
@@ -21,6 +23,7 @@ _SELECT = """
 """
 _FORWARD = _SELECT + " ORDER BY event.id LIMIT :most"
 _BACKWARD = _SELECT + " ORDER BY event.id DESC LIMIT :most"
+_NEWEST = "SELECT coalesce(max(id), 0) FROM event"
 _EVER = "0001-01-01 00:00:00.000000"
 
 
@@ -69,14 +72,17 @@ class EventLog:
         """Yield the events since a time."""
         return self._pages(0, as_stored(since))
 
-    def after(self, id: int) -> Iterator[Told]:
-        """Yield the events after one of them."""
-        return self._pages(id, _EVER)
-
     def last(self) -> int:
         """Return the number of the newest event of all, quiet and of other competitions too; 0 where there is none."""
         with self.store.read() as session:
-            return int(session.connection().exec_driver_sql("SELECT coalesce(max(id), 0) FROM event").scalar_one())
+            return int(session.connection().exec_driver_sql(_NEWEST).scalar_one())
+
+    def news(self, after: int) -> tuple[list[Told], int]:
+        """Return the events after one of them, a page at the most, and after which to ask next."""
+        with self.store.read() as session:
+            newest = int(session.connection().exec_driver_sql(_NEWEST).scalar_one())
+            found = self._rows(session, _FORWARD, after=after)
+        return found, found[-1].id if len(found) == _PAGE else max(newest, after)
 
     def _pages(self, after: int, since: str) -> Iterator[Told]:
         while page := self._read(_FORWARD, after=after, since=since):
@@ -84,10 +90,15 @@ class EventLog:
             after = page[-1].id
 
     def _read(self, query: str, *, after: int = 0, since: str = _EVER, most: int = _PAGE) -> list[Told]:
+        with self.store.read() as session:
+            return self._rows(session, query, after=after, since=since, most=most)
+
+    def _rows(
+        self, session: Session, query: str, *, after: int = 0, since: str = _EVER, most: int = _PAGE
+    ) -> list[Told]:
         values = {"after": after, "since": since, "competition": self.competition, "most": most}
         bound = {**values, "all": self.all, "quiet": json.dumps(sorted(QUIET))}
-        with self.store.read() as session:
-            return [_told(*row) for row in session.connection().exec_driver_sql(query, bound)]
+        return [_told(*row) for row in session.connection().exec_driver_sql(query, bound)]
 
 
 def _told(id: int, run_id: str, at: str, type: str, node: int | None, data: str, competition: str | None) -> Told:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -78,12 +79,15 @@ def test_who_follows_sees_what_another_process_writes_until_he_stops(tmp_path: P
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as following:
         assert following.stdout is not None
+        given_up = threading.Timer(60.0, following.kill)
+        given_up.start()
         try:
             assert json.loads(following.stdout.readline())["type"] == "worker.crashed"
             with Store.open(tmp_path / "state" / "bot.db", SystemClock()) as store, store.write() as tx:
                 add_note(tx, "titanic", "look")
             assert json.loads(following.stdout.readline())["type"] == "note.added"
         finally:
+            given_up.cancel()
             following.send_signal(signal.SIGINT)
         _, said = following.communicate(timeout=30)
     assert (following.returncode, said) == (0, "")
