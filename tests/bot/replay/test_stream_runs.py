@@ -132,7 +132,7 @@ def test_a_run_without_steps_moves_its_clock_with_the_time(bot: Bot, snapshot: P
 
 def test_on_a_real_competition_the_report_shows_a_post_of_mid_run_and_the_node_that_used_it(bot: Bot) -> None:
     snapshot = needs.snapshots() / NOMAD
-    options = ("--model", "builtin", "--steps", 5, "--time", "8m", *OPTIONS)
+    options = ("--model", "builtin", "--steps", 4, "--time", "5m", *OPTIONS)
     (result,) = results(bot("replay", snapshot, *options))
     stream, run = result["stream"], Path(result["run"])
     first = datetime.fromisoformat(stream["moves"][1]["as_of"])
