@@ -37,7 +37,8 @@ LONG := tests/systemd tests/bot/daemon/test_rehearsals.py
 integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the small image, systemd, a browser, snapshots or minutes
 	$(BIN)/python -m pytest -m integration --durations 25 -n $(WORKERS) --dist worksteal --ignore tests/sandbox --ignore tests/hostile $(addprefix --ignore ,$(LONG))
 	$(BIN)/python -m pytest -m integration --durations 15 tests/sandbox tests/hostile
-	$(BIN)/python -m pytest -m integration --durations 10 -n 2 --dist loadgroup $(LONG)
+	$(BIN)/python -m pytest -m integration --durations 5 $(firstword $(LONG)) & beside=$$!; \
+	$(BIN)/python -m pytest -m integration --durations 5 $(lastword $(LONG)); status=$$?; wait $$beside && exit $$status
 
 hostile: $(VENV)/.dev ## what hostile code tries, in bubblewrap and (with an engine and make image VARIANT=small) in docker; 4 minutes
 	$(BIN)/python -m pytest -m integration tests/hostile

@@ -11,7 +11,7 @@ from bot.service.layout import PRUNE, SERVICE, TIMER, Layout
 from tests import needs
 from tests.systemd.container import ENGINE, PREFIX, SOURCE, Booted, booted
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("booted")]  # it boots once
+pytestmark = pytest.mark.integration
 
 ONE = '[daemon]\ndir = "/var/lib/kaggle-bot"\n[competitions.titanic]\n'
 """A configuration that is right; Kaggle cannot be reached from here."""

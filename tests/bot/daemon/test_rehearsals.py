@@ -26,8 +26,6 @@ SPEED = float(os.environ.get("BOT_REHEARSAL_SPEED", "25000"))
 """To be less where the machine is slow or has other work."""
 LONGEST = 300.0 + 5.2e6 / SPEED
 """Seconds: those of the longer of the two competitions, and some more for the start and the end."""
-pytestmark = pytest.mark.xdist_group("rehearsals")
-"""One at a time."""
 NOTE = "Prefer character n-grams, and never trust a public score alone."
 
 
