@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -80,6 +80,7 @@ class Spares:
         self._begin = begin
         self._lock = threading.Lock()
         self._made: OrderedDict[Shape, _Order] = OrderedDict()
+        self._going: list[Future[None]] = []
         # Of one thread: the kernel ends what bwrap runs with the thread that started it.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="spares")
         _ALL.add(self)
@@ -114,19 +115,21 @@ class Spares:
                 self._made[shape] = self._thread.submit(self._make, request, wanted), wanted
             except RuntimeError:
                 return  # closed
+            self._going = [one for one in self._going if not one.done()]
             surplus = [self._made.popitem(last=False)[1] for _ in range(len(self._made) - _MOST)]
-        for made, unwanted in surplus:
-            unwanted.set()
-            self._thread.submit(_discard, made)
+            for made, unwanted in surplus:
+                unwanted.set()
+                self._going.append(self._thread.submit(_discard, made))
 
     def release(self) -> None:
         """Remove all that wait, and return when they are gone."""
         with self._lock:
-            made = list(self._made.values())
+            made, going = list(self._made.values()), list(self._going)
             self._made.clear()
         for one, unwanted in made:
             unwanted.set()
             _discard(one)
+        wait(going)
 
     def _make(self, request: ExecutionRequest, wanted: threading.Event) -> Spare:
         wanted.wait(_AFTER)

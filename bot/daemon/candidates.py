@@ -113,6 +113,7 @@ class Candidates:
                 card=context.card.model_dump(mode="json"),
                 seed=context.seed,
                 seconds=_NOISE_SECONDS,
+                grader=None if context.executor.grader is None else str(context.executor.grader),
             )
         except InvalidSubmission:
             return None

@@ -117,12 +117,19 @@ class Executor:
         self._monitor = monitor
         self._spending = spending or unbounded()
         self._views = RunViews(card, settings.data, settings.seed, folder, worker, stopwatch, settings.grader)
-        self._guarding = Guarding(run_id, card, settings.seed, store, steps, worker, folder.executions, settings.board)
+        self._guarding = Guarding(
+            run_id, card, settings.seed, store, steps, worker, folder.executions, settings.board, settings.grader
+        )
 
     @property
     def self_reported(self) -> str | None:
         """Why the scores of this run are what its scripts print; None: they are the evaluator's. Known after the first view."""
         return self._views.self_reported
+
+    @property
+    def grader(self) -> Path | None:
+        """The competition's grade.py, which is for the worker alone; None: its metric is the registry's."""
+        return self._settings.grader
 
     async def view(self, name: str) -> Path:
         """Return a view's folder, built at its first use; see `RunViews.view` for what it raises."""
@@ -280,7 +287,7 @@ class Executor:
             predictions_path=str(out / ("submission.csv" if swapped else PREDICTIONS)),
             submission_path=str(out / "submission.csv"),
             card=self._card.model_dump(mode="json"),
-            grader=None if self._settings.grader is None else str(self._settings.grader),
+            grader=None if self.grader is None else str(self.grader),
         )
         score = found["score"] if found["valid"] else None
         return score, bool(found["valid"]), found["message"]

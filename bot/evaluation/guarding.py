@@ -43,6 +43,7 @@ class Guarding:
         worker: Worker,
         executions: Path,
         board: Callable[[], Sequence[float]] = tuple,
+        grader: Path | None = None,
     ) -> None:
         """Set it up.
 
@@ -55,6 +56,7 @@ class Guarding:
             worker: where the guards run.
             executions: the folder of all that executions left.
             board: returns a leaderboard's scores, best first, as they may be known now; nothing where none may.
+            grader: the competition's grade.py; None: its metric is the registry's.
         """
         self._run_id = run_id
         self._card = card
@@ -64,6 +66,7 @@ class Guarding:
         self._worker = worker
         self._executions = executions
         self._board = board
+        self._grader = None if grader is None else str(grader)
 
     async def look_at_view(self, view: Path, labels: Path) -> None:
         """Look for leaks of the competition itself, once a run."""
@@ -98,6 +101,7 @@ class Guarding:
             board=list(self._board()),
             seed=self._seed,
             seconds=_SECONDS,
+            grader=self._grader,
         )
 
     async def _found(self, op: str, guards: Iterable[str], **arguments: Any) -> tuple[Finding, ...]:

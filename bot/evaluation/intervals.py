@@ -13,10 +13,15 @@ drawn. Three things are added to that:
 - What is handed in is trained on more rows, and may be better for it: no more than if its error fell with the number of rows
   (1/n is the fastest that a risk falls in general; a root of one falls with the root). Nothing is taken off the other end, as
   more rows may help nothing.
+
+A competition's own grader may refuse an id that comes twice. For it a draw is half of the rows without replacement, whose score
+strays from that of all as much as a bootstrap's (Shao and Wu 1989), and is stretched for the test's rows, which are not drawn.
 """
 
 import math
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +30,8 @@ from numpy.typing import NDArray
 
 from bot.evaluation.groups import disjoint_group_column
 from bot.evaluation.guards.guarded_view import GuardedView
-from bot.evaluation.metrics import Metric, metric_named
+from bot.evaluation.scoring import Predicted, Rows, Truth, open_scorer, score_or_nan
 from bot.evaluation.split import FINAL_SHARE, HOLDOUT_SHARE
-from bot.evaluation.submission_file import read_submission, read_truth
 from bot.evaluation.tables import read_table
 from bot.evaluation.timeline import parse_times, train_stretches
 from scrapers.card import TaskCard
@@ -39,10 +43,10 @@ FEWEST = 60
 """Draws on which the metric must be defined; of fewer nothing is said."""
 STRETCHES = 40
 """Stretches that validation rows are cut into where they follow one another in time."""
+_PATIENCE = 3.0
+"""Times the seconds, after which a competition's grader gets no more draws, even if there are too few."""
 _ROOTS = frozenset({"rmse", "rmsle", "mean_columnwise_rmsle"})
 """Metrics that are a root of a mean, whose error falls with the root of the rows at best."""
-
-Values = NDArray[Any]
 
 
 def validation_interval(
@@ -53,6 +57,7 @@ def validation_interval(
     seed: int,
     refit: bool = True,
     seconds: float = 30.0,
+    grader: Path | None = None,
 ) -> dict[str, Any]:
     """Say between which two values the hidden score is to be expected in 95 of 100 cases.
 
@@ -63,34 +68,47 @@ def validation_interval(
         card: the task.
         seed: of the draws.
         refit: whether what is handed in was trained on all rows.
-        seconds: after which no more draws are made than `FEWEST`.
+        seconds: after which no more draws are made than `FEWEST`; a competition's grader that is too slow for these is not
+            waited for longer than three times as long.
+        grader: the competition's grade.py, for a metric that the registry does not know.
 
     Returns:
-        `low` and `high`, as the metric gives scores, None where the metric was defined on too few draws; `level`; `draws`;
+        `low` and `high`, as the metric gives scores, None where there are none; `note`: why, or None; `level`; `draws`;
         `together`: by what validation rows were drawn together, None where each was drawn by itself; `test_rows`.
 
     Raises:
         InvalidSubmission: the predictions cannot be read.
         InfrastructureFailure: the labels cannot.
+        SnapshotError: the grader cannot be used.
         UsageError: the card's metric is not known.
     """
-    metric = metric_named(card.metric.name)
-    ids, predicted = read_submission(predictions, view_dir / "sample_validation.csv", card)
-    try:
-        truth = read_truth(labels_dir / "labels.csv", ids, card)
-    except InvalidSubmission as error:
-        raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
-    test_rows = sum(1 for _ in read_table(view_dir / "sample_submission.csv").rows())
-    clusters, together = _clusters(GuardedView(view_dir, labels_dir, card), ids)
-    scores = _predictive(metric, truth, predicted, clusters, test_rows, card, seed, seconds)
-    told = {"level": LEVEL, "draws": len(scores), "together": together, "test_rows": test_rows}
-    score, perfect = (metric.score(truth, side, card.metric.params) for side in (predicted, truth))
+    labels, test_rows = labels_dir / "labels.csv", _count(view_dir / "sample_submission.csv")
+    with open_scorer(card, grader) as scorer:
+        try:
+            truth = scorer.truth(labels, view_dir / "sample_validation.csv")
+        except InvalidSubmission as error:
+            raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
+        predicted = truth.read(predictions)
+        told: dict[str, Any] = {"level": LEVEL, "draws": 0, "together": None, "test_rows": test_rows}
+        if truth.ids is None:
+            note = f"the {scorer.name} scores whole files only, so that nothing can be drawn"
+            return {"low": None, "high": None, "note": note, **told}
+        clusters, together = _clusters(GuardedView(view_dir, labels_dir, card), truth.ids)
+        draws = _Draws(truth, predicted, clusters, len(truth.ids), test_rows)
+        score, perfect = score_or_nan(truth, predicted), score_or_nan(truth, truth.perfect(labels))
+        scores = draws.scores(score, seed, seconds)
+    told |= {"draws": len(scores), "together": together}
     if len(scores) < FEWEST or not math.isfinite(score):
-        return {"low": None, "high": None, **told}
-    low, high = _ends(scores, score, len(ids) / test_rows)
+        note = f"the {scorer.name} gave a score on {len(scores)} draws of the validation rows; {FEWEST} are needed"
+        return {"low": None, "high": None, "note": note, **told}
+    low, high = _ends(scores, score, draws.ratio)
     if refit and math.isfinite(perfect):
         low, high = _with_refit(low, high, perfect, card)
-    return {"low": low, "high": high, **told}
+    return {"low": low, "high": high, "note": None, **told}
+
+
+def _count(table: Path) -> int:
+    return sum(1 for _ in read_table(table).rows())
 
 
 def _ends(scores: NDArray[np.float64], score: float, ratio: float) -> tuple[float, float]:
@@ -111,37 +129,78 @@ def _with_refit(low: float, high: float, perfect: float, card: TaskCard) -> tupl
     return low, perfect - (perfect - high) * left
 
 
-def _predictive(
-    metric: Metric,
-    truth: Values,
-    predicted: Values,
-    clusters: list[NDArray[np.intp]],
-    test_rows: int,
-    card: TaskCard,
-    seed: int,
-    seconds: float,
-) -> NDArray[np.float64]:
-    """Return scores of hidden tests as they may be, those on which the metric is not defined left out."""
-    rng = np.random.default_rng(seed)
-    began, found = time.monotonic(), []
-    drawn = max(1, round(len(clusters) * test_rows / len(truth)))
-    for _ in range(DRAWS):
-        seen = rng.integers(0, len(clusters), len(clusters))
-        chosen = [clusters[at] for at in seen[rng.integers(0, len(seen), drawn)]]
-        rows = np.concatenate(chosen)
-        # A hidden test has a share of what the validation rows may have lacked.
-        lacking = rng.random(drawn) < rng.gamma(0.5) / len(clusters)
-        unlike = np.repeat(lacking, [len(one) for one in chosen])
-        guess = predicted[np.where(unlike, rng.integers(0, len(truth), len(rows)), rows)]
-        found.append(metric.score(truth[rows], guess, card.metric.params))
-        if len(found) >= FEWEST and time.monotonic() - began > seconds:
-            break
-    scores: NDArray[np.float64] = np.array(found, dtype=float)
-    defined: NDArray[np.float64] = scores[np.isfinite(scores)]
-    return defined
+@dataclass(frozen=True)
+class _Draws:
+    """Hidden tests as they may be, drawn from the validation rows."""
+
+    truth: Truth
+    predicted: Predicted
+    clusters: Sequence[Rows]
+    """Which rows go together."""
+    rows: int
+    test_rows: int
+
+    @property
+    def ratio(self) -> float:
+        """Validation rows over test rows."""
+        return self.rows / self.test_rows
+
+    def scores(self, score: float, seed: int, seconds: float) -> NDArray[np.float64]:
+        """Return scores of hidden tests, those on which the metric is not defined left out.
+
+        Args:
+            score: that of all validation rows.
+            seed: of what is drawn.
+            seconds: after which no more than `FEWEST` are drawn.
+        """
+        rng = np.random.default_rng(seed)
+        again = self.truth.repeats
+        patience = math.inf if again else _PATIENCE * seconds
+        began = time.monotonic()
+        found: list[float] = []
+        while len(found) < DRAWS:
+            chosen, unlike = self._again(rng) if again else self._half(rng)
+            rows = np.concatenate(chosen)
+            lacking = np.repeat(unlike, [len(one) for one in chosen])
+            taken = np.where(lacking, rng.integers(0, self.rows, len(rows)), rows)
+            found.append(score_or_nan(self.truth, self.predicted, rows, taken))
+            if time.monotonic() - began > (seconds if len(found) >= FEWEST else patience):
+                break
+        scores: NDArray[np.float64] = np.array(found, dtype=float)
+        defined: NDArray[np.float64] = scores[np.isfinite(scores)]
+        return defined if again else score + self._stretch * (defined - score)
+
+    def _again(self, rng: np.random.Generator) -> tuple[list[Rows], NDArray[np.bool_]]:
+        """Draw the validation rows again, of these a hidden test, and which of it are of a kind that was lacking."""
+        many = len(self.clusters)
+        seen = rng.integers(0, many, many)
+        drawn = max(1, round(many / self.ratio))
+        chosen = [self.clusters[at] for at in seen[rng.integers(0, many, drawn)]]
+        return chosen, rng.random(drawn) < _lacking(rng, many)
+
+    def _half(self, rng: np.random.Generator) -> tuple[list[Rows], NDArray[np.bool_]]:
+        """Draw half of the validation rows, each once; of a kind that was lacking are fewer, as all is stretched."""
+        many, half = len(self.clusters), self._half_of_all
+        chosen = [self.clusters[at] for at in rng.permutation(many)[:half]]
+        return chosen, rng.random(half) < _lacking(rng, many) / self._stretch
+
+    @property
+    def _half_of_all(self) -> int:
+        return max(1, len(self.clusters) // 2)
+
+    @property
+    def _stretch(self) -> float:
+        """What half of the rows stray from all of them, to be as far as one hidden test does."""
+        half = self._half_of_all
+        return math.sqrt(half / max(1, len(self.clusters) - half) * (1 + self.ratio))
 
 
-def _clusters(view: GuardedView, ids: list[str]) -> tuple[list[NDArray[np.intp]], str | None]:
+def _lacking(rng: np.random.Generator, many: int) -> float:
+    """Draw the share of a hidden test that is of a kind which so many rows (or groups) may have lacked."""
+    return float(rng.gamma(0.5)) / many
+
+
+def _clusters(view: GuardedView, ids: Sequence[str]) -> tuple[list[Rows], str | None]:
     """Return which validation rows go together, and by what; rows of a layout that is not understood go alone."""
     alone = [np.array([row]) for row in range(len(ids))]
     try:

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.scoring import Predicted, Rows, Truth, open_scorer
+from bot.evaluation.scoring import Predicted, Truth, open_scorer, score_or_nan
 from scrapers.card import TaskCard
-from state.errors import GraderStopped, InfrastructureFailure, InvalidSubmission
+from state.errors import InfrastructureFailure, InvalidSubmission
 
 DRAWS = 200
 """From these the standard error itself is known within 5%."""
@@ -78,7 +78,7 @@ def score_noise(
         sides = [first] if second is None else [first, second]
         gain = None
         if second is not None:
-            whole = [_score(truth, side) for side in sides]
+            whole = [score_or_nan(truth, side) for side in sides]
             gain = _finite(card.oriented(whole[0]) - card.oriented(whole[1]))
         scores, rows, scale = _resampled(truth, sides, seed, seconds)
     own = _spread(scores[:, 0], scale)
@@ -106,15 +106,6 @@ def _read(path: Path | None, truth: Truth) -> Predicted | None:
         return None
 
 
-def _score(truth: Truth, side: Predicted, rows: Rows | None = None) -> float:
-    """Return a score, or NaN where there is none, be it that a grader cannot do with a part."""
-    try:
-        score = truth.score(side, rows)
-    except (InvalidSubmission, GraderStopped):
-        return math.nan
-    return math.nan if score is None else score
-
-
 def _resampled(
     truth: Truth, sides: list[Predicted], seed: int, seconds: float
 ) -> tuple[NDArray[np.float64], int, float]:
@@ -126,7 +117,7 @@ def _resampled(
 
     def draw(rows: int) -> list[float]:
         drawn = rng.integers(0, many, rows) if truth.repeats else rng.choice(many, rows, replace=False)
-        return [_score(truth, side, drawn) for side in sides]
+        return [score_or_nan(truth, side, drawn) for side in sides]
 
     began = time.monotonic()
     rows = many if truth.repeats else max(1, many // 2)

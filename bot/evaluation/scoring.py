@@ -1,5 +1,7 @@
 """The one way to score predictions: by a metric of the registry, or by the competition's own grade.py."""
 
+import math
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
@@ -15,7 +17,7 @@ from bot.evaluation.graders.marking import is_model_written
 from bot.evaluation.graders.process import GraderLimits, GraderProcess, Order
 from bot.evaluation.metrics import METRICS, Metric, metric_named
 from bot.evaluation.submission_file import read_submission, read_truth
-from bot.evaluation.tables import read_table
+from bot.evaluation.tables import read_table, write_table
 from scrapers.card import TaskCard
 from state.errors import GraderFailed, GraderStopped, InvalidSubmission
 
@@ -33,6 +35,8 @@ class Predicted:
     values: NDArray[Any] | None = None
     handle: int = 0
     process: GraderProcess | None = None
+    file: Path | None = None
+    """Written for it, and removed at its end."""
 
     def __enter__(self) -> Self:
         return self
@@ -42,6 +46,8 @@ class Predicted:
     ) -> None:
         if self.process is not None:
             self.process.drop(self.handle)
+        if self.file is not None:
+            self.file.unlink(missing_ok=True)
 
 
 class Truth(Protocol):
@@ -65,8 +71,17 @@ class Truth(Protocol):
         """Take a file of answers (the id and the prediction columns, others are left out) as predictions."""
         ...
 
-    def score(self, predicted: Predicted, rows: Rows | None = None) -> float | None:
+    def constant(self, cells: Sequence[Any]) -> Predicted:
+        """Take one and the same prediction, a cell for each prediction column, for all rows; to be used as a context."""
+        ...
+
+    def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
         """Return the score, of some rows or of all; None where it is no finite number.
+
+        Args:
+            predicted: what this truth has read.
+            rows: numbers of the rows that count; None: all.
+            taken: for each of `rows`, the number of the row whose prediction stands for it; None: its own.
 
         Raises:
             InvalidSubmission: a grade.py refuses the predictions, fails on them, or does not come to an end with them.
@@ -169,12 +184,17 @@ class _Values:
     def perfect(self, path: Path) -> Predicted:
         return Predicted(path.name, read_truth(path, self.ids, self.card))
 
-    def score(self, predicted: Predicted, rows: Rows | None = None) -> float | None:
+    def constant(self, cells: Sequence[Any]) -> Predicted:
+        row: NDArray[Any] = np.empty((1, len(cells)), dtype=self.values.dtype)
+        row[0] = cells
+        return Predicted("a constant", np.repeat(row, len(self.values), axis=0))
+
+    def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
         values = predicted.values
         assert values is not None  # noqa: S101 - read by this class
         truth = self.values
         if rows is not None:
-            truth, values = truth[rows], values[rows]
+            truth, values = truth[rows], values[rows if taken is None else taken]
         score = self.metric.score(truth, values, self.card.metric.params) if len(truth) else np.nan
         return float(score) if np.isfinite(score) else None
 
@@ -236,11 +256,20 @@ class _GraderTruth:
         handle = self.process.load(path, id_column=id_column, order=self.order)
         return Predicted(path.name, handle=handle, process=self.process)
 
-    def score(self, predicted: Predicted, rows: Rows | None = None) -> float | None:
+    def constant(self, cells: Sequence[Any]) -> Predicted:
+        card, ids = self.card, read_table(self.sample).column(self.card.id_column)
+        with tempfile.NamedTemporaryFile(prefix="constant-", suffix=".csv", delete=False) as file:
+            path = Path(file.name)
+        shown = [str(cell) for cell in cells]
+        write_table(path, (card.id_column, *card.prediction_columns), ([one, *shown] for one in ids))
+        made = self.perfect(path)
+        return Predicted("a constant", handle=made.handle, process=self.process, file=path)
+
+    def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
         if rows is not None and len(rows) == 0:
             return None
         try:
-            return self.process.score(predicted.handle, self.answers, rows)
+            return self.process.score(predicted.handle, self.answers, rows, taken)
         except GraderFailed as error:
             if self.shy:
                 raise GraderFailed(f"The model-written grader failed with {error.kind}.") from error
@@ -259,6 +288,20 @@ class _GraderTruth:
         """Score the sample, to learn whose fault it is; raises GraderStopped where it is not the predictions'."""
         with self.perfect(self.sample) as sample, suppress(InvalidSubmission):  # a refusal is an end, too
             self.process.score(sample.handle, self.answers, rows)
+
+
+def score_or_nan(truth: Truth, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float:
+    """Return a score as `Truth.score` does, or NaN where there is none, be it that a grader cannot do with a part.
+
+    Raises:
+        SnapshotError: the grade.py cannot be used at all.
+        InfrastructureFailure: its process does not start.
+    """
+    try:
+        score = truth.score(predicted, rows, taken)
+    except (InvalidSubmission, GraderStopped):
+        return math.nan
+    return math.nan if score is None else score
 
 
 def _ids_of(path: Path, id_column: str) -> list[str] | None:

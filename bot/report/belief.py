@@ -54,11 +54,12 @@ async def _interval(ended: Ended, handed: HandedIn, worker: Worker) -> tuple[lis
             seed=context.seed,
             refit=handed.how != "holdout",
             seconds=_SECONDS,
+            grader=None if context.executor.grader is None else str(context.executor.grader),
         )
     except BotError as error:
         return None, f"it could not be computed: {error}"
     if told["low"] is None:
-        return None, "the metric is not defined on enough draws of the validation rows"
+        return None, str(told["note"])
     together = f", those drawn together that go together by {told['together']!r}" if told["together"] else ""
     return [told["low"], told["high"]], f"{told['draws']} draws of {told['test_rows']} test rows{together}"
 

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from sandbox import CellResult, ExitReason, Sandbox, Session
+from sandbox.docker import DockerSandbox
 from sandbox.instance import label_of
 from state.errors import InfrastructureFailure
 from tests import needs
@@ -318,9 +319,13 @@ def test_a_kernel_ends_with_a_bot_that_is_killed(place: Path, module: str, name:
 
 @SLOW
 async def test_a_kernel_that_cannot_start_is_our_own_failure(sandbox: Sandbox, place: Path) -> None:
-    with pytest.raises(InfrastructureFailure, match="memory"):
-        async with opened(sandbox, place, memory_bytes=20 * MB):
-            pytest.fail("a kernel needs more memory than that")
+    try:
+        async with opened(sandbox, place, memory_bytes=20 * MB) as session:
+            # Memory is measured a few times a second: a quick machine's kernel answers before the first time.
+            assert not isinstance(sandbox, DockerSandbox), "there the kernel holds it"
+            assert (await cell(session, "import time; time.sleep(10)")).reason is ExitReason.OUT_OF_MEMORY
+    except InfrastructureFailure as error:
+        assert "memory" in str(error)
     assert not (place / "out" / ".execution").exists()
 
 

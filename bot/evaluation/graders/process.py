@@ -123,13 +123,20 @@ class GraderProcess:
         self._need(handle)
         return self._loaded[handle]
 
-    def score(self, submission: int, answers: int, rows: Iterable[int] | None = None) -> float | None:
+    def score(
+        self,
+        submission: int,
+        answers: int,
+        rows: Iterable[int] | None = None,
+        taken: Iterable[int] | None = None,
+    ) -> float | None:
         """Return what grade.py says of a submission; None where it is no finite number.
 
         Args:
             submission: handle of the submission's table.
             answers: handle of the answers.
             rows: numbers of the rows that count, in both tables; None: all.
+            taken: for each of `rows`, the number of the submission's row whose cells, but for the id, stand in its place.
 
         Raises:
             InvalidSubmission: grade.py refuses the submission, or the file is no CSV.
@@ -140,14 +147,21 @@ class GraderProcess:
         """
         self._need(answers)
         self._need(submission)
-        request = {"do": "score", "submission": str(submission), "answers": str(answers), "rows": rows is not None}
+        request = {
+            "do": "score",
+            "submission": str(submission),
+            "answers": str(answers),
+            "rows": rows is not None,
+            "taken": taken is not None,
+        }
         if rows is None:
             reply = self._ask(request)
         else:
             descriptor = os.memfd_create("rows")
             try:
                 with os.fdopen(os.dup(descriptor), "wb") as file:
-                    array("q", rows).tofile(file)
+                    for numbers in (rows, () if taken is None else taken):
+                        array("q", numbers).tofile(file)
                 os.lseek(descriptor, 0, os.SEEK_SET)
                 reply = self._ask(request, descriptor)
             finally:

@@ -3,6 +3,7 @@
 import importlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ def guard_execution(
     board: Sequence[float] = (),
     seed: int = 0,
     seconds: float = SECONDS,
+    grader: Path | None = None,
 ) -> list[Finding]:
     """Look at what an execution left, beside its score.
 
@@ -64,15 +66,26 @@ def guard_execution(
         board: scores of a leaderboard, best first, as they may be known; empty: none may.
         seed: of what is resampled.
         seconds: after which no further guard is begun.
+        grader: the competition's grade.py, for a metric that the registry does not know.
 
     Returns:
         One finding a guard, in the order of the registry.
     """
-    view = GuardedView(view_dir, labels_dir, card)
     traces = Traces(
-        view, predictions_path, submission_path, score, output, tuple(others), tuple(folds), public, tuple(board), seed
+        GuardedView(view_dir, labels_dir, card),
+        predictions_path,
+        submission_path,
+        score,
+        output,
+        tuple(others),
+        tuple(folds),
+        public,
+        tuple(board),
+        seed,
+        grader,
     )
-    return _run(EXECUTION_GUARDS, traces, seconds)
+    with closing(traces):
+        return _run(EXECUTION_GUARDS, traces, seconds)
 
 
 def _run(guards: Mapping[str, str], looked_at: Any, seconds: float) -> list[Finding]:

@@ -1,7 +1,8 @@
 """What an execution has left, as the guards look at it: predictions, submission, output, and what others scored before."""
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +14,10 @@ from pydantic import BaseModel, ConfigDict
 
 from bot.evaluation.directions import prediction_kind
 from bot.evaluation.guards.guarded_view import GuardedView
-from bot.evaluation.metrics import metric_named
 from bot.evaluation.noise import score_noise
+from bot.evaluation.scoring import Predicted, Rows, Scorer, Truth, open_scorer, score_or_nan
 from bot.evaluation.submission_file import read_submission, read_truth
+from state.errors import UnsupportedLayout
 
 __all__ = ["OtherNode", "Traces"]
 
@@ -38,7 +40,7 @@ class OtherNode(BaseModel):
 
 @dataclass(frozen=True)
 class Traces:
-    """One execution; what is read of it is read once."""
+    """One execution; what is read of it is read once. To be closed, as a competition's own grader is a process."""
 
     view: GuardedView
     predictions: Path
@@ -51,6 +53,13 @@ class Traces:
     public: Path | None = None
     board: tuple[float, ...] = ()
     seed: int = 0
+    grader: Path | None = None
+    """The competition's grade.py, for a metric that the registry does not know."""
+
+    def close(self) -> None:
+        """End what scoring has started."""
+        if "_scorer" in self.__dict__:
+            self._scorer.close()
 
     @cached_property
     def ids(self) -> list[str]:
@@ -80,13 +89,16 @@ class Traces:
     @cached_property
     def perfect(self) -> float | None:
         """Score of the labels themselves."""
-        return self._metric(self.truth, self.truth)
+        return self._told(score_or_nan(self._labels, self._labels.perfect(self._labels_file)))
 
     @cached_property
     def blind(self) -> float | None:
         """Best score of one and the same prediction for all rows, among the means, medians and commonest labels."""
-        known = [score for guess in self._guesses() if (score := self._metric(self.truth, guess)) is not None]
-        return max(known, key=self.oriented, default=None)
+        known = []
+        for cells in self._guesses():
+            with self._labels.constant(cells) as guess:
+                known.append(self._told(score_or_nan(self._labels, guess)))
+        return max((score for score in known if score is not None), key=self.oriented, default=None)
 
     def oriented(self, score: float) -> float:
         """Return the score with its sign turned so that more is better."""
@@ -99,8 +111,12 @@ class Traces:
         return (self.perfect - score) / (self.perfect - self.blind)
 
     def scored(self, rows: NDArray[np.intp]) -> float | None:
-        """Return the score of some validation rows, None where the metric is not defined on them."""
-        return self._metric(self.truth[rows], self.predicted[rows])
+        """Return the score of some validation rows, None where the metric is not defined on them.
+
+        Raises:
+            UnsupportedLayout: the competition's grader scores whole files only.
+        """
+        return self._told(score_or_nan(self._labels, self._scored_predictions, self._places[rows]))
 
     def noise(self, other: Path | None) -> float | None:
         """Return the standard error of the score, or of its difference to that of other validation predictions."""
@@ -112,6 +128,7 @@ class Traces:
             self.view.card,
             self.seed,
             NOISE_SECONDS,
+            self.grader,
         )
         value: float | None = found["score_error" if other is None else "gain_error"]
         return value
@@ -120,18 +137,46 @@ class Traces:
     def _read(self) -> tuple[list[str], Values]:
         return read_submission(self.predictions, self.view.folder / "sample_validation.csv", self.view.card)
 
-    def _metric(self, truth: Values, predicted: Values) -> float | None:
-        card = self.view.card
-        score = metric_named(card.metric.name).score(truth, predicted, card.metric.params)
+    @cached_property
+    def _scorer(self) -> Scorer:
+        return open_scorer(self.view.card, self.grader)
+
+    @property
+    def _labels_file(self) -> Path:
+        return self.view.labels / "labels.csv"
+
+    @cached_property
+    def _labels(self) -> Truth:
+        return self._scorer.truth(self._labels_file, self.view.folder / "sample_validation.csv")
+
+    @cached_property
+    def _scored_predictions(self) -> Predicted:
+        return self._labels.read(self.predictions)
+
+    @cached_property
+    def _places(self) -> Rows:
+        """Where each of `ids` stands in the truth; equal ones in order of appearance."""
+        known = self._labels.ids
+        if known is None:
+            raise UnsupportedLayout(f"the {self._scorer.name} scores whole files only")
+        places = defaultdict(list)
+        for place in reversed(range(len(known))):
+            places[known[place]].append(place)
+        return np.array([places[id].pop() for id in self.ids])
+
+    @staticmethod
+    def _told(score: float) -> float | None:
         return score if math.isfinite(score) else None
 
-    def _guesses(self) -> Sequence[Values]:
-        rows = len(self.truth)
-        if prediction_kind(self.view.card) != "number":
+    def _guesses(self) -> Iterator[Sequence[Any]]:
+        """Yield one prediction for all rows after another; a competition's own grader may like any, so that it gets all."""
+        numbers = prediction_kind(self.view.card) == "number"
+        if not numbers or self._scorer.kind != "registry":
             cells, counts = np.unique(self.truth.astype(str), axis=0, return_counts=True)
-            return [np.repeat(cells[[counts.argmax()]].astype(object), rows, axis=0)]
-        truth = self.truth.astype(float)
-        levels = [truth.mean(axis=0), np.median(truth, axis=0)]
-        if (truth >= 0).all():
-            levels.append(np.expm1(np.log1p(truth).mean(axis=0)))
-        return [np.repeat(level[None, :], rows, axis=0) for level in levels]
+            yield cells[counts.argmax()].tolist()
+        if numbers:
+            truth = self.truth.astype(float)
+            yield truth.mean(axis=0).tolist()
+            yield np.median(truth, axis=0).tolist()
+            if (truth >= 0).all():
+                yield np.expm1(np.log1p(truth).mean(axis=0)).tolist()

@@ -9,7 +9,8 @@ import pytest
 from bot.evaluation.intervals import LEVEL, validation_interval
 from scrapers.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
-from tests.bot.evaluation.parts import card, write
+from tests.bot.evaluation.graders.parts import ABSOLUTE
+from tests.bot.evaluation.parts import card, read, write
 
 ROWS, HIDDEN = 240, 120
 MAE = card("mae")
@@ -100,9 +101,38 @@ def test_a_score_without_a_single_error_is_not_believed_to_the_last_digit(tmp_pa
 def test_a_metric_that_is_not_defined_has_no_interval_and_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     laid_out(tmp_path, np.ones(ROWS))
     assert (found := told(tmp_path, card("roc_auc")))["low"] is None and found["draws"] == 0
-    (tmp_path / "labels" / "labels.csv").unlink()
-    with pytest.raises(InfrastructureFailure, match="labels"):
-        told(tmp_path)
+    assert "gave a score on 0 draws of the validation rows; 60 are needed" in found["note"]
     (tmp_path / "own.csv").unlink()
     with pytest.raises(InvalidSubmission):
         told(tmp_path)
+    (tmp_path / "labels" / "labels.csv").unlink()
+    with pytest.raises(InfrastructureFailure, match="labels"):
+        told(tmp_path)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("kinds", [{}, {"groups": 40}, {"hidden": 40}, {"hidden": 2000}])
+def test_the_interval_of_a_competitions_own_grader_is_that_of_the_same_metric(
+    tmp_path: Path, kinds: dict[str, int]
+) -> None:
+    errors = np.random.default_rng(4).gamma(1.0, size=ROWS)
+    if groups := kinds.get("groups"):
+        errors = np.repeat(np.random.default_rng(4).gamma(1.0, size=groups), ROWS // groups)
+    laid_out(tmp_path, errors, kinds.get("hidden", HIDDEN), groups=groups)
+    grader = tmp_path / "grade.py"
+    grader.write_text(ABSOLUTE)
+    own, known = told(tmp_path, card("grade.py"), grader=grader, seconds=1e6), told(tmp_path, seconds=1e6)
+    assert (own["draws"], own["together"], own["note"]) == (known["draws"], known["together"], None)
+    assert own["low"] < errors.mean() < own["high"]
+    assert (own["high"] - own["low"]) / (known["high"] - known["low"]) == pytest.approx(1.0, abs=0.25)
+
+
+@pytest.mark.integration
+def test_where_a_grader_scores_whole_files_only_there_is_no_interval_and_it_says_so(tmp_path: Path) -> None:
+    laid_out(tmp_path, np.ones(ROWS))
+    rows = read(tmp_path / "labels" / "labels.csv")[1:]
+    write(tmp_path / "labels" / "labels.csv", ["id", "y"], [*rows, ["another", 1.0]])
+    grader = tmp_path / "grade.py"
+    grader.write_text("def grade(submission, answers):\n    return 0.5\n")
+    found = told(tmp_path, card("grade.py"), grader=grader)
+    assert found["low"] is None and "scores whole files only" in found["note"]

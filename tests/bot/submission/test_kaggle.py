@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.rehearsal.faults import Fault, Faults
 from bot.rehearsal.settings import SiteSettings
 from bot.submission import Submitter
 from bot.submission.kaggle import KaggleSubmitter
@@ -112,12 +113,13 @@ async def test_the_kaggle_package_submits_in_a_process_of_its_own(tmp_path: Path
 
 @pytest.mark.integration
 async def test_the_package_is_killed_when_its_time_is_over(tmp_path: Path) -> None:
-    with played(tmp_path, settings=QUICK) as site:
-        async with site.package(seconds=0.2) as submitter:
+    stalled = Faults([Fault(kind="stall", method="StartSubmissionUpload", seconds=60)])
+    with played(tmp_path, settings=QUICK, faults=stalled) as site:
+        async with site.package(seconds=5.0) as submitter:
             began = time.monotonic()
-            with pytest.raises(SiteUnavailable, match=r"killed after 0\.2 s"):
+            with pytest.raises(SiteUnavailable, match=r"killed after 5 s"):
                 await submitter.submit(predictions(tmp_path), "tag")
-            assert time.monotonic() - began < 20
+            assert time.monotonic() - began < 30
         assert not site.site.submissions
 
 

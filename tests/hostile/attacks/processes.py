@@ -122,7 +122,8 @@ PROCESSES = (
         os.execv(sys.executable, [sys.executable, *sys.argv])
         """,
         {"exec": "yes"},
-        ends="finished timed_out",
+        # Those that wait for their children pile up, sooner or later than its time is over.
+        ends="finished timed_out process_limit out_of_memory",
         limits={"seconds": 3},
     ),
     Attack(

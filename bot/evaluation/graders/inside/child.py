@@ -32,6 +32,7 @@ class _Table:
 
     content: Any
     ids: Any = None
+    id_column: str | None = None
 
 
 def main(arguments: list[str]) -> None:
@@ -128,7 +129,7 @@ def _load(request: dict[str, Any], file: BinaryIO, tables: dict[str, _Table]) ->
         return _Table(frame), False
     file.seek(0)
     ids = pd.read_csv(file, usecols=[id_column], dtype=str, keep_default_na=False)[id_column]
-    table = _Table(frame, pd.DataFrame({"id": ids, "nth": ids.groupby(ids).cumcount()}))
+    table = _Table(frame, pd.DataFrame({"id": ids, "nth": ids.groupby(ids).cumcount()}), id_column)
     like = tables[request["like"]].ids if request["like"] else None
     if like is None or len(like) != len(frame):
         return table, False
@@ -136,7 +137,7 @@ def _load(request: dict[str, Any], file: BinaryIO, tables: dict[str, _Table]) ->
     if (places < 0).any():
         return table, False
     columns = request["columns"] if set(request["columns"]) <= set(frame.columns) else list(frame.columns)
-    return _Table(frame[columns].iloc[places].reset_index(drop=True), like), True
+    return _Table(frame[columns].iloc[places].reset_index(drop=True), like, id_column), True
 
 
 def _score(
@@ -144,9 +145,14 @@ def _score(
 ) -> dict[str, Any]:
     import numpy as np
 
-    rows = np.frombuffer(file.read(), dtype=np.int64) if request["rows"] else None
+    numbers = np.frombuffer(file.read(), dtype=np.int64)
+    rows, taken = np.split(numbers, 2) if request["taken"] else (numbers if request["rows"] else None, None)
     # Copies, as a grader may change what it is given.
     submission, answers = (_part(tables[request[side]].content, rows) for side in ("submission", "answers"))
+    if taken is not None:
+        table = tables[request["submission"]]
+        others = _part(table.content, taken)
+        submission = others.assign(**{table.id_column: submission[table.id_column]}) if table.id_column else others
     found = grade(submission, answers)
     value = np.asarray(found)
     if value.dtype.kind not in "biuf" or value.size != 1:

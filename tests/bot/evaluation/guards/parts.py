@@ -30,6 +30,8 @@ class Ground:
     card: TaskCard
     truth: dict[str, float]
     """Labels of the test rows."""
+    grader: Path | None = None
+    """The competition's own grade.py, where it has one."""
 
     @property
     def data(self) -> Path:
@@ -85,7 +87,8 @@ class Left:
 
     @property
     def score(self) -> float:
-        found = score_execution(self.ground.labels, self.ground.data, *self.files, self.ground.card)
+        here = self.ground
+        found = score_execution(here.labels, here.data, *self.files, here.card, here.grader)
         assert found["valid"], found
         return float(found["score"])
 
@@ -108,6 +111,7 @@ class Left:
             self.folds,
             self.public,
             self.board,
+            grader=self.ground.grader,
         )
 
     def says(self, guard: str) -> Finding:
