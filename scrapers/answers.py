@@ -1,6 +1,7 @@
 """The hidden answers, and that the sample submission asks for exactly them."""
 
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from scrapers.csv_files import NotCsv, open_table
 from scrapers.found import Found
 from scrapers.manifest import Manifest
+from scrapers.row_keys import Repeats, row_key, shown_key
 
 ANSWERS = "private/answers.csv"
 SAMPLE = "data/sample_submission.csv"
@@ -23,11 +25,12 @@ Value = float | str
 class Answers:
     """What a file of `data/` must not say."""
 
-    id_column: str
+    rows: tuple[str, ...]
+    """The columns that tell rows apart."""
     columns: tuple[str, ...]
     """The prediction columns."""
     values: dict[str, tuple[Value, ...]]
-    """Id to one value a prediction column; of very long answers a seeded part of the ids."""
+    """Key to one value a prediction column, equal keys numbered; of very long answers a seeded part of the keys."""
 
 
 def value(cell: str) -> Value:
@@ -40,44 +43,48 @@ def value(cell: str) -> Value:
 
 
 def check_answers(root: Path, manifest: Manifest, found: Found, cells_at_once: int = CELLS_AT_ONCE) -> Answers | None:
-    """Check `answers.csv` and `sample_submission.csv`: columns, unique ids, the same ids in both.
+    """Check `answers.csv` and `sample_submission.csv`: columns, the same ids in both, each as often.
 
     Memory is bounded by `cells_at_once` cells, whatever the files' size.
 
     Returns:
         The answers, or None if they cannot be used; the reasons are in `found`.
     """
-    return read_answers(root, manifest.id_column, manifest.prediction_columns, found, cells_at_once)
+    rows = (manifest.id_column, *manifest.key_columns)
+    return read_answers(root, rows, manifest.prediction_columns, found, cells_at_once)
 
 
 def read_answers(
-    root: Path, id_column: str, predictions: Sequence[str], found: Found, cells_at_once: int = CELLS_AT_ONCE
+    root: Path, rows: Sequence[str], predictions: Sequence[str], found: Found, cells_at_once: int = CELLS_AT_ONCE
 ) -> Answers | None:
-    """Do what `check_answers` does, with the columns in the manifest's place."""
-    wanted = [id_column, *predictions]
-    answers = _Table.open(root, ANSWERS, wanted, found)
-    sample = _Table.open(root, SAMPLE, wanted, found)
+    """Do what `check_answers` does, with the columns (those that tell rows apart, and predictions) in the manifest's place."""
+    wanted = [*rows, *predictions]
+    answers = _Table.open(root, ANSWERS, wanted, len(rows), found)
+    sample = _Table.open(root, SAMPLE, wanted, len(rows), found)
     if sample is not None and (extra := [name for name in sample.header if name not in wanted]):
         found.add(SAMPLE, f"has columns that the manifest does not name: {_some(extra)}", 1)
     if answers is None:
         return None
     parts = 1 + answers.length * len(wanted) // cells_at_once
     for part in range(parts):
-        ids = answers.unique_ids(part, parts, found)
         if sample is not None:
-            _compare(ids, sample.unique_ids(part, parts, found), found)
-    return Answers(id_column, tuple(predictions), answers.values(0, parts))
+            _compare(answers.keys(part, parts), sample.keys(part, parts), found)
+    return Answers(tuple(rows), tuple(predictions), answers.values(0, parts))
 
 
-def _compare(answered: set[str], asked: set[str], found: Found) -> None:
-    if missing := sorted(answered - asked):
+def _compare(answered: Counter[str], asked: Counter[str], found: Found) -> None:
+    if missing := sorted(answered.keys() - asked.keys()):
         found.add(SAMPLE, f"lacks {len(missing):,} ids that {ANSWERS} has: {_some(missing)}", kind="missing ids")
-    if unknown := sorted(asked - answered):
+    if unknown := sorted(asked.keys() - answered.keys()):
         found.add(SAMPLE, f"has {len(unknown):,} ids that {ANSWERS} lacks: {_some(unknown)}", kind="unknown ids")
+    for key in sorted(asked.keys() & answered.keys()):
+        if asked[key] != answered[key]:
+            times = f"{asked[key]:,} times, but {answered[key]:,} times in {ANSWERS}"
+            found.add(SAMPLE, f"has the id {shown_key(key)[:80]!r} {times}", kind="repeated ids")
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name[:80]) for name in names[:5])
+    shown = ", ".join(repr(shown_key(name)[:80]) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown}, ..."
 
 
@@ -88,14 +95,24 @@ class _Table:
     path: Path
     name: str
     header: tuple[str, ...]
+    key: tuple[int, ...]
+    """Where the columns stand that tell rows apart."""
     places: tuple[int, ...]
-    """Of the id column and the prediction columns."""
+    """Where the prediction columns stand."""
     length: int
     """Rows without the header."""
 
     @classmethod
-    def open(cls, root: Path, name: str, wanted: Sequence[str], found: Found) -> "_Table | None":
-        """Check the header and the shape of every row; None if the table is of no use."""
+    def open(cls, root: Path, name: str, wanted: Sequence[str], width: int, found: Found) -> "_Table | None":
+        """Check the header and the shape of every row; None if the table is of no use.
+
+        Args:
+            root: the snapshot's folder.
+            name: of the table, relative to it.
+            wanted: columns, those first that tell rows apart.
+            width: how many these are.
+            found: receives what is wrong.
+        """
         path = root / name
         if not path.is_file():
             return None
@@ -111,34 +128,31 @@ class _Table:
                 length = _check_rows(rows, name, header, found)
                 if length == 0:
                     found.add(name, "has no rows")
-                return cls(path, name, header, tuple(header.index(column) for column in wanted), length)
+                places = tuple(header.index(column) for column in wanted)
+                return cls(path, name, header, places[:width], places[width:], length)
         except NotCsv as error:
             found.add(name, str(error), error.line)
         return None
 
-    def _part(self, part: int, parts: int) -> Iterator[tuple[int, str, list[str]]]:
+    def _part(self, part: int, parts: int) -> Iterator[tuple[str, list[str]]]:
         with open_table(self.path) as rows:
             next(rows)
-            for line, cells in rows:
+            for _, cells in rows:
                 if len(cells) == len(self.header):
-                    row_id = cells[self.places[0]]
-                    if parts == 1 or zlib.crc32(row_id.encode(errors="surrogateescape")) % parts == part:
-                        yield line, row_id, cells
+                    key = row_key([cells[place] for place in self.key])
+                    if parts == 1 or zlib.crc32(key.encode(errors="surrogateescape")) % parts == part:
+                        yield key, cells
 
-    def unique_ids(self, part: int, parts: int, found: Found) -> set[str]:
-        ids: set[str] = set()
-        for line, row_id, _ in self._part(part, parts):
-            if row_id in ids:
-                found.add(self.name, f"the id {row_id[:80]!r} occurs twice", line, kind="duplicate ids")
-            ids.add(row_id)
-        return ids
+    def keys(self, part: int, parts: int) -> Counter[str]:
+        return Counter(key for key, _ in self._part(part, parts))
 
     def values(self, part: int, parts: int) -> dict[str, tuple[Value, ...]]:
         seen: dict[Value, Value] = {}
         result: dict[str, tuple[Value, ...]] = {}
-        for _, row_id, cells in self._part(part, parts):
-            row = (value(cells[place]) for place in self.places[1:])
-            result[row_id] = tuple(seen.setdefault(cell, cell) for cell in row)
+        repeats = Repeats()
+        for key, cells in self._part(part, parts):
+            row = (value(cells[place]) for place in self.places)
+            result[repeats.numbered(key)] = tuple(seen.setdefault(cell, cell) for cell in row)
         return result
 
 

@@ -29,6 +29,8 @@ class TaskCard(BaseModel):
     description: str
     metric: MetricSpec
     id_column: str
+    key_columns: tuple[str, ...] = ()
+    """Further columns that the sample submission fills in; with the id they say which row is meant (the class of a mask)."""
     prediction_columns: tuple[str, ...]
     submission_file: str = "submission.csv"
     kind: Literal["csv", "code"] = "csv"
@@ -37,6 +39,16 @@ class TaskCard(BaseModel):
     max_daily_submissions: int | None = None
     split: str | None = None
     sources: dict[str, str] = {}
+
+    @property
+    def row_columns(self) -> tuple[str, ...]:
+        """The columns by which a submission's rows are told apart; of rows that are alike in them the order counts."""
+        return (self.id_column, *self.key_columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns of a submission, the predictions last."""
+        return (*self.row_columns, *self.prediction_columns)
 
     @property
     def lower_is_better(self) -> bool:

@@ -10,6 +10,7 @@ from scrapers.csv_files import NotCsv, Rows, is_table, open_member, open_table
 from scrapers.found import Found
 from scrapers.hashes import sha256_of
 from scrapers.inside import DATA, walk
+from scrapers.row_keys import Repeats, row_key
 
 _ANSWERS_NAME = PurePosixPath(ANSWERS).name
 
@@ -94,21 +95,22 @@ def given_away(rows: Rows, answers: Answers) -> list[str]:
     """Return the columns of a table that hold the answers.
 
     A prediction column does if it equals that of the answers on all shared ids and is not constant there; any column
-    does if it names, on all shared ids, the prediction column whose answer is 1 and all others 0. Reading ends as
-    soon as no column can any more.
+    does if it names, on all shared ids, the prediction column whose answer is 1 and all others 0. Of ids that repeat, the
+    first row is that of the first answer. Reading ends as soon as no column can any more.
 
     Raises:
         NotCsv: the table cannot be tokenised.
     """
     header = next(rows, (0, []))[1]
-    if answers.id_column not in header:
+    if not set(answers.rows) <= set(header):
         return []
-    id_place = header.index(answers.id_column)
-    suspects = list(_suspects(header, answers))
+    places = [header.index(column) for column in answers.rows]
+    suspects, repeats = list(_suspects(header, answers)), Repeats()
     for _, cells in rows:
         if not suspects:
             return []
-        truth = answers.values.get(cells[id_place]) if id_place < len(cells) else None
+        key = row_key([cells[place] for place in places]) if max(places) < len(cells) else None
+        truth = answers.values.get(repeats.numbered(key)) if key in answers.values else None
         if truth is not None:
             suspects = [suspect for suspect in suspects if suspect.agrees(cells, truth, answers.columns)]
     return sorted({suspect.column for suspect in suspects if len(suspect.seen) > 1})
@@ -140,7 +142,7 @@ def _suspects(header: list[str], answers: Answers) -> Iterator[_Suspect]:
     for place, column in enumerate(header):
         if column in targets:
             yield _Suspect(column, place, targets[column])
-        elif column != answers.id_column and len(targets) > 1:
+        elif column not in answers.rows and len(targets) > 1:
             yield _Suspect(column, place, None)
 
 

@@ -41,6 +41,7 @@ class Manifest(BaseModel):
     category: str | None = None
     metric: MetricSpec
     id_column: Column
+    key_columns: list[Column] = []
     prediction_columns: Annotated[list[Column], Field(min_length=1)]
     submission_file: str = "submission.csv"
     enabled_at: UtcTime
@@ -71,9 +72,9 @@ class Manifest(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        columns = [self.id_column, *self.prediction_columns]
+        columns = [self.id_column, *self.key_columns, *self.prediction_columns]
         if len(set(columns)) != len(columns):
-            raise ValueError("`id_column` and `prediction_columns` name a column twice")
+            raise ValueError("`id_column`, `key_columns` and `prediction_columns` name a column twice")
         if self.deadline < self.enabled_at:
             raise ValueError("`deadline` is before `enabled_at`")
         return self
@@ -87,6 +88,7 @@ class Manifest(BaseModel):
             description=description,
             metric=self.metric,
             id_column=self.id_column,
+            key_columns=tuple(self.key_columns),
             prediction_columns=tuple(self.prediction_columns),
             submission_file=self.submission_file,
             kind=self.kind,

@@ -127,9 +127,10 @@ def format_summary(snapshot: Snapshot) -> list[str]:
     """Describe a snapshot in a few lines for a terminal, the undated rows and a missing community included."""
     card, summary = snapshot.card, snapshot.summary
     targets = f"{len(card.prediction_columns)} prediction column{'s' if len(card.prediction_columns) > 1 else ''}"
+    id_columns = " with ".join(f"`{name}`" for name in card.row_columns)
     lines = [
         f"{card.slug}: {card.title} ({card.category})",
-        f"task: {card.metric.name}, {card.metric.direction}; id `{card.id_column}`, {targets}",
+        f"task: {card.metric.name}, {card.metric.direction}; id {id_columns}, {targets}",
         f"time: {_minute(card.enabled_at)} to {_minute(card.deadline)}, "
         f"collected {_minute(snapshot.manifest.collected_at)}",
         f"data: {summary.data_files} files, {summary.data_bytes / 1e6:,.1f} MB; leaderboard: {summary.teams:,} teams",

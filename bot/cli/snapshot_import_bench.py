@@ -93,7 +93,7 @@ async def _find(worker: Worker, question: Question) -> FoundMetric:
             answers=question.answers,
             truth=question.truth,
             sample=question.sample,
-            id_column=question.id_column,
+            key=question.key,
             board_lower_is_better=question.board_lower_is_better,
         )
     except InfrastructureFailure as error:

@@ -50,6 +50,8 @@ class TaskText:
     """The owner's, oldest first."""
     self_reported: bool = False
     """Whether the score is what the script prints, as no labels can be withheld."""
+    key_columns: tuple[str, ...] = ()
+    """Further columns that say, with the id, which row is meant."""
 
     def items(self) -> tuple[Item, ...]:
         """Return the dated things in it, for a prompt's own list."""
@@ -67,6 +69,7 @@ class TaskText:
             metric=card.metric.name,
             direction=card.metric.direction,
             id_column=card.id_column,
+            key_columns=card.key_columns,
             prediction_columns=card.prediction_columns,
             submission_file=card.submission_file,
             notes=tuple(notes),

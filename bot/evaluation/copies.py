@@ -72,7 +72,7 @@ def _public(view_dir: Path, outputs: Path | None, card: TaskCard) -> Sequence[Pa
 def _may_be_one(path: Path, card: TaskCard) -> bool:
     try:
         with open_rows(path, OF_OTHERS) as rows:
-            return {card.id_column, *card.prediction_columns} <= set(rows.header)
+            return set(card.columns) <= set(rows.header)
     except InvalidSubmission:
         return False
 

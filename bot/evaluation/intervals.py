@@ -218,7 +218,7 @@ def _clusters(view: GuardedView, ids: Sequence[str]) -> tuple[list[Rows], str | 
 
 def _time_of(view: GuardedView) -> tuple[str, list[Any]] | None:
     """Return the column by which time parts validation rows from training rows, and the stretch of each validation row."""
-    columns = [(view.card.id_column, view.train_ids, view.ids)]
+    columns = [(view.card.id_column, view.train_ids, view.plain_ids)]
     columns += [(name, view.train[name].tolist(), view.validation[name].tolist()) for name in view.features]
     for name, train, asked in columns:
         times = parse_times(train), parse_times(asked)

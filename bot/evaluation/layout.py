@@ -58,7 +58,7 @@ def read_sample(data_dir: Path, card: TaskCard) -> Table:
     if not path.is_file():
         raise UnsupportedLayout("There is no sample_submission.csv.")
     sample = read_table(path)
-    for column in (card.id_column, *card.prediction_columns):
+    for column in card.columns:
         if sample.header.count(column) != 1:
             raise UnsupportedLayout(f"{path.name} must have one column {column!r}.")
     return sample

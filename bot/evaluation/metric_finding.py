@@ -14,6 +14,7 @@ from bot.evaluation.grade_calls import grader_of
 from bot.evaluation.metric_search import Candidate, Search, Submissions, found, same
 from bot.evaluation.tables import read_table, write_table
 from bot.evaluation.trial_submissions import Cells, trials
+from scrapers.row_keys import Repeats, row_key
 from state.errors import Problem, SnapshotError, UnsupportedLayout
 
 MOST_ROWS = 5_000
@@ -31,7 +32,7 @@ def find_metric(
     answers: Path,
     truth: Path,
     sample: Path,
-    id_column: str,
+    key: Sequence[str],
     board_lower_is_better: bool | None,
     most_rows: int = MOST_ROWS,
 ) -> dict[str, Any]:
@@ -40,9 +41,9 @@ def find_metric(
     Args:
         grader: `grade.py`, with the modules that it imports beside it.
         answers: as it takes them (`.csv` or `.jsonl`).
-        truth: the id and the prediction columns, by unique ids.
-        sample: the sample submission, of the same ids.
-        id_column: its id.
+        truth: the key and the prediction columns.
+        sample: the sample submission, of the same rows; of those that are alike in the key, in the same order.
+        key: the columns that tell rows apart.
         board_lower_is_better: what the leaderboard's order says; None: nothing.
         most_rows: on which the search itself is made.
 
@@ -53,15 +54,17 @@ def find_metric(
         SnapshotError: the grader cannot be used, scores too little, or contradicts the leaderboard; or a table cannot be read.
     """
     try:
-        whole = _submissions(truth, sample, id_column)
+        whole = _submissions(truth, sample, tuple(key))
     except UnsupportedLayout as error:
         raise SnapshotError([Problem(sample.name, None, str(error))]) from error
     most_rows = min(most_rows, max(_FEWEST_ROWS, MOST_CELLS // whole.truth.shape[1]))
     with tempfile.TemporaryDirectory(prefix="metric-") as folder:
         scratch = Path(folder)
-        if len(whole.ids) > most_rows and _has_column(answers, id_column):
-            chosen = np.sort(np.random.default_rng(_SEED).choice(len(whole.ids), most_rows, replace=False))
-            part = _part_of(answers, id_column, {whole.ids[row] for row in chosen}, scratch)
+        if len(whole.ids) > most_rows and _has_columns(answers, whole.key):
+            drawn = np.random.default_rng(_SEED).choice(len(whole.ids), most_rows, replace=False)
+            keys = {whole.ids[row] for row in drawn}
+            chosen = np.array([row for row, one in enumerate(whole.ids) if one in keys])
+            part = _part_of(answers, whole.key, keys, scratch)
             try:
                 return _on_a_part(grader, answers, part, whole, chosen, scratch, board_lower_is_better)
             except _RefusesParts:
@@ -85,7 +88,10 @@ def _on_a_part(
     board_lower_is_better: bool | None,
 ) -> dict[str, Any]:
     rows = replace(
-        whole, ids=[whole.ids[row] for row in chosen], truth=whole.truth[chosen], sample=whole.sample[chosen]
+        whole,
+        rows=[whole.rows[row] for row in chosen],
+        truth=whole.truth[chosen],
+        sample=whole.sample[chosen],
     )
     with grader_of(grader, part) as call:
         search = Search(rows, call, scratch)
@@ -122,16 +128,16 @@ def _confirmed(
     return kept, f", and on {len(search.scored)} submissions of all rows"
 
 
-def _submissions(truth: Path, sample: Path, id_column: str) -> Submissions:
+def _submissions(truth: Path, sample: Path, key: tuple[str, ...]) -> Submissions:
     asked, true = read_table(sample), read_table(truth)
-    columns = [name for name in asked.header if name != id_column]
-    answers = dict(zip(true.column(id_column), true.columns(columns), strict=True))
-    ids = asked.column(id_column)
+    columns = [name for name in asked.header if name not in key]
+    known, wanted, rows = Repeats(), Repeats(), asked.columns(key)
+    answers = dict(zip(map(known.numbered, true.keys(key)), true.columns(columns), strict=True))
     return Submissions(
         header=asked.header,
-        id_column=id_column,
-        ids=ids,
-        truth=_cells([answers[one] for one in ids], len(columns)),
+        key=key,
+        rows=rows,
+        truth=_cells([answers[wanted.numbered(row_key(cells))] for cells in rows], len(columns)),
         sample=_cells(asked.columns(columns), len(columns)),
     )
 
@@ -143,13 +149,13 @@ def _cells(rows: Sequence[Sequence[str]], columns: int) -> Cells:
     return made
 
 
-def _has_column(answers: Path, id_column: str) -> bool:
-    return answers.suffix.lower() == ".csv" and id_column in read_table(answers).header
+def _has_columns(answers: Path, key: Sequence[str]) -> bool:
+    return answers.suffix.lower() == ".csv" and set(key) <= set(read_table(answers).header)
 
 
-def _part_of(answers: Path, id_column: str, ids: set[str], scratch: Path) -> Path:
+def _part_of(answers: Path, key: Sequence[str], keys: set[str], scratch: Path) -> Path:
     table = read_table(answers)
-    at = table.header.index(id_column)
+    at = [table.header.index(name) for name in key]
     part = scratch / "answers.csv"
-    write_table(part, table.header, (row for row in table.rows() if row[at] in ids))
+    write_table(part, table.header, (row for row in table.rows() if row_key([row[place] for place in at]) in keys))
     return part

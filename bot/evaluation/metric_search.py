@@ -19,6 +19,7 @@ from bot.evaluation.metrics import METRICS, Metric
 from bot.evaluation.tables import write_table
 from bot.evaluation.trial_submissions import PERFECT, Cells, Trial, numbers, trials
 from scrapers.card import Direction
+from scrapers.row_keys import row_key
 from state.errors import Problem, SnapshotError, UsageError
 
 GRADE = "grade.py"
@@ -39,10 +40,17 @@ class Submissions:
     """The table that trial submissions are written as: the sample's columns, rows and ids."""
 
     header: tuple[str, ...]
-    id_column: str
-    ids: Sequence[str]
+    key: tuple[str, ...]
+    """The columns that tell rows apart."""
+    rows: Sequence[tuple[str, ...]]
+    """Their cells."""
     truth: Cells
     sample: Cells
+
+    @cached_property
+    def ids(self) -> Sequence[str]:
+        """The same as one text a row."""
+        return [row_key(cells) for cells in self.rows]
 
     @cached_property
     def perfect(self) -> Trial:
@@ -51,8 +59,8 @@ class Submissions:
 
     def write(self, trial: Trial, path: Path) -> None:
         """Write one, columns and rows in the sample's order."""
-        columns: dict[str, Sequence[str]] = {self.id_column: self.ids}
-        predictions = [name for name in self.header if name != self.id_column]
+        columns: dict[str, Sequence[str]] = dict(zip(self.key, zip(*self.rows, strict=True), strict=True))
+        predictions = [name for name in self.header if name not in self.key]
         columns |= {name: trial.cells[:, place].tolist() for place, name in enumerate(predictions)}
         write_table(path, self.header, zip(*(columns[name] for name in self.header), strict=True))
 

@@ -60,7 +60,7 @@ def check_views_scorable(labels_dir: Path, view_dir: Path, card: TaskCard, grade
         except InvalidSubmission as error:
             score, why = None, str(error)
     if score is None:
-        columns = ", ".join((card.id_column, *card.prediction_columns[:5]))
+        columns = ", ".join((*card.row_columns, *card.prediction_columns[:5]))
         raise UnsupportedLayout(
             f"The {scorer.name} gives no score to a view's own labels (columns {columns}), so that it cannot score views: {why}"
         )

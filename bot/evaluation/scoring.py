@@ -55,7 +55,7 @@ class Truth(Protocol):
 
     @property
     def ids(self) -> Sequence[str] | None:
-        """The id of each row, in the order that `rows` counts; None where only whole files can be scored."""
+        """What tells each row apart (`row_key`), in the order that `rows` counts; None where only whole files can be scored."""
         ...
 
     @property
@@ -160,7 +160,7 @@ class _RegistryScorer:
         return f"metric {self.metric.name}"
 
     def truth(self, path: Path, sample: Path) -> Truth:
-        ids = read_table(sample).column(self.card.id_column)
+        ids = read_table(sample).keys(self.card.row_columns)
         return _Values(self.card, self.metric, sample, ids, read_truth(path, ids, self.card))
 
     def close(self) -> None:
@@ -217,15 +217,13 @@ class _GraderScorer:
 
     def truth(self, path: Path, sample: Path) -> Truth:
         card = self._card
-        ids = read_table(sample).column(card.id_column)
-        own = _ids_of(path, card.id_column)
+        ids = read_table(sample).keys(card.row_columns)
+        own = _keys_of(path, card.row_columns)
         # Only one row of answers for each that is asked for can be put in order, or be left out of a part.
         matching = own if own is not None and Counter(own) == Counter(ids) else None
-        handle = self._process.load(path, id_column=None if matching is None else card.id_column)
+        handle = self._process.load(path, key=() if matching is None else card.row_columns)
         self._process.ordered(handle)
-        columns = tuple(
-            name for name in read_table(sample).header if name in {card.id_column, *card.prediction_columns}
-        )
+        columns = tuple(name for name in read_table(sample).header if name in card.columns)
         order = None if matching is None else Order(handle, columns)
         return _GraderTruth(card, self._process, sample, matching, handle, order, shy=self.kind == "model-written")
 
@@ -252,16 +250,17 @@ class _GraderTruth:
         return self.perfect(path)
 
     def perfect(self, path: Path) -> Predicted:
-        id_column = None if self.order is None else self.card.id_column
-        handle = self.process.load(path, id_column=id_column, order=self.order)
+        key = () if self.order is None else self.card.row_columns
+        handle = self.process.load(path, key=key, order=self.order)
         return Predicted(path.name, handle=handle, process=self.process)
 
     def constant(self, cells: Sequence[Any]) -> Predicted:
-        card, ids = self.card, read_table(self.sample).column(self.card.id_column)
+        card = self.card
         with tempfile.NamedTemporaryFile(prefix="constant-", suffix=".csv", delete=False) as file:
             path = Path(file.name)
         shown = [str(cell) for cell in cells]
-        write_table(path, (card.id_column, *card.prediction_columns), ([one, *shown] for one in ids))
+        rows = read_table(self.sample).columns(card.row_columns)
+        write_table(path, card.columns, ([*key, *shown] for key in rows))
         made = self.perfect(path)
         return Predicted("a constant", handle=made.handle, process=self.process, file=path)
 
@@ -304,8 +303,8 @@ def score_or_nan(truth: Truth, predicted: Predicted, rows: Rows | None = None, t
     return math.nan if score is None else score
 
 
-def _ids_of(path: Path, id_column: str) -> list[str] | None:
+def _keys_of(path: Path, columns: Sequence[str]) -> list[str] | None:
     if path.suffix.lower() == ".jsonl":
         return None
     table = read_table(path)
-    return table.column(id_column) if table.header.count(id_column) == 1 else None
+    return table.keys(columns) if all(table.header.count(name) == 1 for name in columns) else None

@@ -18,6 +18,7 @@ from bot.evaluation.directions import PredictionKind, prediction_kind
 from bot.evaluation.places import TAKEN, Places
 from bot.evaluation.tables import read_table
 from scrapers.card import TaskCard
+from scrapers.row_keys import row_key, shown_key
 from state.errors import InvalidSubmission
 
 _NO_LABEL = frozenset({"", "nan"})
@@ -40,6 +41,7 @@ class Expected:
     """What a prediction file must hold: the ids, in the order of the result, and which columns it may have."""
 
     ids: list[str]
+    """What tells rows apart, as `row_key` writes it."""
     columns: Sequence[str]
     limits: Limits
 
@@ -51,7 +53,7 @@ def expected_by(sample_path: Path, card: TaskCard) -> Expected:
         UnsupportedLayout: the sample cannot be read.
     """
     sample = read_table(sample_path)
-    ids = sample.column(card.id_column)
+    ids = sample.keys(card.row_columns)
     slack, row = (_SLACK_BYTES_OF_TEXT, _ROW_OF_TEXT) if prediction_kind(card) == "text" else (_SLACK_BYTES, _ROW)
     limits = Limits(
         file_bytes=slack + _TIMES_SAMPLE * sample_path.stat().st_size,
@@ -69,8 +71,9 @@ def expected_like(path: Path, card: TaskCard) -> Expected:
     """
     with open_rows(path, OF_OTHERS) as rows:
         _check_header(rows, Expected([], rows.header, OF_OTHERS), card)
-        at = rows.header.index(card.id_column)
-        return Expected([row[at] for _, row in _whole(rows)], tuple(rows.header), OF_OTHERS)
+        at = [rows.header.index(column) for column in card.row_columns]
+        ids = [row_key([row[place] for place in at]) for _, row in _whole(rows)]
+        return Expected(ids, tuple(rows.header), OF_OTHERS)
 
 
 def read_submission(path: Path, sample_path: Path, card: TaskCard) -> tuple[list[str], NDArray[Any]]:
@@ -104,14 +107,14 @@ def read_truth(path: Path, ids: Sequence[str], card: TaskCard, limits: Limits = 
         InvalidSubmission: an id or a value is missing, so that the file cannot serve as the truth.
     """
     with open_rows(path, limits) as rows:
-        for column in (card.id_column, *card.prediction_columns):
+        for column in card.columns:
             if column not in rows.header:
                 raise InvalidSubmission(f"{rows.name} has no column {column!r}.")
         return _collect(rows, ids, card, strict=False)
 
 
 def _check_header(rows: Rows, expected: Expected, card: TaskCard) -> None:
-    wanted = (card.id_column, *card.prediction_columns)
+    wanted = card.columns
     times, known = Counter(rows.header), {*wanted, *expected.columns}
     repeated = [column for column, count in times.items() if count > 1]
     missing = [column for column in wanted if column not in times]
@@ -133,23 +136,24 @@ def _collect(rows: Rows, ids: Sequence[str], card: TaskCard, *, strict: bool) ->
     read = _number_reader(bounds) if kind == "number" else _READERS[kind]
     shape = (len(ids), len(card.prediction_columns))
     values: NDArray[Any] = np.empty(shape, dtype=float if kind == "number" else object)
-    id_at = rows.header.index(card.id_column)
+    ids_at = [rows.header.index(column) for column in card.row_columns]
     columns = [rows.header.index(column) for column in card.prediction_columns]
     places, count = Places(ids), 0
     # One letter beyond Latin makes each of a text take four bytes.
     room = rows.limits.file_bytes + _EACH_TEXT * len(ids) * len(columns)
     for number, row in _whole(rows):
         count += 1
-        place = places.take(row[id_at])
+        identifier = row_key([row[at] for at in ids_at])
+        place = places.take(identifier)
         if place is None or place == TAKEN:
             if strict:
-                _reject_id(row[id_at], ids, known=place is not None, where=f"{rows.name}, row {number}")
+                _reject_id(identifier, ids, known=place is not None, where=f"{rows.name}, row {number}")
             continue
         cells = [read(row[at]) for at in columns]
         if None in cells:
             at = columns[cells.index(None)]
             raise InvalidSubmission(
-                f"{rows.name}, row {number} (id {short(row[id_at])}): "
+                f"{rows.name}, row {number} (id {_shown(identifier)}): "
                 f"the value of {short(rows.header[at])} {_fault(row[at], kind, bounds)}."
             )
         values[place] = cells
@@ -159,7 +163,7 @@ def _collect(rows: Rows, ids: Sequence[str], card: TaskCard, *, strict: bool) ->
                 raise InvalidSubmission(f"{rows.name}, row {number}: up to here its predictions take too much memory.")
     if (left := places.first_free()) is not None:
         raise InvalidSubmission(
-            f"{rows.name} has {count} rows where {len(ids)} are expected; the first missing id is {short(left)}."
+            f"{rows.name} has {count} rows where {len(ids)} are expected; the first missing id is {_shown(left)}."
         )
     return values
 
@@ -178,11 +182,15 @@ def _whole(rows: Rows) -> Iterator[tuple[int, list[str]]]:
 
 def _reject_id(identifier: str, ids: Sequence[str], *, known: bool, where: str) -> None:
     if known:
-        raise InvalidSubmission(f"{where}: the id {short(identifier)} appears too often.")
+        raise InvalidSubmission(f"{where}: the id {_shown(identifier)} appears too often.")
     raise InvalidSubmission(
-        f"{where}: the id {short(identifier)} is not in the sample, whose {len(ids)} ids are written like "
-        f"{short(ids[0]) if ids else 'nothing'}{_also(likely_causes.of_id(identifier, ids))}."
+        f"{where}: the id {_shown(identifier)} is not in the sample, whose {len(ids)} ids are written like "
+        f"{_shown(ids[0]) if ids else 'nothing'}{_also(likely_causes.of_id(identifier, ids))}."
     )
+
+
+def _shown(key: str) -> str:
+    return short(shown_key(key))
 
 
 def _number_reader(bounds: Bounds) -> Callable[[str], float | str | None]:

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from bot.evaluation.compressed import kind_of, reading, writing
+from scrapers.row_keys import row_key
 from state.errors import UnsupportedLayout
 
 _DELIMITERS = (",", "\t", ";", "|")
@@ -42,6 +43,16 @@ class Rows(ABC):
             raise UnsupportedLayout(f"{self.path.name} has no column {name!r}.")
         at = self.header.index(name)
         return [row[at] for row in self.rows()]
+
+    def keys(self, names: Sequence[str]) -> list[str]:
+        """Return what tells each row apart by some columns, as `row_key` writes it.
+
+        Raises:
+            UnsupportedLayout: there is no such column.
+        """
+        if lacking := [name for name in names if name not in self.header]:
+            raise UnsupportedLayout(f"{self.path.name} has no column {lacking[0]!r}.")
+        return [row_key(cells) for cells in self.columns(names)]
 
     def heads(self, names: Sequence[str], count: int | None) -> dict[str, list[str]]:
         """Return the first cells (all, if None) of some columns (they must exist), by column."""

@@ -94,8 +94,13 @@ def write_sample(layout: Layout, rows: ViewRows, target: Path) -> None:
 
 def write_labels(layout: Layout, rows: ViewRows, labels_dir: Path) -> None:
     """Write the labels of the rows asked for, in the form the metric wants."""
-    truth = ((asked.id, *asked.truth) for row in rows.validation for asked in layout.asked(row))
-    write_table(labels_dir / "labels.csv", (layout.card.id_column, *layout.card.prediction_columns), truth)
+    keys = layout.card.key_columns
+    truth = (
+        (asked.id, *(asked.given[column] for column in keys), *asked.truth)
+        for row in rows.validation
+        for asked in layout.asked(row)
+    )
+    write_table(labels_dir / "labels.csv", layout.card.columns, truth)
 
 
 def write_others(

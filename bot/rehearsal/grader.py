@@ -12,8 +12,9 @@ import numpy as np
 from bot.evaluation.grading import HiddenTest, open_hidden_test
 from bot.evaluation.leaderboard import SCORE_DIGITS
 from bot.evaluation.scoring import Predicted, Rows
-from bot.evaluation.tables import read_table
+from bot.evaluation.tables import Table, read_table
 from scrapers.answers import USAGE
+from scrapers.row_keys import Repeats
 from scrapers.snapshot import Snapshot
 from state.errors import InvalidSubmission
 
@@ -72,13 +73,16 @@ def open_grader(snapshot: Snapshot, *, seed: int, public_share: float) -> Grader
             return Grader(test, None, None)
         answers = read_table(snapshot.answers)
         if USAGE in answers.header:
-            usage = dict(zip(answers.column(snapshot.card.id_column), answers.column(USAGE), strict=True))
-            return Grader(test, _where(usage, ids, "Public"), _where(usage, ids, "Private"))
+            usage = _usage(answers, snapshot.card.row_columns, ids)
+            return Grader(test, *(np.flatnonzero([one == part for one in usage]) for part in ("Public", "Private")))
         return _drawn(test, snapshot.answers, len(ids), seed, public_share)
 
 
-def _where(usage: dict[str, str], ids: Sequence[str], wanted: str) -> Rows:
-    return np.flatnonzero([usage[one] == wanted for one in ids])
+def _usage(answers: Table, key: Sequence[str], ids: Sequence[str]) -> list[str]:
+    """Return of which part each row is, in the order of `ids`."""
+    theirs, ours = Repeats(), Repeats()
+    known = dict(zip(map(theirs.numbered, answers.keys(key)), answers.column(USAGE), strict=True))
+    return [known[ours.numbered(one)] for one in ids]
 
 
 def _drawn(test: HiddenTest, answers: Path, count: int, seed: int, public_share: float) -> Grader:

@@ -129,7 +129,7 @@ def _turn(depth: int, title: str, current: str, level: int) -> tuple[str, int]:
 
 
 def _evaluation(card: TaskCard) -> str:
-    columns = ",".join((card.id_column, *card.prediction_columns))
+    columns = ",".join(card.columns)
     better = "lower" if METRIC_DIRECTIONS.get(card.metric.name, card.metric.direction) == "minimize" else "higher"
     return (
         f"Submissions are evaluated on the {metric_words(card)}; {better} scores are better.\n\n## Submission file\n\n"

@@ -27,7 +27,7 @@ class LabelRows:
         """Read the answers, less the rows that the sample submission or the training table happens to equal."""
         card = snapshot.card
         public: set[tuple[str, ...]] = set()
-        columns = (card.id_column, *card.prediction_columns)
+        columns = card.columns
         for name in ("sample_submission.csv", "train.csv"):
             public |= {_cells(",".join(row)) for row in _table(snapshot, f"data/{name}", columns)}
         answers = {_cells(",".join(row)): row[0] for row in _table(snapshot, "private/answers.csv", columns)}

@@ -73,7 +73,7 @@ def test_a_constant_column_is_no_leak(tmp_path: Path) -> None:
     assert problems_after(tmp_path / "small", change) == []
 
 
-ONE_HOT = Answers("id", ("EAP", "HPL"), {"a": (1.0, 0.0), "b": (0.0, 1.0), "c": (1.0, 0.0)})
+ONE_HOT = Answers(("id",), ("EAP", "HPL"), {"a": (1.0, 0.0), "b": (0.0, 1.0), "c": (1.0, 0.0)})
 
 
 def test_a_column_that_names_the_class_is_found() -> None:
@@ -95,7 +95,7 @@ def test_short_rows_and_an_empty_table_are_no_leak() -> None:
 @settings(deadline=None)
 @given(st.dictionaries(st.integers(0, 20), st.integers(0, 3)), st.dictionaries(st.integers(0, 20), st.integers(0, 3)))
 def test_a_leak_is_equality_on_all_shared_ids_with_two_values(truth: dict[int, int], shown: dict[int, int]) -> None:
-    answers = Answers("id", ("y",), {str(key): (float(number),) for key, number in truth.items()})
+    answers = Answers(("id",), ("y",), {str(key): (float(number),) for key, number in truth.items()})
     rows = [["id", "y"], *([str(key), str(number)] for key, number in shown.items())]
     shared = truth.keys() & shown.keys()
     leak = all(truth[key] == shown[key] for key in shared) and len({truth[key] for key in shared}) > 1

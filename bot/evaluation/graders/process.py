@@ -51,7 +51,7 @@ class Order:
 @dataclass(frozen=True)
 class _File:
     path: Path
-    id_column: str | None
+    key: tuple[str, ...]
     order: Order | None
 
 
@@ -97,19 +97,19 @@ class GraderProcess:
         """Whether the process is kept from the network and from files; None while there is none."""
         return None if self._started is None else self._started.contained
 
-    def load(self, path: Path, *, id_column: str | None = None, order: Order | None = None) -> int:
+    def load(self, path: Path, *, key: tuple[str, ...] = (), order: Order | None = None) -> int:
         """Name a file for later scores; it is read when a score first needs it, and again after a restart.
 
         Args:
             path: a CSV file, or JSON Lines if it ends in `.jsonl`.
-            id_column: by which rows may be put in order; None: they stay as they are.
+            key: columns by which rows may be put in order; none: they stay as they are.
             order: the order to bring them into, where all ids are those of the other table.
 
         Returns:
             The handle.
         """
         self._count += 1
-        self._files[self._count] = _File(path, id_column, order)
+        self._files[self._count] = _File(path, key, order)
         return self._count
 
     def drop(self, handle: int) -> None:
@@ -136,7 +136,7 @@ class GraderProcess:
             submission: handle of the submission's table.
             answers: handle of the answers.
             rows: numbers of the rows that count, in both tables; None: all.
-            taken: for each of `rows`, the number of the submission's row whose cells, but for the id, stand in its place.
+            taken: for each of `rows`, the number of the submission's row whose cells, but for the key, stand in its place.
 
         Raises:
             InvalidSubmission: grade.py refuses the submission, or the file is no CSV.
@@ -195,7 +195,7 @@ class GraderProcess:
             "do": "load",
             "key": str(handle),
             "lines": file.path.suffix.lower() == ".jsonl",
-            "id": file.id_column,
+            "key_columns": list(file.key),
             "like": None if file.order is None else str(file.order.like),
             "columns": [] if file.order is None else list(file.order.columns),
         }

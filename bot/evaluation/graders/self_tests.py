@@ -85,7 +85,7 @@ def run_self_tests(
         InfrastructureFailure: its process does not start.
     """
     table = read_table(answers)
-    columns = (card.id_column, *card.prediction_columns)
+    columns = card.columns
     made = TrialFiles(folder, columns, [list(row) for row in table.columns(columns)])
     with GraderProcess(grade_py, limits, must_contain=must_contain) as process:
         trial = _Trial(process, made, card)
@@ -243,7 +243,7 @@ class _Trial:
         return None
 
     def _missing_column_is_refused(self) -> str | None:
-        columns = (self._card.id_column, *self._card.prediction_columns)
+        columns = self._card.columns
         for at in (0, len(columns) - 1):
             cut = [row[:at] + row[at + 1 :] for row in self._made.rows]
             said = self._said(self._made.write("missing-column", cut, columns[:at] + columns[at + 1 :]))

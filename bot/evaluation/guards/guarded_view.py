@@ -79,7 +79,12 @@ class GuardedView:
 
     @cached_property
     def ids(self) -> list[str]:
-        """Ids of the validation rows that were read."""
+        """What tells those validation rows apart that were read."""
+        return self._validation.keys(self.card.row_columns)[: len(self.validation)]
+
+    @cached_property
+    def plain_ids(self) -> list[str]:
+        """The id column of these rows alone."""
         return self._validation.column(self.card.id_column)[: len(self.validation)]
 
     @cached_property

@@ -1,8 +1,8 @@
-"""`private/answers.csv`: the id and the prediction columns, and nothing else of what the answers hold."""
+"""`private/answers.csv`: the id, the rest of the key and the prediction columns, and nothing else of what the answers hold."""
 
 from pathlib import Path
 
-from scrapers.answers import value
+from scrapers.answers import Value, value
 from scrapers.imports.mle_bench.columns import Columns
 from scrapers.imports.mle_bench.tables import table_rows, written_table
 from state.errors import Problem, SnapshotError
@@ -19,8 +19,9 @@ def write_answers(columns: Columns, sample: Path, target: Path) -> int:
     spelled = _spellings(columns, sample) if columns.respelled else None
     with table_rows(columns.source) as rows, written_table(target) as writer:
         header = next(rows, (0, []))[1]
-        places = [header.index(name) for name in (columns.id_column, *columns.predictions)]
-        writer.write([columns.id_column, *columns.predictions])
+        wanted = (*columns.rows, *columns.predictions)
+        places = [header.index(name) for name in wanted]
+        writer.write(wanted)
         count = 0
         for line, cells in rows:
             if len(cells) != len(header):
@@ -28,13 +29,16 @@ def write_answers(columns: Columns, sample: Path, target: Path) -> int:
                 raise SnapshotError([Problem(columns.source.name, line, what)])
             picked = [cells[place] for place in places]
             if spelled is not None:
-                picked[0] = spelled[value(picked[0])]
+                width = len(columns.rows)
+                picked[:width] = spelled[tuple(map(value, picked[:width]))]
             writer.write(picked)
             count += 1
     return count
 
 
-def _spellings(columns: Columns, sample: Path) -> dict[float | str, str]:
+def _spellings(columns: Columns, sample: Path) -> dict[tuple[Value, ...], list[str]]:
     with table_rows(sample) as rows:
-        place = next(rows)[1].index(columns.id_column)
-        return {value(cells[place]): cells[place] for _, cells in rows if len(cells) > place}
+        header = next(rows)[1]
+        places = [header.index(name) for name in columns.rows]
+        asked = ([cells[place] for place in places] for _, cells in rows if len(cells) > max(places))
+        return {tuple(map(value, key)): key for key in asked}

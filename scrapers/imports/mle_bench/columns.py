@@ -2,6 +2,7 @@
 
 import itertools
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from state.errors import Problem, SnapshotError
 BYTES_AT_ONCE = 200_000_000
 """Of a table, whose ids are held in memory together; a larger one is gone through in parts, split by a hash of the id."""
 _WIDEST_KEY = 3
+_FIRST = 8
+"""Columns of a submission that are tried as parts of a key."""
 _SHOWN = 5
 
 
@@ -24,6 +27,8 @@ class Columns:
     header: tuple[str, ...]
     """Of the sample submission, in its order."""
     id_column: str
+    key_columns: tuple[str, ...]
+    """Further columns that say which row is meant; the sample has them as the answers do."""
     predictions: tuple[str, ...]
     source: Path
     """The table that has all of these columns with the true values."""
@@ -32,11 +37,17 @@ class Columns:
     notes: tuple[str, ...]
     """What a reader would not expect."""
 
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The columns by which rows are told apart."""
+        return (self.id_column, *self.key_columns)
+
 
 def choose_columns(prepared: Prepared, sample: Path, scratch: Path) -> Columns:
     """Compare the sample submission with the answers, and with the gold submission where the answers lack a column.
 
-    The first column that names each row once, and the same rows in both, is the id: the sample's first one by custom.
+    The first column that names each row once, and the same rows in both, is the id: the sample's first one by custom. Else
+    several columns together do, or one whose cells repeat as often in both: its rows are told apart by their order.
 
     Args:
         prepared: the competition's files.
@@ -44,23 +55,61 @@ def choose_columns(prepared: Prepared, sample: Path, scratch: Path) -> Columns:
         scratch: an existing folder for a table that has to be made.
 
     Raises:
-        SnapshotError: no table has all columns, or no single column is an id.
+        SnapshotError: no table has all columns, or nothing names the same rows in both.
     """
     header = header_of(sample)
     if len(set(header)) != len(header) or len(header) < 2 or not all(header):
         what = f"cannot be a submission with an id: its columns are {_listed(header) or 'none'}"
         raise SnapshotError([Problem(sample.name, 1, what)])
     source = _truth(prepared, header, scratch)
+    found = _unique_key((sample, source), header) or _repeated_key((sample, source), header)
+    if found is None:
+        raise SnapshotError([Problem(sample.name, None, _why_no_id(sample, source, header))])
+    key, respelled, said = found
     notes = [] if source == prepared.answers else [f"the true values are those of {source.name}"]
-    for respelled, name in itertools.product((False, True), header):
-        if _is_id((sample, source), name, respelled=respelled):
-            if name != header[0]:
-                notes.append(f"the id is {name!r}, as the first column, {header[0]!r}, does not name each row once")
-            if respelled:
-                notes.append(f"the ids of {source.name} are spelled as the sample spells them")
-            rest = tuple(column for column in header if column != name)
-            return Columns(header, name, rest, source, respelled, tuple(notes))
-    raise SnapshotError([Problem(sample.name, None, _why_no_id(sample, source, header))])
+    if said:
+        notes.append(said)
+    if respelled:
+        notes.append(f"the ids of {source.name} are spelled as the sample spells them")
+    rest = tuple(column for column in header if column not in key)
+    return Columns(header, key[0], key[1:], rest, source, respelled, tuple(notes))
+
+
+Key = tuple[tuple[str, ...], bool, str]
+"""Columns, whether the source spells them otherwise, and what is to be said of them."""
+
+
+def _unique_key(tables: tuple[Path, Path], header: Sequence[str]) -> Key | None:
+    """Return the first columns that name each row once, and the same rows in both tables: as few as possible."""
+    for width in range(1, min(_WIDEST_KEY, len(header) - 1) + 1):
+        tried = header if width == 1 else header[:_FIRST]
+        for respelled, key in itertools.product((False, True), itertools.combinations(tried, width)):
+            if _same_rows(tables, key, respelled=respelled, once=True):
+                said = ""
+                if width > 1:
+                    said = f"rows are told apart by {_listed(key)} together"
+                elif key[0] != header[0]:
+                    said = f"the id is {key[0]!r}, as the first column, {header[0]!r}, does not name each row once"
+                return key, respelled, said
+    return None
+
+
+def _repeated_key(tables: tuple[Path, Path], header: Sequence[str]) -> Key | None:
+    """Return the column with the most cells of its own that repeat as often in both tables, and what else both have alike."""
+    cells = {name: len(set(_cells(tables[0], (name,)))) for name in header[:_FIRST]}
+    for name in sorted(cells, key=lambda name: -cells[name]):
+        if cells[name] > 1 and _same_rows(tables, (name,), respelled=False, once=False):
+            break
+    else:
+        return None
+    key: tuple[str, ...] = (name,)
+    for other in header:
+        if other not in key and len(key) < len(header) - 1:
+            both = (*key, other)
+            key = both if _same_rows(tables, both, respelled=False, once=False) else key
+    many = sum(1 for _ in _cells(tables[0], key))
+    twice = many - len(set(_cells(tables[0], key)))
+    return key, False, f"{_listed(key)} repeats in {twice:,} of {many:,} rows, which are told apart by their order"
 
 
 def _truth(prepared: Prepared, header: Sequence[str], scratch: Path) -> Path:
@@ -76,21 +125,21 @@ def _truth(prepared: Prepared, header: Sequence[str], scratch: Path) -> Path:
     raise SnapshotError([Problem(prepared.answers.name, 1, f"{what}: the true predictions are not known")])
 
 
-def _is_id(tables: tuple[Path, Path], name: str, *, respelled: bool) -> bool:
-    """Whether a column names each row of both tables once, and the same rows."""
+def _same_rows(tables: tuple[Path, Path], key: tuple[str, ...], *, respelled: bool, once: bool) -> bool:
+    """Whether columns name the same rows of both tables, as often in one as in the other, or each once."""
     parts = 1 + max(table.stat().st_size for table in tables) // BYTES_AT_ONCE
     for part in range(parts):
-        sets = []
+        counts = []
         for table in tables:
-            ids, many = set(), 0
-            for cell in _cells(table, (name,), respelled=respelled):
-                if zlib.crc32(str(cell).encode(errors="surrogateescape")) % parts == part:
-                    ids.add(cell)
-                    many += 1
-            if len(ids) < many:
+            count = Counter(
+                cell
+                for cell in _cells(table, key, respelled=respelled)
+                if parts == 1 or zlib.crc32(str(cell).encode(errors="surrogateescape")) % parts == part
+            )
+            if once and count and max(count.values()) > 1:
                 return False
-            sets.append(ids)
-        if sets[0] != sets[1]:
+            counts.append(count)
+        if counts[0] != counts[1]:
             return False
     return True
 
@@ -108,21 +157,12 @@ def _cells(table: Path, names: Sequence[str], *, respelled: bool = False) -> Ite
 
 def _why_no_id(sample: Path, source: Path, header: Sequence[str]) -> str:
     first = header[0]
-    asked, answered = list(_cells(sample, (first,))), list(_cells(source, (first,)))
-    twice = len(asked) - len(set(asked))
-    if not twice:
-        missing, unknown = len(set(answered) - set(asked)), len(set(asked) - set(answered))
-        return (
-            f"no column names the same rows as {source.name}, each once: by {first!r}, {missing:,} answers are not asked for, "
-            f"{unknown:,} that are asked for have no answer, and {len(answered) - len(set(answered)):,} are there again"
-        )
-    said = f"no single column names each row once ({first!r} repeats in {twice:,} of {len(asked):,} rows)"
-    for width in range(2, _WIDEST_KEY + 1):
-        key = header[:width]
-        if width < len(header) and len(set(_cells(sample, key))) == len(asked):
-            said += f"; only {_listed(key)} together do"
-            break
-    return f"{said}. A snapshot has one id column, so this cannot be represented"
+    asked, answered = Counter(_cells(sample, (first,))), Counter(_cells(source, (first,)))
+    missing, unknown = (answered - asked).total(), (asked - answered).total()
+    return (
+        f"no column names the same rows as {source.name}: by {first!r}, {missing:,} answers are not asked for, and "
+        f"{unknown:,} rows that are asked for have no answer"
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

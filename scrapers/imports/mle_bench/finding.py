@@ -18,9 +18,10 @@ class Question:
     answers: Path
     """As `grade.py` takes them."""
     truth: Path
-    """The snapshot's answers: the id and the prediction columns."""
+    """The snapshot's answers: the key and the prediction columns."""
     sample: Path
-    id_column: str
+    key: tuple[str, ...]
+    """The columns by which rows are told apart."""
     columns: tuple[str, ...]
     """The prediction columns."""
     board_lower_is_better: bool | None

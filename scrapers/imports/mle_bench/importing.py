@@ -94,7 +94,7 @@ class Importing:
 
     def _data(self, prepared: Prepared, columns: Columns, staged: Path) -> list[LeftOut]:
         found = Found()
-        answers = read_answers(staged, columns.id_column, columns.predictions, found)
+        answers = read_answers(staged, columns.rows, columns.predictions, found)
         if answers is None or found.problems:
             raise SnapshotError(found.problems)
         return lay_out(
@@ -109,7 +109,7 @@ class Importing:
             answers=prepared.answers,
             truth=staged / "private/answers.csv",
             sample=staged / "data/sample_submission.csv",
-            id_column=columns.id_column,
+            key=columns.rows,
             columns=columns.predictions,
             board_lower_is_better=board.lower_is_better,
         )

@@ -71,6 +71,7 @@ def write_manifest(
         "category": None,
         "metric": {"name": metric.name, "direction": metric.direction, "params": metric.params},
         "id_column": columns.id_column,
+        "key_columns": list(columns.key_columns),
         "prediction_columns": list(columns.predictions),
         "submission_file": "submission.csv",
         "enabled_at": _iso(dates.enabled_at),

@@ -51,7 +51,11 @@ class ColumnsReading:
 
 
 def read_columns(
-    tables: Tables, shown: Sequence[Header], own_id: str | None = None, own_predictions: tuple[str, ...] | None = None
+    tables: Tables,
+    shown: Sequence[Header],
+    own_id: str | None = None,
+    own_predictions: tuple[str, ...] | None = None,
+    own_key: tuple[str, ...] = (),
 ) -> ColumnsReading:
     """Tell id and predictions apart.
 
@@ -60,6 +64,7 @@ def read_columns(
         shown: headers of submissions that the pages show.
         own_id: the id column as the owner says.
         own_predictions: the prediction columns as the owner says.
+        own_key: columns that with the id tell rows apart, as the owner says.
     """
     sample = tables.sample
     if sample is None:
@@ -69,11 +74,11 @@ def read_columns(
         return ColumnsReading(None, None, conflicts=(f"{sample.name} has the header {', '.join(header)!r}",))
     asked = _Asked.of(tables, sample, shown, owned=bool(own_id or own_predictions))
     if own_predictions:
-        rest = [name for name in header if name not in own_predictions]
+        rest = [name for name in header if name not in (*own_predictions, *own_key)]
         identifier = own_id or (rest[0] if len(rest) == 1 else asked.identifier())
     else:
         identifier = own_id or asked.identifier()
-    predictions = own_predictions or tuple(name for name in header if name != identifier)
+    predictions = own_predictions or tuple(name for name in header if name not in (identifier, *own_key))
     classes = has_classes(tables.labels, predictions)
     if identifier is not None and own_predictions is None:
         asked.confirm(predictions, classes)
@@ -84,8 +89,13 @@ def read_columns(
         classes,
         tuple(asked.sources),
         tuple(asked.conflicts),
-        header if own_id is None else (own_id, *(name for name in header if name != own_id)),
+        _proposed(header, own_id, own_key),
     )
+
+
+def _proposed(header: Sequence[str], own_id: str | None, own_key: Sequence[str]) -> tuple[str, ...]:
+    rest = [name for name in header if name != own_id and name not in own_key]
+    return tuple(rest) if own_id is None else (own_id, *rest)
 
 
 def headers_in(blocks: Sequence[Block]) -> list[Header]:
@@ -159,7 +169,8 @@ class _Asked:
             return None
         header, first = self.sample.header, self.sample.header[0]
         if first not in self.sample.unique and self.sample.rows:
-            self.conflicts.append(f"values of {first!r}, the first column of {self.sample.name}, occur more than once")
+            told = f"values of {first!r}, the first column of {self.sample.name}, occur more than once"
+            self.conflicts.append(f"{told}: name the id, and in key_columns what else says which row is meant")
             return None
         shared = [name for name in header if name in (self.tables.test or ())]
         if shared == [first]:

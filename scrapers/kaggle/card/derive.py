@@ -37,7 +37,7 @@ def derive(evidence: Evidence, metrics: Mapping[str, Direction], overrides: Card
         for name in ("enabled_at", "deadline")
         if findings[name].value is None
     ]
-    columns = read_columns(tables, headers_in(pages), own.id_column, own.prediction_columns)
+    columns = read_columns(tables, headers_in(pages), own.id_column, own.prediction_columns, own.key_columns or ())
     findings |= _column_findings(columns, own)
     missing += _missing_columns(evidence.slug, findings, columns, tables)
     scoring = Scoring(evidence, pages, columns, metrics, own)
@@ -70,7 +70,7 @@ def _plain_findings(evidence: Evidence, own: CardOverrides) -> dict[str, Finding
 
 
 def _column_findings(columns: ColumnsReading, own: CardOverrides) -> dict[str, Finding]:
-    found: dict[str, Finding] = {}
+    found = {"key_columns": Finding(own.key_columns or (), (OWNER if own.key_columns else "default",))}
     for name, read, said in (
         ("id_column", columns.id_column, own.id_column),
         ("prediction_columns", columns.predictions, own.prediction_columns),
@@ -99,7 +99,9 @@ def _missing_columns(
     if missing:
         return missing
     identifier, predictions = findings["id_column"].value, findings["prediction_columns"].value
-    wanted = [identifier, *(predictions if isinstance(predictions, tuple) else ())]
+    keys = findings["key_columns"].value
+    wanted = [identifier, *(keys if isinstance(keys, tuple) else ())]
+    wanted += predictions if isinstance(predictions, tuple) else ()
     header = tables.sample.header if tables.sample else wanted
     if wrong := [name for name in wanted if name not in header or wanted.count(name) > 1]:
         told = f"{wrong[0]!r} is said twice, or is no column of the sample submission"

@@ -30,6 +30,12 @@ class CardOverrides(BaseModel):
     id_column: _Column | None = Field(
         default=None, description="the column that names a submission's row", examples=["id"]
     )
+    key_columns: tuple[_Column, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="further columns that the sample fills in, which with the id say what row is meant",
+        examples=[["class"]],
+    )
     prediction_columns: tuple[_Column, ...] | None = Field(
         default=None, min_length=1, description="the others, in order", examples=[["price"]]
     )

@@ -195,14 +195,15 @@ def tract_segmentation(data: Path) -> TaskCard:
     rows = [[i, organ, f"{n} {at + 1}" if n % 2 else ""] for n, i in enumerate(ids) for at, organ in enumerate(ORGANS)]
     write(data / "train.csv", ["id", "class", "segmentation"], rows[:150])
     write(data / "sample_submission.csv", ["id", "class", "predicted"], [[*row[:2], ""] for row in rows[150:]])
-    return card("grade.py", ("class", "predicted"), predictions="text")
+    return card("grade.py", ("predicted",), predictions="text").model_copy(update={"key_columns": ("class",)})
 
 
 def insults(data: Path) -> TaskCard:
     """The comment is the id, and some were posted twice."""
     rows = [[n % 2, f"comment number {n} of them"] for n in [*range(60), *range(0, 60, 3)]]
+    tests = [[0.5, f"test number {n} of them"] for n in [*range(20), *range(0, 20, 5)]]
     write(data / "train.csv", ["Insult", "Comment"], rows)
-    write(data / "sample_submission.csv", ["Insult", "Comment"], [[0.5, f"test number {n} of them"] for n in range(20)])
+    write(data / "sample_submission.csv", ["Insult", "Comment"], tests)
     return card("roc_auc", ("Insult",), "Comment")
 
 

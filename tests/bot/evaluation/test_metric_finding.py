@@ -27,7 +27,7 @@ def find(
         answers=tmp_path / "whole.csv",
         truth=tmp_path / "answers.csv",
         sample=tmp_path / "sample.csv",
-        id_column="id",
+        key=("id",),
         board_lower_is_better=True,
         most_rows=most_rows,
     )

@@ -21,7 +21,7 @@ def search(tmp_path: Path, truth: Sequence[Sequence[object]], sample: Sequence[o
     cells = np.array([[str(cell) for cell in row] for row in truth], dtype=object)
     names = [f"y{place}" for place in range(cells.shape[1])]
     start = np.array([[str(cell) for cell in sample]] * len(cells), dtype=object)
-    made = Submissions(("id", *names), "id", [f"r{row}" for row in range(len(cells))], cells, start)
+    made = Submissions(("id", *names), ("id",), [(f"r{row}",) for row in range(len(cells))], cells, start)
 
     def call(path: Path) -> Graded:
         with path.open(newline="") as file:

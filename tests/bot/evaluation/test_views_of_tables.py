@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 
+from state.errors import UnsupportedLayout
 from tests.bot.evaluation.layouts import BONES, ORGANS, records, statoil_icebergs, view_of, write_layout
 from tests.bot.evaluation.parts import card, column, read, write
 
@@ -189,6 +190,27 @@ def test_equal_rows_of_an_id_stay_on_one_side(tmp_path):
     info, out, labels = view_of(*write_layout("insults", tmp_path))
     assert set(column(labels, "Comment")).isdisjoint(column(out / "train.csv", "Comment"))
     assert column(labels, "Comment") == column(out / "validation.csv", "Comment") and info.split_kind == "stratified"
+
+
+def test_rows_of_one_id_are_told_apart_by_their_order_where_the_sample_repeats_ids_too(tmp_path):
+    data, task = write_layout("insults", tmp_path)
+    rows = [[n % 3 % 2, f"comment number {n % 50} of them"] for n in range(120)]
+    write(data / "train.csv", ["Insult", "Comment"], rows)
+    write(data / "sample_submission.csv", ["Insult", "Comment"], [[0.5, f"test {n % 15}"] for n in range(20)])
+    _, _out, labels = view_of(data, task)
+    asked = column(labels, "Comment")
+    assert len(set(asked)) < len(asked)
+    for comment in set(asked):
+        told = [row[1] for row in read(labels)[1:] if row[0] == comment]
+        assert told == [str(label) for label, one in rows if one == comment], "in the order of the training table"
+
+
+def test_a_key_column_that_training_rows_lack_is_beyond_views(tmp_path):
+    data, task = write_layout("tract_segmentation", tmp_path)
+    rows = [[row[0], row[2]] for row in read(data / "train.csv")[1:]]
+    write(data / "train.csv", ["id", "segmentation"], rows)
+    with pytest.raises(UnsupportedLayout, match="must have one column 'class', as the sample submission has"):
+        view_of(data, task)
 
 
 def test_ids_of_thing_and_kind_keep_a_thing_together(tmp_path):

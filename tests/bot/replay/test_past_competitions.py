@@ -20,9 +20,13 @@ from mlebench.grade_helpers import InvalidSubmissionError
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
-    if sorted(submission[{id!r}].astype(str)) != sorted(answers[{id!r}].astype(str)):
+    key = {key!r}
+    submission, answers = (table.assign(nth=table.groupby(key).cumcount()) for table in (submission, answers))
+    if set(map(tuple, submission[[*key, "nth"]].astype(str).values)) != set(
+        map(tuple, answers[[*key, "nth"]].astype(str).values)
+    ):
         raise InvalidSubmissionError("the ids are not those of the answers")
-    both = answers.merge(submission, on={id!r}, suffixes=(" true", " said"))
+    both = answers.merge(submission, on=[*key, "nth"], suffixes=(" true", " said"))
     true, said = both[{column!r} + " true"], both[{column!r} + " said"]
     return float({formula})
 """
@@ -58,15 +62,16 @@ def prepared(root: Path, layout: Layout) -> str:
     with (public / "sample_submission.csv").open(newline="") as file:
         header, *sample = csv.reader(file)
     (column,) = task.prediction_columns
+    key = [header.index(name) for name in task.row_columns]
     truth = _truth(task, [row[0] for row in sample], random.Random(3))
     write_competition(
         root,
         slug,
-        header=(task.id_column, column),
-        answers=[(row[0], true) for row, true in zip(sample, truth, strict=True)],
+        header=(*task.row_columns, column),
+        answers=[(*(row[at] for at in key), true) for row, true in zip(sample, truth, strict=True)],
         sample_header=header,
         sample=sample,
-        grader=_GRADER.format(id=task.id_column, column=column, formula=_FORMULAS[task.metric.name]),
+        grader=_GRADER.format(key=list(task.row_columns), column=column, formula=_FORMULAS[task.metric.name]),
         lower_is_better=task.metric.name not in _HIGHER,
     )
     return slug
@@ -87,6 +92,8 @@ def lines(data: Path) -> TaskCard:
         (layouts.scalar_coupling, "mae"),  # several tables with a shared key
         (layouts.store_sales, "rmsle"),  # several series over time
         (layouts.salt_masks, "grade.py"),  # run lengths
+        (layouts.tract_segmentation, "grade.py"),  # a row for each class of an image
+        (layouts.insults, "roc_auc"),  # ids that repeat
     ],
 )
 def test_a_competition_is_imported_checked_replayed_and_graded(

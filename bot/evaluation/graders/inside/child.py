@@ -32,7 +32,8 @@ class _Table:
 
     content: Any
     ids: Any = None
-    id_column: str | None = None
+    key: tuple[str, ...] = ()
+    """The columns of these ids."""
 
 
 def main(arguments: list[str]) -> None:
@@ -124,12 +125,12 @@ def _load(request: dict[str, Any], file: BinaryIO, tables: dict[str, _Table]) ->
     if request["lines"]:
         return _Table([json.loads(line) for line in file if line.strip()]), False
     frame = pd.read_csv(file, float_precision="round_trip")
-    id_column = request["id"]
-    if id_column is None or list(frame.columns).count(id_column) != 1:
+    key = request["key_columns"]
+    if not key or any(list(frame.columns).count(column) != 1 for column in key):
         return _Table(frame), False
     file.seek(0)
-    ids = pd.read_csv(file, usecols=[id_column], dtype=str, keep_default_na=False)[id_column]
-    table = _Table(frame, pd.DataFrame({"id": ids, "nth": ids.groupby(ids).cumcount()}), id_column)
+    ids = pd.read_csv(file, usecols=key, dtype=str, keep_default_na=False)[key]
+    table = _Table(frame, ids.set_axis(range(len(key)), axis=1).assign(nth=ids.groupby(key).cumcount()), tuple(key))
     like = tables[request["like"]].ids if request["like"] else None
     if like is None or len(like) != len(frame):
         return table, False
@@ -137,7 +138,7 @@ def _load(request: dict[str, Any], file: BinaryIO, tables: dict[str, _Table]) ->
     if (places < 0).any():
         return table, False
     columns = request["columns"] if set(request["columns"]) <= set(frame.columns) else list(frame.columns)
-    return _Table(frame[columns].iloc[places].reset_index(drop=True), like, id_column), True
+    return _Table(frame[columns].iloc[places].reset_index(drop=True), like, table.key), True
 
 
 def _score(
@@ -152,7 +153,7 @@ def _score(
     if taken is not None:
         table = tables[request["submission"]]
         others = _part(table.content, taken)
-        submission = others.assign(**{table.id_column: submission[table.id_column]}) if table.id_column else others
+        submission = others.assign(**{column: submission[column] for column in table.key})
     found = grade(submission, answers)
     value = np.asarray(found)
     if value.dtype.kind not in "biuf" or value.size != 1:

@@ -130,13 +130,13 @@ def test_rows_are_brought_into_the_answers_order_by_id_and_parts_can_be_scored(t
     (tmp_path / "turned.csv").write_text("y,id\n7,d\n1,c\n0,b\n1,a\n")
     with GraderProcess(tmp_path / "grade.py") as grader:
         assert grader.score_file(tmp_path / "turned.csv", answers) == pytest.approx((6 + 1 + 1 + 2) / 4)
-        truth = grader.load(answers, id_column="id")
+        truth = grader.load(answers, key=("id",))
         order = Order(truth, ("id", "y"))
-        mine = grader.load(tmp_path / "turned.csv", id_column="id", order=order)
+        mine = grader.load(tmp_path / "turned.csv", key=("id",), order=order)
         assert grader.ordered(mine)
         assert grader.score(mine, truth) == 1.0
         assert grader.score(mine, truth, [0, 1, 2]) == 0.0
-        other = grader.load(submission(tmp_path / "other.csv", 1, 0, 1, 7, ids="abcx"), id_column="id", order=order)
+        other = grader.load(submission(tmp_path / "other.csv", 1, 0, 1, 7, ids="abcx"), key=("id",), order=order)
         assert not grader.ordered(other)
         grader.close()
         assert grader.score(mine, truth, [3]) == 4.0

@@ -264,16 +264,41 @@ def test_one_that_cannot_be_imported_stops_no_other(tmp_path: Path) -> None:
     assert "`mlebench prepare -c raw-only`" in told(outcomes["raw-only"])
 
 
-def test_rows_that_only_two_columns_together_tell_apart_cannot_be_represented(tmp_path: Path) -> None:
+def test_rows_that_only_two_columns_together_tell_apart_have_both_as_their_key(tmp_path: Path) -> None:
     rows = [(case, organ, "1 5") for case in range(20) for organ in ("liver", "lung")]
     sample = [(case, organ, "") for case, organ, _ in rows]
     write_competition(
-        tmp_path, "organs", header=("id", "class", "predicted"), answers=rows, sample=sample, grader="grade = None\n"
+        tmp_path,
+        "organs",
+        header=("id", "class", "predicted"),
+        answers=rows,
+        sample=sample[::-1],
+        grader="grade = None\n",
+        lower_is_better=True,
     )
-    said = told(imported(tmp_path)["organs"])
-    assert "'id' repeats in 20 of 40 rows" in said
-    assert "only 'id', 'class' together do" in said
-    assert "cannot be represented" in said
+    outcome = imported(tmp_path)["organs"]
+    assert outcome.status == "imported", told(outcome)
+    assert "rows are told apart by 'id', 'class' together" in outcome.notes
+    card = Snapshot.load(tmp_path / "out/organs", METRICS).card
+    assert (card.id_column, card.key_columns, card.prediction_columns) == ("id", ("class",), ("predicted",))
+
+
+def test_ids_that_repeat_as_often_in_the_answers_are_told_apart_by_their_order(tmp_path: Path) -> None:
+    rows = [(row % 2, "2012", f"comment {row}") for row in range(40)] + [(1, "", "comment 7"), (1, "", "comment 7")]
+    write_competition(
+        tmp_path,
+        "insults",
+        header=("Insult", "Date", "Comment"),
+        answers=rows,
+        sample=[(0, *row[1:]) for row in rows],
+        grader="grade = None\n",
+        lower_is_better=True,
+    )
+    outcome = imported(tmp_path)["insults"]
+    assert outcome.status == "imported", told(outcome)
+    assert "'Comment', 'Date' repeats in 1 of 42 rows, which are told apart by their order" in outcome.notes
+    card = Snapshot.load(tmp_path / "out/insults", METRICS).card
+    assert (card.id_column, card.key_columns, card.prediction_columns) == ("Comment", ("Date",), ("Insult",))
 
 
 def test_the_id_is_a_later_column_where_the_first_does_not_name_each_row(tmp_path: Path) -> None:
