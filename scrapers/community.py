@@ -98,6 +98,7 @@ def _check_messages(
 
 def _check_files(root: Path, kernels: dict[str, tuple[int, KernelRow]], found: Found) -> None:
     for line, row in kernels.values():
-        if row.path is not None and resolve_inside(root / COMMUNITY, row.path) is None:
-            message = f"its file {row.path!r} is missing, or lies outside of {COMMUNITY}/"
-            found.add(KERNELS, message, line, kind="files")
+        for path in (row.path, row.output):
+            if path is not None and resolve_inside(root / COMMUNITY, path) is None:
+                message = f"its file {path!r} is missing, or lies outside of {COMMUNITY}/"
+                found.add(KERNELS, message, line, kind="files")

@@ -80,7 +80,7 @@ class MessageRow(_Row):
 
 
 class KernelRow(_Row):
-    """One line of `kernels.jsonl`: a kernel version; `path` is relative to `community/`."""
+    """One line of `kernels.jsonl`: a kernel version; `path` and `output` are relative to `community/`."""
 
     id: Identifier
     ref: Annotated[Text, Field(min_length=1)]
@@ -98,6 +98,8 @@ class KernelRow(_Row):
     path: Annotated[str, Field(min_length=1)] | None
     url: Text | None = None
     source: Text | None = None
+    output: Annotated[str, Field(min_length=1)] | None = None
+    """The submission file that its run wrote."""
 
     def table_row(self, competition: str, text: str) -> KernelVersion:
         """Return the row that the database holds, with the cleaned text of its file."""

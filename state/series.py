@@ -13,7 +13,7 @@ from state.store import Store, Transaction, put_blob
 
 __all__ = ["ReadingKind", "gone", "history", "last", "last_of_each", "rules_hash", "take_reading"]
 
-ReadingKind = Literal["competition", "standing", "page", "board", "submission", "limits", "watch"]
+ReadingKind = Literal["competition", "standing", "page", "board", "submission", "limits", "watch", "output"]
 """What a reading is of.
 
 - `competition`: its deadlines and flags. `standing`: teams and our rank.
@@ -21,6 +21,7 @@ ReadingKind = Literal["competition", "standing", "page", "board", "submission", 
 - `board`: `top` or `whole`; the content is a blob, JSON.
 - `submission`: by the site's reference. `limits`: the quota.
 - `watch`: what we make of the boards: our place, and how far it is to the next medal.
+- `output`: by a kernel's id: which of its versions' files are kept.
 """
 
 

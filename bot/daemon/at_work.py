@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from bot.daemon.candidates import OUTPUTS
 from bot.daemon.live_run import LiveRun, open_run_context
 from bot.daemon.preparing import deadline_of
 from bot.daemon.shared import Shared
@@ -19,6 +20,7 @@ from bot.strategies.attempts import load_tree
 from bot.strategies.news import take_in_news
 from bot.strategies.search import Search
 from bot.strategies.tree import NodeView
+from scrapers.kaggle.outputs import PublicOutputs
 from state.steering import control
 from state.tables import Node
 from state.tasks import put_task
@@ -27,6 +29,10 @@ __all__ = ["AtWork", "open_work"]
 
 _RECENT = 10
 """Nodes by which a competition's promise is judged."""
+_SLACK_BYTES, _TIMES_SAMPLE = 10_000_000, 20
+"""A public file that is larger than so many times the sample, and this, is no submission of this competition."""
+_ALL_OUTPUTS_BYTES = 1_000_000_000
+"""That public files of one competition may take."""
 
 
 @dataclass
@@ -65,6 +71,17 @@ class AtWork:
         if (await take_in_news(self.context))["strong"]:
             self.shared.say(self.run.card.slug, "something strong was posted: another round of drafts is opened")
             self.turns.renew()
+
+    @property
+    def outputs(self) -> PublicOutputs:
+        """What public kernels have written, in the competition's folder."""
+        shared, card = self.shared, self.run.card
+        sample = self.context.executor.data / "sample_submission.csv"
+        largest = _SLACK_BYTES + _TIMES_SAMPLE * (sample.stat().st_size if sample.is_file() else 0)
+        folder = shared.competition(card.slug) / OUTPUTS
+        return PublicOutputs(
+            shared.client, shared.store, card.slug, folder, card.submission_file, largest, _ALL_OUTPUTS_BYTES
+        )
 
     def weight(self) -> float:
         """Return how much of the machine it is to get now, relative to others."""

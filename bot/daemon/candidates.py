@@ -14,10 +14,12 @@ from bot.submission.exactly_once import file_hash
 from bot.submission.handing_in import refit
 from state.errors import InfrastructureFailure, InvalidSubmission
 
-__all__ = ["FILES", "Candidate", "Candidates", "Checked"]
+__all__ = ["FILES", "OUTPUTS", "Candidate", "Candidates", "Checked"]
 
 FILES = "submissions"
 """In the competition's folder: the files that are to be sent, or were."""
+OUTPUTS = "outputs"
+"""And those that public kernels have written."""
 
 _CHUNK = 1 << 20
 _NOISE_SECONDS = 20.0
@@ -51,7 +53,7 @@ class Candidates:
         Args:
             context: the run.
             folder: the competition's; files go to `submissions/<sha256>.csv` in it, and files that public kernels have written
-                are looked for in `outputs`.
+                are looked for in `OUTPUTS`.
             worker: compares and resamples.
         """
         self._context = context
@@ -59,7 +61,7 @@ class Candidates:
         self._worker = worker
         self._likenesses = Likenesses(context.store, context.card.slug, context.clock, worker)
         self._noise: dict[tuple[int, int], float | None] = {}
-        self._checked: dict[str, Checked] = {}
+        self._checked: dict[tuple[str, frozenset[str]], Checked] = {}
 
     def kept(self, sha256: str) -> Path:
         """Return where the file of a hash lies, if it does."""
@@ -83,9 +85,12 @@ class Candidates:
 
     async def checked(self, sha256: str) -> Checked:
         """Return what a kept file shows. Raises InfrastructureFailure where that cannot be told."""
-        if sha256 not in self._checked:
-            self._checked[sha256] = await self._check(self.kept(sha256))
-        return self._checked[sha256]
+        # What is public grows: a file that was like none of it may be like what came since.
+        public = frozenset(str(path) for path in (self._folder / OUTPUTS).rglob("*.csv"))
+        if (sha256, public) not in self._checked:
+            self._checked = {key: found for key, found in self._checked.items() if key[1] == public}
+            self._checked[sha256, public] = await self._check(self.kept(sha256))
+        return self._checked[sha256, public]
 
     async def likest(self, node: int) -> Likest | None:
         """Return the visible kernel whose code is most like a node's, None where none is nearly so.
@@ -123,7 +128,7 @@ class Candidates:
         return None if told["score_error"] is None else float(told["score_error"]) * 2**0.5
 
     async def _check(self, file: Path) -> Checked:
-        context, outputs = self._context, self._folder / "outputs"
+        context, outputs = self._context, self._folder / OUTPUTS
         try:
             told = await self._worker.call(
                 "check_file",

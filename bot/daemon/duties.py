@@ -45,6 +45,7 @@ class Duties:
             "poll": Handler(self.poll, at_once=2, longest=3600.0, tries=3),
             "learn": Handler(self._of_entry(Entry.learn), at_once=2, longest=7200.0, tries=3),
             "submit": Handler(self._of_entry(Entry.submit), at_once=4, longest=4 * 3600.0, tries=20),
+            "outputs": Handler(self._of_entry(Entry.collect_outputs), longest=3600.0, tries=3),
             "final": Handler(self._of_entry(Entry.propose_final), at_once=4),
             "day": Handler(self.day),
             "health": Handler(self.health),

@@ -98,6 +98,12 @@ class Entry:
                 await here.desk.consider()
                 await here.desk.send()
 
+    async def collect_outputs(self) -> None:
+        """Fetch what public kernels have written since."""
+        async with self._use() as here:
+            if here is not None:
+                await here.outputs.collect(self._shared.settings.polling.outputs_at_once)
+
     async def settle(self) -> None:
         """Take up the scores of what was sent, and say so if they have nothing to do with ours."""
         async with self._use() as here:

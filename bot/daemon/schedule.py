@@ -18,8 +18,24 @@ _BACKUP = 3 * _HOUR + 17 * _MINUTE
 _SUMMARY = time(0, 5)
 
 
-def schedule(ticks: Ticks, store: Store, entries: Mapping[str, Entry], wake: Callable[[], None], speed: float) -> None:
-    """Set up the ticks of a daemon; whatever is due is looked up when the tick comes."""
+def schedule(
+    ticks: Ticks,
+    store: Store,
+    entries: Mapping[str, Entry],
+    wake: Callable[[], None],
+    speed: float,
+    outputs_every: float,
+) -> None:
+    """Set up the ticks of a daemon; whatever is due is looked up when the tick comes.
+
+    Args:
+        ticks: the clock's.
+        store: where tasks are put.
+        entries: the competitions.
+        wake: called when a task was put.
+        speed: the clock's seconds in one of the machine's.
+        outputs_every: seconds of the clock between two looks at what public kernels wrote.
+    """
 
     def put(kind: str, at: datetime, *, competition: str = "") -> None:
         of = f"{competition}:" if competition else ""
@@ -37,10 +53,13 @@ def schedule(ticks: Ticks, store: Store, entries: Mapping[str, Entry], wake: Cal
             if entry.poll_is_due() and not under_way("poll", slug):
                 put("poll", at, competition=slug)
 
-    def submissions(at: datetime) -> None:
-        for slug, entry in entries.items():
-            if entry.is_open and not under_way("submit", slug):
-                put("submit", at, competition=slug)
+    def of_open(kind: str) -> Callable[[datetime], None]:
+        def tick(at: datetime) -> None:
+            for slug, entry in entries.items():
+                if entry.is_open and not under_way(kind, slug):
+                    put(kind, at, competition=slug)
+
+        return tick
 
     def selections(at: datetime) -> None:
         for slug, entry in entries.items():
@@ -49,7 +68,8 @@ def schedule(ticks: Ticks, store: Store, entries: Mapping[str, Entry], wake: Cal
                 put("final", at, competition=slug)
 
     ticks.every("polls", _MINUTE, polls)
-    ticks.every("submissions", _HOUR, submissions, offset=11 * _MINUTE)
+    ticks.every("submissions", _HOUR, of_open("submit"), offset=11 * _MINUTE)
+    ticks.every("outputs", outputs_every, of_open("outputs"), offset=7 * _MINUTE)
     ticks.every("final selections", 6 * _HOUR, selections)
     # What is looked after here is the machine, by whose time that is: a rehearsal's day is over in seconds.
     ticks.every("health", 5 * _MINUTE * speed, lambda at: put("health", at))

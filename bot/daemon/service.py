@@ -113,7 +113,8 @@ class _Daemon:
     async def run(self) -> None:
         """Run until SIGTERM, SIGINT, or, where that is asked for, until all competitions are over."""
         self._configure(self._shared.settings)
-        schedule(self._ticks, self._shared.store, self._entries, self._workers.wake, self._shared.speed)
+        shared, wake = self._shared, self._workers.wake
+        schedule(self._ticks, shared.store, self._entries, wake, shared.speed, shared.settings.polling.outputs)
         for name, loop in {
             "workers": self._workers.run,
             "watchdog": self._watchdog.run,

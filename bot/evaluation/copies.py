@@ -52,7 +52,7 @@ def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard)
             continue  # of other rows, or without values
         compared += 1
         if (how := _same(mine, other, labels=labels)) is not None:
-            kind = "the sample submission" if path == sample else f"the public file {path.name}"
+            kind = "the sample submission" if path == sample else f"the public file {_named(path, view_dir, outputs)}"
             return {"copied": f"{how} {kind}", "compared": compared}
     return {"copied": None, "compared": compared}
 
@@ -67,6 +67,12 @@ def _public(view_dir: Path, outputs: Path | None, card: TaskCard) -> Sequence[Pa
     folders = [view_dir] if outputs is None or not outputs.is_dir() else [view_dir, outputs]
     found = [path for folder in folders for path in sorted(folder.rglob("*.csv"))]
     return [path for path in found if path.name not in _OURS and _may_be_one(path, card)]
+
+
+def _named(path: Path, view_dir: Path, outputs: Path | None) -> str:
+    """Return a file's path below its folder, which for an output names its kernel."""
+    folder = view_dir if outputs is None or path.is_relative_to(view_dir) else outputs
+    return path.relative_to(folder).as_posix()
 
 
 def _may_be_one(path: Path, card: TaskCard) -> bool:

@@ -127,6 +127,11 @@ class Executor:
         return self._views.self_reported
 
     @property
+    def data(self) -> Path:
+        """The competition's files."""
+        return self._settings.data
+
+    @property
     def grader(self) -> Path | None:
         """The competition's grade.py, which is for the worker alone; None: its metric is the registry's."""
         return self._settings.grader

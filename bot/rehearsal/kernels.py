@@ -42,6 +42,8 @@ class Version:
     """The competition whose snapshot has it, by slug; empty of a kernel that was pushed here."""
     row_id: str | None = None
     """That snapshot's id; None of a kernel that was pushed here."""
+    output: Path | None = None
+    """The submission file that its run wrote, where the snapshot has it."""
     private: bool = False
     gpu: bool = False
     internet: bool = False
@@ -144,6 +146,7 @@ def _read(folder: Path, row: KernelRow, at: datetime, ref: str, position: int) -
         source=_as_notebook(source) if prose else source,
         dataset_sources=tuple(map(str, row.datasets or ())),
         row_id=row.id,
+        output=resolve_inside(folder, row.output) if row.output else None,
     )
 
 

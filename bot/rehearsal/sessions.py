@@ -189,9 +189,12 @@ class Sessions:
 
 
 def _published(version: Version) -> Outcome:
-    """Return what is left of a run that others published: a snapshot has its source alone."""
+    """Return what is left of a run that others published: its source, and its submission where the snapshot has it."""
     name = "__notebook__.ipynb" if version.kernel_type == "notebook" else "__script__.txt"
-    return Outcome({name: version.source.encode()}, f"{version.title}: the run's own output was not kept.\n")
+    files = {name: version.source.encode()}
+    if version.output is not None:
+        files[version.output.name] = version.output.read_bytes()
+    return Outcome(files, f"{version.title}: what the run printed was not kept.\n")
 
 
 def _names(call: Call, name: str) -> list[str]:

@@ -1,11 +1,11 @@
 """Kaggle's kernels: lists of those of a competition, and a version's source."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Time, Wire
 
-__all__ = ["Kernel", "KernelOrder", "KernelPage", "KernelSource", "Kernels"]
+__all__ = ["Kernel", "KernelOrder", "KernelPage", "KernelSource", "Kernels", "OutputFile", "OutputPage"]
 
 KernelOrder = Literal["DATE_RUN", "DATE_CREATED", "SCORE_DESCENDING", "SCORE_ASCENDING", "VOTE_COUNT", "HOTNESS"]
 _SERVICE = "kernels.KernelsApiService"
@@ -61,6 +61,23 @@ class KernelSource(Answer):
     blob: KernelBlob | None = None
 
 
+class OutputFile(Wire):
+    """A file that a kernel's run has written, under a name that its author chose."""
+
+    sdk: ClassVar[str] = "ApiKernelSessionOutputFile"
+    url: Text = ""
+    """Signed, and good for a while."""
+    file_name: Text = ""
+
+
+class OutputPage(Answer):
+    """What a run has written."""
+
+    sdk: ClassVar[str] = "ApiListKernelSessionOutputResponse"
+    files: Annotated[tuple[OutputFile, ...], Items] = ()
+    next_page_token: Text = ""
+
+
 class Kernels:
     """Reads kernels; errors as of `KaggleClient`."""
 
@@ -87,6 +104,16 @@ class Kernels:
             ref: owner/slug.
             version: its number; NotFound is raised where there is none.
         """
-        owner, _, slug = ref.partition("/")
-        body = {"userName": owner, "kernelSlug": slug, "versionLabel": None if version is None else f"v{version}"}
-        return await self._client.call(Method(_SERVICE, "GetKernel", "kernels"), body, KernelSource, subject=ref)
+        method = Method(_SERVICE, "GetKernel", "kernels")
+        return await self._client.call(method, _version(ref, version), KernelSource, subject=ref)
+
+    async def outputs(self, ref: str, version: int | None = None, token: str = "") -> OutputPage:
+        """Return a page of the files that a version's run has written, the current one's without a number."""
+        body = _version(ref, version) | {"pageSize": _MOST, **({"pageToken": token} if token else {})}
+        method = Method(_SERVICE, "ListKernelSessionOutput", "kernels")
+        return await self._client.call(method, body, OutputPage, subject=ref)
+
+
+def _version(ref: str, version: int | None) -> dict[str, Any]:
+    owner, _, slug = ref.partition("/")
+    return {"userName": owner, "kernelSlug": slug, "versionLabel": None if version is None else f"v{version}"}

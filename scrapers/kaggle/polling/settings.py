@@ -33,6 +33,11 @@ class PollingSettings(BaseModel):
     submissions: Interval = Field(default=_HOUR, description="our own submissions and what the quota has left")
     all_submissions: Interval = Field(default=_DAY, description="the old ones among them too")
 
+    outputs: Interval = Field(
+        default=6 * _HOUR, description="files that public kernels wrote, which none that is sent may be the same as"
+    )
+    outputs_at_once: int = Field(default=25, ge=1, description="kernels whose files are asked for at a time")
+
     slack: float = Field(default=_MINUTE, ge=0, description="what is due within this time is read now")
     retry: Interval = Field(default=2 * _MINUTE, description="pause after a part's first failure; it doubles each time")
     longest_retry: Interval = Field(default=30 * _MINUTE, description="the longest such pause")

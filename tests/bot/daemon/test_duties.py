@@ -75,7 +75,7 @@ async def test_a_tick_puts_a_poll_that_is_due_and_none_behind_it(tmp_path: Path)
         async with shared(site, tmp_path / "state") as here:
             ticks, woken = Ticks(site.clock), []
             entry = Entry(slug, OWN, here)
-            schedule(ticks, here.store, {slug: entry}, lambda: woken.append(1), 1.0)
+            schedule(ticks, here.store, {slug: entry}, lambda: woken.append(1), 1.0, 6 * 3600.0)
             polls = ticks._slots["polls"]
             for _ in range(3):
                 polls.callback(site.clock.now())

@@ -207,11 +207,25 @@ async def test_a_copy_of_a_public_file_is_never_sent_and_the_next_best_is(run: L
     assert decision is not None
     assert (decision.verdict, decision.why) == (
         "never",
-        "the file is not our own: every value is that of the public file submission.csv",
+        "the file is not our own: every value is that of the public file ann-linear/submission.csv",
     )
     await desk.consider()
     await desk.send()
     assert run.states() == [(2, "confirmed")]
+
+
+async def test_a_file_that_becomes_a_copy_while_it_waits_is_not_sent(run: Live) -> None:
+    run.node(2, 0.5)
+    desk = run.desk(ASKING)
+    await desk.consider()
+    await desk.send()
+    outputs = run.folder / "outputs" / "bob__copied"
+    outputs.mkdir(parents=True)
+    (outputs / "21-0.csv").write_bytes((run.run.executions / "n2-full-0" / "submission.csv").read_bytes())
+    with run.store.write() as tx:
+        decide_approval(tx, approval(run).id or 0, "approved", "ann")
+    await desk.send()
+    assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
 
 
 async def test_an_invalid_file_is_never_sent(run: Live) -> None:

@@ -80,6 +80,7 @@ async def test_every_question_has_the_fields_of_its_request() -> None:
             kernels.of("leaf"),
             kernels.of("leaf", token="t"),
             kernels.source("a/b", 3),
+            kernels.outputs("a/b", 3, "t"),
             Search(client).find("KERNEL", "leaf", "t"),
             submissions.limits(),
             anext(submissions.all(), None),
@@ -99,7 +100,7 @@ async def test_every_question_has_the_fields_of_its_request() -> None:
             if isinstance(value, dict):
                 assert set(value) <= fields(THEIRS["ListEntitiesFilters"]), key
         seen.add(name)
-    assert len(seen) == 20
+    assert len(seen) == 21
 
 
 def test_numbers_of_enumerations_are_kaggles() -> None:

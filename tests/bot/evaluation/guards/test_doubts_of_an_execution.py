@@ -94,7 +94,7 @@ def test_a_copied_submission_is_found_by_what_it_copies(here: Ground) -> None:
     write(public, ["id", "y"], zip(here.truth, same, strict=True))
     copied = Left(here, near(0.8), test=same, public=here.folder / "outputs").says("copied")
     assert (copied.verdict, copied.spoils) == ("suspicious", True)
-    assert "public file submission.csv" in copied.sentence
+    assert "public file ann/submission.csv" in copied.sentence
     sample = Left(here, near(0.8), test=[0.5] * len(here.truth)).says("copied")
     assert "the sample submission" in sample.sentence
 
