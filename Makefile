@@ -35,10 +35,12 @@ lint: $(VENV)/.dev ## ruff, mypy and import-linter
 # scripts must have time to run: one at a time, beside what boots systemd once and mostly waits.
 LONG := tests/systemd tests/bot/daemon/test_rehearsals.py
 integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the small image, systemd, a browser, snapshots or minutes
-	$(BIN)/python -m pytest -m integration --durations 25 -n $(WORKERS) --dist worksteal --ignore tests/sandbox --ignore tests/hostile $(addprefix --ignore ,$(LONG))
-	$(BIN)/python -m pytest -m integration --durations 15 tests/sandbox tests/hostile
-	$(BIN)/python -m pytest -m integration --durations 5 $(firstword $(LONG)) & beside=$$!; \
-	$(BIN)/python -m pytest -m integration --durations 5 $(lastword $(LONG)); status=$$?; wait $$beside && exit $$status
+	@run="$(BIN)/python -m pytest -m integration --durations"; failed=0; \
+	$$run 25 -n $(WORKERS) --dist worksteal --ignore tests/sandbox --ignore tests/hostile $(addprefix --ignore ,$(LONG)) || failed=1; \
+	$$run 15 tests/sandbox tests/hostile || failed=1; \
+	$$run 5 $(firstword $(LONG)) & beside=$$!; \
+	$$run 5 $(lastword $(LONG)) || failed=1; \
+	wait $$beside || failed=1; exit $$failed
 
 hostile: $(VENV)/.dev ## what hostile code tries, in bubblewrap and (with an engine and make image VARIANT=small) in docker; 4 minutes
 	$(BIN)/python -m pytest -m integration tests/hostile

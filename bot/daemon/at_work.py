@@ -76,7 +76,7 @@ class AtWork:
     def outputs(self) -> PublicOutputs:
         """What public kernels have written, in the competition's folder."""
         shared, card = self.shared, self.run.card
-        sample = self.context.executor.data / "sample_submission.csv"
+        sample = self.context.executor.settings.data / "sample_submission.csv"
         largest = _SLACK_BYTES + _TIMES_SAMPLE * (sample.stat().st_size if sample.is_file() else 0)
         folder = shared.competition(card.slug) / OUTPUTS
         return PublicOutputs(

@@ -118,7 +118,7 @@ class Candidates:
                 card=context.card.model_dump(mode="json"),
                 seed=context.seed,
                 seconds=_NOISE_SECONDS,
-                grader=None if context.executor.grader is None else str(context.executor.grader),
+                grader=None if (grader := context.executor.settings.grader) is None else str(grader),
             )
         except InvalidSubmission:
             return None

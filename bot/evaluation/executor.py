@@ -11,8 +11,9 @@ from bot.budgets.charging import Meter, metered
 from bot.budgets.levels import Level, unbounded
 from bot.coder.monitor import Monitor
 from bot.coder.output import clean_output
+from bot.evaluation.executed import Executed, why
 from bot.evaluation.guarding import GUARDED, PREDICTIONS, Guarding, record_findings
-from bot.evaluation.guards.findings import Finding, findings_of
+from bot.evaluation.guards.findings import Finding
 from bot.evaluation.run_views import RunViews
 from bot.evaluation.self_reported import LINE, printed_score
 from bot.evaluation.sessions import timed_session
@@ -30,41 +31,8 @@ from state.steps import Steps
 from state.store import Store
 from state.tables import Step
 
-_SENTENCES = {
-    ExitReason.TIMED_OUT: "the script was killed at its time limit of {seconds:.0f} s",
-    ExitReason.OUT_OF_MEMORY: "the script ran out of memory ({memory:.1f} GiB are allowed)",
-    ExitReason.GPU_OUT_OF_MEMORY: "the script ran out of GPU memory: {detail}",
-    ExitReason.PROCESS_LIMIT: "the script started more than {processes} processes",
-    ExitReason.DISK_LIMIT: "the script wrote more than it may ({written:.1f} GB, {files} files)",
-    ExitReason.KILLED_BY_RULE: "the script was killed early: {detail}",
-    ExitReason.KILLED_BY_MONITOR: "the script was killed early by the monitor, a model that looks on: {detail}",
-    ExitReason.STOPPED: "the run was stopped",
-}
 _TRIES = 2
 """Executions that are started where the engine itself fails."""
-
-
-@dataclass(frozen=True)
-class Executed:
-    """One execution and its score: `score` is None where there is none, and `error` then says why."""
-
-    execution_id: str
-    view: str
-    reason: ExitReason
-    seconds: float
-    score: float | None
-    error: str | None
-    output: str
-    """Cleaned and capped, as a coder reads it."""
-    folder: Path
-    guards: tuple[Finding, ...] = ()
-    """What the guards found in it; nothing on other views than the hold-out one, and without a score."""
-
-    @property
-    def submission(self) -> Path | None:
-        """The file for the test rows, where the execution wrote one."""
-        file = self.folder / "submission.csv"
-        return file if file.is_file() else None
 
 
 @dataclass(frozen=True)
@@ -106,7 +74,8 @@ class Executor:
         self._run_id = run_id
         self._card = card
         self._folder = folder
-        self._settings = settings
+        self.settings = settings
+        """What all its executions have in common."""
         self._store = store
         self._steps = steps
         self._sandbox = sandbox
@@ -125,16 +94,6 @@ class Executor:
     def self_reported(self) -> str | None:
         """Why the scores of this run are what its scripts print; None: they are the evaluator's. Known after the first view."""
         return self._views.self_reported
-
-    @property
-    def data(self) -> Path:
-        """The competition's files."""
-        return self._settings.data
-
-    @property
-    def grader(self) -> Path | None:
-        """The competition's grade.py, which is for the worker alone; None: its metric is the registry's."""
-        return self._settings.grader
 
     async def view(self, name: str) -> Path:
         """Return a view's folder, built at its first use; see `RunViews.view` for what it raises."""
@@ -168,7 +127,7 @@ class Executor:
             return await self._run_and_score(node, script, view, data, seconds, attempt)
 
         result = await self._steps.once(f"execute:{view}", run, node=node, attempt=attempt)
-        return _executed(result, self._folder.executions)
+        return Executed.kept(result, self._folder.executions)
 
     @asynccontextmanager
     async def session(self, node: int, view: str, seconds: float) -> AsyncIterator[Session]:
@@ -179,8 +138,8 @@ class Executor:
             InfrastructureFailure: our own machinery failed.
         """
         data, name = await self.view(view), f"n{node}-session"
-        limits = replace(self._settings.limits, seconds=seconds, cpus=self._settings.cpus)
-        request = ExecutionRequest(name, "", data, self._folder.executions / name, limits, mounts=self._settings.mounts)
+        limits = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus)
+        request = ExecutionRequest(name, "", data, self._folder.executions / name, limits, mounts=self.settings.mounts)
         async with self.leasing.hold() as lease:
             request = self.leasing.leased(request, lease)
             reserved = metered(self._spending, self._run_id, request, node, executions=0)
@@ -193,12 +152,12 @@ class Executor:
     async def _run_and_score(
         self, node: int, script: str, view: str, data: Path, seconds: float, attempt: int
     ) -> dict[str, Any]:
-        limits = replace(self._settings.limits, seconds=seconds, cpus=self._settings.cpus)
+        limits = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus)
         for tried in range(1, _TRIES + 1):
             execution_id = _execution_id(node, view, attempt, tried)
             out = self._folder.executions / execution_id
             request = ExecutionRequest(
-                execution_id, script, data, out, limits, mounts=self._settings.mounts, redactor=self._store.redactor
+                execution_id, script, data, out, limits, mounts=self.settings.mounts, redactor=self._store.redactor
             )
             async with self.leasing.hold() as lease:
                 request = self.leasing.leased(request, lease)
@@ -254,7 +213,7 @@ class Executor:
     @asynccontextmanager
     async def _watched(self, request: ExecutionRequest, node: int, view: str) -> AsyncIterator[Watch]:
         """Have the rules look on, and the model where there is one that can."""
-        rules = Rules(self._settings.rules, request)
+        rules = Rules(self.settings.rules, request)
         if self._monitor is None:
             yield rules
             return
@@ -292,7 +251,7 @@ class Executor:
             predictions_path=str(out / ("submission.csv" if swapped else PREDICTIONS)),
             submission_path=str(out / "submission.csv"),
             card=self._card.model_dump(mode="json"),
-            grader=None if self.grader is None else str(self.grader),
+            grader=None if self.settings.grader is None else str(self.settings.grader),
         )
         score = found["score"] if found["valid"] else None
         return score, bool(found["valid"]), found["message"]
@@ -316,33 +275,3 @@ class Executor:
 def _execution_id(node: int, view: str, attempt: int, tried: int = 1) -> str:
     name = f"n{node}-{ViewName.parse(view).folder}-{attempt}"
     return name if tried == 1 else f"{name}-try{tried}"
-
-
-def why(outcome: Outcome, limits: Limits) -> str | None:
-    """Say in a sentence for the coder why an execution has no score; none where it finished."""
-    if outcome.reason is ExitReason.FINISHED:
-        return None
-    if outcome.reason is ExitReason.ERROR:
-        return outcome.detail or f"the script ended with exit status {outcome.exit_code}"
-    return _SENTENCES[outcome.reason].format(
-        seconds=limits.seconds,
-        memory=limits.memory_bytes / 1024**3,
-        processes=limits.processes,
-        written=limits.written_bytes / 1e9,
-        files=limits.files,
-        detail=outcome.detail or "no reason was given",
-    )
-
-
-def _executed(result: dict[str, Any], executions: Path) -> Executed:
-    return Executed(
-        execution_id=result["execution_id"],
-        view=result["view"],
-        reason=ExitReason(result["reason"]),
-        seconds=result["seconds"],
-        score=result["score"],
-        error=result["error"],
-        output=result["output"],
-        folder=executions / result["execution_id"],
-        guards=findings_of(result.get("guards", ())),
-    )

@@ -16,7 +16,8 @@ from bot.evaluation.leaderboard import (
     standing,
     thresholds,
 )
-from bot.evaluation.scoring import Scorer, Truth, open_scorer
+from bot.evaluation.scoring import Scorer, open_scorer
+from bot.evaluation.truth import Truth
 from scrapers.card import TaskCard
 from scrapers.check import GRADER
 from state.clock import Clock, SystemClock

@@ -30,10 +30,11 @@ from numpy.typing import NDArray
 
 from bot.evaluation.groups import disjoint_group_column
 from bot.evaluation.guards.guarded_view import GuardedView
-from bot.evaluation.scoring import Predicted, Rows, Truth, open_scorer, score_or_nan
+from bot.evaluation.scoring import open_scorer
 from bot.evaluation.split import FINAL_SHARE, HOLDOUT_SHARE
 from bot.evaluation.tables import read_table
 from bot.evaluation.timeline import parse_times, train_stretches
+from bot.evaluation.truth import Predicted, Rows, Truth, score_or_nan
 from scrapers.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from bot.evaluation.grading import HiddenTest, open_hidden_test
 from bot.evaluation.leaderboard import SCORE_DIGITS
-from bot.evaluation.scoring import Predicted, Rows
 from bot.evaluation.tables import Table, read_table
+from bot.evaluation.truth import Predicted, Rows
 from scrapers.answers import USAGE
 from scrapers.row_keys import Repeats
 from scrapers.snapshot import Snapshot

@@ -54,7 +54,7 @@ async def _interval(ended: Ended, handed: HandedIn, worker: Worker) -> tuple[lis
             seed=context.seed,
             refit=handed.how != "holdout",
             seconds=_SECONDS,
-            grader=None if context.executor.grader is None else str(context.executor.grader),
+            grader=None if (grader := context.executor.settings.grader) is None else str(grader),
         )
     except BotError as error:
         return None, f"it could not be computed: {error}"

@@ -6,7 +6,7 @@ from typing import Protocol
 from bot.coder import Attempt, Brief, CoderBudget, Script
 from bot.coder.prompts import ScriptAnswer, WriteScript
 from bot.coder.script_coder import ScriptCoder
-from bot.evaluation.executor import Executed
+from bot.evaluation.executed import Executed
 from bot.models import Item
 from bot.runs.budget import SAMPLE_SHARE
 from bot.runs.context import RunContext

@@ -6,7 +6,7 @@ from typing import Literal
 
 from sqlmodel import col, select
 
-from bot.evaluation.executor import Executed
+from bot.evaluation.executed import Executed
 from bot.evaluation.worker import Worker
 from bot.runs.context import RunContext
 from bot.strategies.attempts import BASELINE, code, holdout_seconds

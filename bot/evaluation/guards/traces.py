@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict
 from bot.evaluation.directions import prediction_kind
 from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.noise import score_noise
-from bot.evaluation.scoring import Predicted, Rows, Scorer, Truth, open_scorer, score_or_nan
+from bot.evaluation.scoring import Scorer, open_scorer
 from bot.evaluation.submission_file import read_submission, read_truth
+from bot.evaluation.truth import Predicted, Rows, Truth, score_or_nan
 from state.errors import UnsupportedLayout
 
 __all__ = ["OtherNode", "Traces"]

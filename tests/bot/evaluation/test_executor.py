@@ -14,7 +14,8 @@ from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from bot.evaluation.executor import Executed, Executor, ExecutorSettings, why
+from bot.evaluation.executed import Executed, why
+from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.guarding import FOUND, Guarding, node_findings, view_findings
 from bot.evaluation.guards.registry import EXECUTION_GUARDS
 from bot.evaluation.worker import Worker

@@ -121,7 +121,7 @@ def test_a_cutoff_in_the_middle_hides_what_was_posted_later_at_both_paces(bot: B
 
 
 def test_a_run_without_steps_moves_its_clock_with_the_time(bot: Bot, snapshot: Path) -> None:
-    (result,) = results(bot("replay", snapshot, "--model", "builtin", "--time", "2m", *OPTIONS))
+    (result,) = results(bot("replay", snapshot, "--model", "builtin", "--time", "75s", *OPTIONS))
     stream = result["stream"]
     assert stream["moved_with"] == "time"
     times = [datetime.fromisoformat(move["as_of"]) for move in stream["moves"]]
