@@ -28,7 +28,7 @@ class Answers:
     rows: tuple[str, ...]
     """The columns that tell rows apart."""
     columns: tuple[str, ...]
-    """The prediction columns."""
+    """The labels: the prediction columns, or others where only the competition's own grader knows what these should be."""
     values: dict[str, tuple[Value, ...]]
     """Key to one value a prediction column, equal keys numbered; of very long answers a seeded part of the keys."""
 
@@ -42,24 +42,50 @@ def value(cell: str) -> Value:
     return number if number == number else "nan"
 
 
-def check_answers(root: Path, manifest: Manifest, found: Found, cells_at_once: int = CELLS_AT_ONCE) -> Answers | None:
+def check_answers(
+    root: Path, manifest: Manifest, found: Found, cells_at_once: int = CELLS_AT_ONCE, *, own_grader: bool = False
+) -> Answers | None:
     """Check `answers.csv` and `sample_submission.csv`: columns, the same ids in both, each as often.
 
     Memory is bounded by `cells_at_once` cells, whatever the files' size.
+
+    Args:
+        root: the snapshot's folder.
+        manifest: its manifest.
+        found: receives what is wrong.
+        cells_at_once: of the answers, held in memory.
+        own_grader: whether only the competition's own grader reads the answers, which then may have other columns than the
+            predictions.
 
     Returns:
         The answers, or None if they cannot be used; the reasons are in `found`.
     """
     rows = (manifest.id_column, *manifest.key_columns)
-    return read_answers(root, rows, manifest.prediction_columns, found, cells_at_once)
+    predictions = manifest.prediction_columns
+    labels = _other_columns(root, rows, predictions) if own_grader else predictions
+    return read_answers(root, rows, predictions, labels, found, cells_at_once)
 
 
 def read_answers(
-    root: Path, rows: Sequence[str], predictions: Sequence[str], found: Found, cells_at_once: int = CELLS_AT_ONCE
+    root: Path,
+    rows: Sequence[str],
+    predictions: Sequence[str],
+    labels: Sequence[str],
+    found: Found,
+    cells_at_once: int = CELLS_AT_ONCE,
 ) -> Answers | None:
-    """Do what `check_answers` does, with the columns (those that tell rows apart, and predictions) in the manifest's place."""
+    """Do what `check_answers` does, with columns in the manifest's place.
+
+    Args:
+        root: the snapshot's folder.
+        rows: the columns that tell rows apart.
+        predictions: the others of the sample submission.
+        labels: the others of the answers that are looked at.
+        found: receives what is wrong.
+        cells_at_once: as of `check_answers`.
+    """
     wanted = [*rows, *predictions]
-    answers = _Table.open(root, ANSWERS, wanted, len(rows), found)
+    answers = _Table.open(root, ANSWERS, [*rows, *labels], len(rows), found)
     sample = _Table.open(root, SAMPLE, wanted, len(rows), found)
     if sample is not None and (extra := [name for name in sample.header if name not in wanted]):
         found.add(SAMPLE, f"has columns that the manifest does not name: {_some(extra)}", 1)
@@ -69,7 +95,18 @@ def read_answers(
     for part in range(parts):
         if sample is not None:
             _compare(answers.keys(part, parts), sample.keys(part, parts), found)
-    return Answers(tuple(rows), tuple(predictions), answers.values(0, parts))
+    return Answers(tuple(rows), tuple(labels), answers.values(0, parts))
+
+
+def _other_columns(root: Path, rows: Sequence[str], predictions: Sequence[str]) -> Sequence[str]:
+    """Return the columns of the answers beside the key where they are not the predictions'; else these."""
+    try:
+        with open_table(root / ANSWERS) as table:
+            header = next(table, (0, []))[1]
+    except (NotCsv, OSError):
+        return predictions  # what is wrong is told when it is read
+    others = [name for name in header if name not in (*rows, USAGE)]
+    return others if others and not set(predictions) <= set(header) else predictions
 
 
 def _compare(answered: Counter[str], asked: Counter[str], found: Found) -> None:

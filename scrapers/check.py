@@ -56,8 +56,10 @@ def check(path: Path, metrics: Mapping[str, Direction]) -> Checked:
     board = read_leaderboard(path, manifest.metric.direction if manifest else None, found)
     community = read_community(path, found)
     damaged = _check_archives(path, found)
-    if manifest and (answers := check_answers(path, manifest, found)):
-        check_leaks(path, answers, found, damaged)
+    if manifest:
+        answers = check_answers(path, manifest, found, own_grader=manifest.metric.name not in metrics)
+        if answers is not None:
+            check_leaks(path, answers, found, damaged)
     return Checked(manifest, board, community, found.problems)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.grade_calls import grader_of
-from bot.evaluation.metric_search import Candidate, Search, Submissions, found, same
+from bot.evaluation.metric_search import GRADE, Candidate, Search, Submissions, found, same
 from bot.evaluation.tables import read_table, write_table
-from bot.evaluation.trial_submissions import Cells, trials
+from bot.evaluation.trial_submissions import Cells, numbers, trials
 from scrapers.row_keys import Repeats, row_key
 from state.errors import Problem, SnapshotError, UnsupportedLayout
 
@@ -30,7 +30,7 @@ _SEED = 7
 def find_metric(
     grader: Path,
     answers: Path,
-    truth: Path,
+    truth: Path | None,
     sample: Path,
     key: Sequence[str],
     board_lower_is_better: bool | None,
@@ -41,7 +41,7 @@ def find_metric(
     Args:
         grader: `grade.py`, with the modules that it imports beside it.
         answers: as it takes them (`.csv` or `.jsonl`).
-        truth: the key and the prediction columns.
+        truth: the key and the prediction columns; None where the true predictions are not known.
         sample: the sample submission, of the same rows; of those that are alike in the key, in the same order.
         key: the columns that tell rows apart.
         board_lower_is_better: what the leaderboard's order says; None: nothing.
@@ -53,6 +53,8 @@ def find_metric(
     Raises:
         SnapshotError: the grader cannot be used, scores too little, or contradicts the leaderboard; or a table cannot be read.
     """
+    if truth is None:
+        return _alone(grader, answers, sample, tuple(key), board_lower_is_better)
     try:
         whole = _submissions(truth, sample, tuple(key))
     except UnsupportedLayout as error:
@@ -72,6 +74,29 @@ def find_metric(
         with grader_of(grader, answers) as call:
             search = Search(whole, call, scratch)
             return found(search, search.run(), board_lower_is_better)
+
+
+def _alone(
+    grader: Path, answers: Path, sample: Path, key: tuple[str, ...], board_lower_is_better: bool | None
+) -> dict[str, Any]:
+    """Leave the scores to the grader, without submissions made of the answers; the direction is the leaderboard's."""
+    table = read_table(sample)
+    columns = [name for name in table.header if name not in key]
+    with grader_of(grader, answers) as call:
+        scored = call(sample)
+    if scored.score is None:
+        raise SnapshotError([Problem(GRADE, None, f"gives the sample submission no score: {scored.fault}")])
+    if board_lower_is_better is None:
+        what = "cannot be asked whether smaller is better, as the true predictions are not known; nor does the leaderboard say"
+        raise SnapshotError([Problem(GRADE, None, what)])
+    kind = "text" if numbers(_cells(table.columns(columns), len(columns))) is None else "number"
+    return {
+        "name": GRADE,
+        "direction": "minimize" if board_lower_is_better else "maximize",
+        "params": {"predictions": kind},
+        "how": f"the true predictions are not known: it is scored by {GRADE}, and its direction is the leaderboard's",
+        "notes": [f"{GRADE} gives the sample submission {scored.score:.6g}"],
+    }
 
 
 class _RefusesParts(Exception):

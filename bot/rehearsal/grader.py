@@ -75,7 +75,9 @@ def open_grader(snapshot: Snapshot, *, seed: int, public_share: float) -> Grader
         if USAGE in answers.header:
             usage = _usage(answers, snapshot.card.row_columns, ids)
             return Grader(test, *(np.flatnonzero([one == part for one in usage]) for part in ("Public", "Private")))
-        return _drawn(test, snapshot.answers, len(ids), seed, public_share)
+        # Where only the competition's own grader knows what the answers mean, the sample shows which parts it can score.
+        whole = snapshot.answers if set(snapshot.card.columns) <= set(answers.header) else test.sample
+        return _drawn(test, whole, len(ids), seed, public_share)
 
 
 def _usage(answers: Table, key: Sequence[str], ids: Sequence[str]) -> list[str]:
@@ -85,8 +87,8 @@ def _usage(answers: Table, key: Sequence[str], ids: Sequence[str]) -> list[str]:
     return [known[ours.numbered(one)] for one in ids]
 
 
-def _drawn(test: HiddenTest, answers: Path, count: int, seed: int, public_share: float) -> Grader:
-    perfect = test.truth.perfect(answers)
+def _drawn(test: HiddenTest, whole: Path, count: int, seed: int, public_share: float) -> Grader:
+    perfect = test.truth.perfect(whole)
     for draw in range(_DRAWS):
         chosen = random.Random(f"{seed}/public/{draw}").sample(range(count), max(1, round(count * public_share)))  # noqa: S311
         public = np.zeros(count, dtype=bool)

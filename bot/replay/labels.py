@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from scrapers.answers import ANSWERS, USAGE
 from scrapers.snapshot import Snapshot
 
 _CELL = re.compile(r"[^\s,;|\t\"'\[\]{}()=]+")
@@ -30,7 +31,7 @@ class LabelRows:
         columns = card.columns
         for name in ("sample_submission.csv", "train.csv"):
             public |= {_cells(",".join(row)) for row in _table(snapshot, f"data/{name}", columns)}
-        answers = {_cells(",".join(row)): row[0] for row in _table(snapshot, "private/answers.csv", columns)}
+        answers = {_cells(",".join(row)): row[0] for row in _answers(snapshot)}
         return cls({cells: shown for cells, shown in answers.items() if cells not in public})
 
     def without_what_is_public(self, texts: Iterable[str]) -> "LabelRows":
@@ -62,6 +63,17 @@ def _number(cell: str) -> str:
         return repr(float(cell))
     except ValueError:
         return cell
+
+
+def _answers(snapshot: Snapshot) -> list[tuple[str, ...]]:
+    """Return the key and the labels of each row, whatever these are called."""
+    card = snapshot.card
+    if found := _table(snapshot, ANSWERS, card.columns):
+        return found
+    with (snapshot.path / ANSWERS).open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        header = next(csv.reader(file), [])
+    labels = [name for name in header if name not in (*card.row_columns, USAGE)]
+    return _table(snapshot, ANSWERS, (*card.row_columns, *labels))
 
 
 def _table(snapshot: Snapshot, name: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""`private/answers.csv`: the id, the rest of the key and the prediction columns, and nothing else of what the answers hold."""
+"""`private/answers.csv`: the id, the rest of the key and the labels, and nothing else of what the answers hold."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def write_answers(columns: Columns, sample: Path, target: Path) -> int:
     spelled = _spellings(columns, sample) if columns.respelled else None
     with table_rows(columns.source) as rows, written_table(target) as writer:
         header = next(rows, (0, []))[1]
-        wanted = (*columns.rows, *columns.predictions)
+        wanted = (*columns.rows, *columns.labels)
         places = [header.index(name) for name in wanted]
         writer.write(wanted)
         count = 0

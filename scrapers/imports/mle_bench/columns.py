@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scrapers.answers import value
+from scrapers.answers import USAGE, value
+from scrapers.csv_files import is_table
 from scrapers.imports.mle_bench.prepared import Prepared
 from scrapers.imports.mle_bench.tables import header_of, table_of_lines, table_rows
 from state.errors import Problem, SnapshotError
@@ -18,6 +19,8 @@ _WIDEST_KEY = 3
 _FIRST = 8
 """Columns of a submission that are tried as parts of a key."""
 _SHOWN = 5
+_PROBE = 1000
+"""Rows of the answers by which a public table is known to tell of the same."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,10 @@ class Columns:
     key_columns: tuple[str, ...]
     """Further columns that say which row is meant; the sample has them as the answers do."""
     predictions: tuple[str, ...]
+    labels: tuple[str, ...]
+    """The columns that `answers.csv` has beside the key: the predictions', or others where no table has these."""
     source: Path
-    """The table that has all of these columns with the true values."""
+    """The table that has the key and the labels."""
     respelled: bool
     """Whether the source spells ids otherwise than the sample (`1.0` for `1`)."""
     notes: tuple[str, ...]
@@ -42,6 +47,11 @@ class Columns:
         """The columns by which rows are told apart."""
         return (self.id_column, *self.key_columns)
 
+    @property
+    def known(self) -> bool:
+        """Whether the true predictions are."""
+        return self.labels == self.predictions
+
 
 def choose_columns(prepared: Prepared, sample: Path, scratch: Path) -> Columns:
     """Compare the sample submission with the answers, and with the gold submission where the answers lack a column.
@@ -49,20 +59,26 @@ def choose_columns(prepared: Prepared, sample: Path, scratch: Path) -> Columns:
     The first column that names each row once, and the same rows in both, is the id: the sample's first one by custom. Else
     several columns together do, or one whose cells repeat as often in both: its rows are told apart by their order.
 
+    Where no table has the predictions' columns, the labels are those columns of the answers that no public table of the same
+    rows has: then only the competition's own grader knows what to make of them.
+
     Args:
         prepared: the competition's files.
         sample: its sample submission, unpacked.
         scratch: an existing folder for a table that has to be made.
 
     Raises:
-        SnapshotError: no table has all columns, or nothing names the same rows in both.
+        SnapshotError: nothing names the same rows in both, or the answers hold nothing else.
     """
     header = header_of(sample)
     if len(set(header)) != len(header) or len(header) < 2 or not all(header):
         what = f"cannot be a submission with an id: its columns are {_listed(header) or 'none'}"
         raise SnapshotError([Problem(sample.name, 1, what)])
     source = _truth(prepared, header, scratch)
-    found = _unique_key((sample, source), header) or _repeated_key((sample, source), header)
+    shared = [name for name in header if name in header_of(source)]
+    known = len(shared) == len(header)
+    tables = (sample, source)
+    found = (_unique_key(tables, shared, known=known) or _repeated_key(tables, shared, known=known)) if shared else None
     if found is None:
         raise SnapshotError([Problem(sample.name, None, _why_no_id(sample, source, header))])
     key, respelled, said = found
@@ -72,16 +88,25 @@ def choose_columns(prepared: Prepared, sample: Path, scratch: Path) -> Columns:
     if respelled:
         notes.append(f"the ids of {source.name} are spelled as the sample spells them")
     rest = tuple(column for column in header if column not in key)
-    return Columns(header, key[0], key[1:], rest, source, respelled, tuple(notes))
+    labels = rest if known else _labels(prepared, source, key)
+    if not known:
+        lacking = [name for name in rest if name not in shared]
+        notes.append(
+            f"no table has the true {_listed(lacking)}: {_listed(labels)} of {source.name} is kept for the grader"
+        )
+    return Columns(header, key[0], key[1:], rest, labels, source, respelled, tuple(notes))
 
 
 Key = tuple[tuple[str, ...], bool, str]
 """Columns, whether the source spells them otherwise, and what is to be said of them."""
 
 
-def _unique_key(tables: tuple[Path, Path], header: Sequence[str]) -> Key | None:
-    """Return the first columns that name each row once, and the same rows in both tables: as few as possible."""
-    for width in range(1, min(_WIDEST_KEY, len(header) - 1) + 1):
+def _unique_key(tables: tuple[Path, Path], header: Sequence[str], *, known: bool) -> Key | None:
+    """Return the first columns that name each row once, and the same rows in both tables: as few as possible.
+
+    Where the predictions are among the columns (`known`), one at least is left for them.
+    """
+    for width in range(1, min(_WIDEST_KEY, len(header) - known) + 1):
         tried = header if width == 1 else header[:_FIRST]
         for respelled, key in itertools.product((False, True), itertools.combinations(tried, width)):
             if _same_rows(tables, key, respelled=respelled, once=True):
@@ -94,7 +119,7 @@ def _unique_key(tables: tuple[Path, Path], header: Sequence[str]) -> Key | None:
     return None
 
 
-def _repeated_key(tables: tuple[Path, Path], header: Sequence[str]) -> Key | None:
+def _repeated_key(tables: tuple[Path, Path], header: Sequence[str], *, known: bool) -> Key | None:
     """Return the column with the most cells of its own that repeat as often in both tables, and what else both have alike."""
     cells = {name: len(set(_cells(tables[0], (name,)))) for name in header[:_FIRST]}
     for name in sorted(cells, key=lambda name: -cells[name]):
@@ -104,7 +129,7 @@ def _repeated_key(tables: tuple[Path, Path], header: Sequence[str]) -> Key | Non
         return None
     key: tuple[str, ...] = (name,)
     for other in header:
-        if other not in key and len(key) < len(header) - 1:
+        if other not in key and len(key) < len(header) - known:
             both = (*key, other)
             key = both if _same_rows(tables, both, respelled=False, once=False) else key
     many = sum(1 for _ in _cells(tables[0], key))
@@ -113,16 +138,30 @@ def _repeated_key(tables: tuple[Path, Path], header: Sequence[str]) -> Key | Non
 
 
 def _truth(prepared: Prepared, header: Sequence[str], scratch: Path) -> Path:
-    """Return the first table that has all columns of the sample."""
+    """Return the first table that has all columns of the sample, else that of the answers."""
     answers: Path | None = prepared.answers
     if prepared.answers.suffix.lower() == ".jsonl":
         answers = table_of_lines(prepared.answers, scratch)
     for table in filter(None, (answers, prepared.gold)):
         if set(header) <= set(header_of(table)):
             return table
-    lacking = [name for name in header if answers is None or name not in header_of(answers)]
-    what = f"lacks the sample submission's column {_listed(lacking)}, and no gold submission has all of them"
-    raise SnapshotError([Problem(prepared.answers.name, 1, f"{what}: the true predictions are not known")])
+    if answers is None:
+        raise SnapshotError([Problem(prepared.answers.name, None, "has no fields that could be columns of a table")])
+    return answers
+
+
+def _labels(prepared: Prepared, source: Path, key: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns of the answers that no public table has which tells of one of the same rows."""
+    rows = set(itertools.islice(_cells(source, key), _PROBE))
+    public = set(key) | {USAGE}
+    for table in sorted(prepared.public.glob("*")):
+        if is_table(table.name) and set(key) <= set(header := header_of(table)) and rows & set(_cells(table, key)):
+            public |= set(header)
+    labels = tuple(name for name in header_of(source) if name not in public)
+    if not labels:
+        what = f"holds nothing beside {_listed(key)} that is not public"
+        raise SnapshotError([Problem(prepared.answers.name, 1, what)])
+    return labels
 
 
 def _same_rows(tables: tuple[Path, Path], key: tuple[str, ...], *, respelled: bool, once: bool) -> bool:

@@ -17,8 +17,8 @@ class Question:
     """`grade.py`, with the modules that it imports beside it."""
     answers: Path
     """As `grade.py` takes them."""
-    truth: Path
-    """The snapshot's answers: the key and the prediction columns."""
+    truth: Path | None
+    """The snapshot's answers: the key and the prediction columns; None where the true predictions are not known."""
     sample: Path
     key: tuple[str, ...]
     """The columns by which rows are told apart."""

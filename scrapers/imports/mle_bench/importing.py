@@ -94,7 +94,7 @@ class Importing:
 
     def _data(self, prepared: Prepared, columns: Columns, staged: Path) -> list[LeftOut]:
         found = Found()
-        answers = read_answers(staged, columns.rows, columns.predictions, found)
+        answers = read_answers(staged, columns.rows, columns.predictions, columns.labels, found)
         if answers is None or found.problems:
             raise SnapshotError(found.problems)
         return lay_out(
@@ -107,7 +107,7 @@ class Importing:
             slug=prepared.slug,
             grader=prepared.grader,
             answers=prepared.answers,
-            truth=staged / "private/answers.csv",
+            truth=staged / "private/answers.csv" if columns.known else None,
             sample=staged / "data/sample_submission.csv",
             key=columns.rows,
             columns=columns.predictions,

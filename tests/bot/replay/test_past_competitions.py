@@ -11,7 +11,7 @@ import pytest
 from scrapers.card import TaskCard
 from tests.bot.evaluation import layouts
 from tests.bot.replay.conftest import Bot, results
-from tests.scrapers.imports.mle_bench.prepared_folder import write_competition
+from tests.scrapers.imports.mle_bench.prepared_folder import write_competition, write_table
 
 _GRADER = """import numpy as np
 import pandas as pd
@@ -80,6 +80,41 @@ def prepared(root: Path, layout: Layout) -> str:
 def lines(data: Path) -> TaskCard:
     """Records, one a line."""
     return layouts.statoil_icebergs(data, lines=True)
+
+
+@pytest.mark.integration
+def test_a_competition_whose_answers_have_other_names_is_graded_by_its_own_grader(bot: Bot, tmp_path: Path) -> None:
+    rows = [(f"r{n}", round(n / 60, 4), "x" if n % 2 else "y") for n in range(60)]
+    write_competition(
+        tmp_path,
+        "unintended",
+        header=("id", "toxicity", "identity"),
+        sample_header=("id", "prediction"),
+        answers=rows,
+        sample=[(row[0], 0.5) for row in rows],
+        grader="def grade(submission, answers):\n"
+        "    both = answers.merge(submission, on='id')\n"
+        "    return float(both[both.identity == 'x'].eval('abs(toxicity - prediction)').mean())\n",
+        lower_is_better=True,
+    )
+    public = tmp_path / "data/unintended/prepared/public"
+    write_table(public / "train.csv", ("id", "a", "toxicity"), [(f"t{n}", n % 7, n % 7 / 7) for n in range(90)])
+    write_table(public / "test.csv", ("id", "a"), [(row[0], n % 7) for n, row in enumerate(rows)])
+    given = ("--package", tmp_path / "competitions", "--out", tmp_path / "snapshots")
+    imported = bot("snapshot", "import", "mle-bench", tmp_path / "data", *given, "--json")
+    assert imported.exit_code == 0, imported.output
+    (one,) = json.loads(imported.stdout)["competitions"]
+    assert (one["metric"], one["direction"]) == ("grade.py", "minimize")
+    snapshot = tmp_path / "snapshots" / "unintended"
+    assert bot("snapshot", "check", snapshot).exit_code == 0
+    mine = tmp_path / "mine.csv"
+    mine.write_text("id,prediction\n" + "".join(f"{id},{true + 0.25}\n" for id, true, _ in rows[::-1]))
+    graded = bot("grade", snapshot, mine, "--json")
+    assert json.loads(graded.stdout)["score"] == pytest.approx(0.25)
+    done = bot("replay", snapshot, "--model", "builtin", "--steps", 1, "--time", "2m", "--sandbox", "process", "--json")
+    (result,) = results(done)
+    assert result["valid_submission"] and "cannot score views" in result["self_reported"]
+    assert bot("audit", result["run"]).exit_code == 0
 
 
 @pytest.mark.integration

@@ -331,18 +331,56 @@ def test_ids_that_are_the_same_numbers_take_the_samples_spelling(tmp_path: Path)
     assert (tmp_path / "out/spelled/private/answers.csv").read_text().startswith("id,y\n0,0\n1,3\n")
 
 
-def test_answers_without_the_samples_column_and_no_gold_submission(tmp_path: Path) -> None:
-    answers = [(row, row / 30) for row in range(30)]
+def renamed(tmp_path: Path) -> None:
+    """Write a competition whose predictions have another name than the answers, which also hold what is public."""
+    comments = [(row, f"comment {row}", row / 30, row % 3) for row in range(30)]
     write_competition(
         tmp_path,
         "renamed",
-        header=("id", "toxicity"),
+        header=("id", "text", "toxicity", "identity"),
         sample_header=("id", "prediction"),
-        answers=answers,
+        answers=comments,
         sample=[(row, 0) for row in range(30)],
         grader="grade = None\n",
+        lower_is_better=True,
     )
-    assert "lacks the sample submission's column 'prediction'" in told(imported(tmp_path)["renamed"])
+    write_table(tmp_path / "data/renamed/prepared/public/test.csv", ("id", "text"), [row[:2] for row in comments])
+    trained = [(row + 100, f"comment {row}", row / 30) for row in range(30)]
+    write_table(tmp_path / "data/renamed/prepared/public/train.csv", ("id", "text", "toxicity"), trained)
+
+
+def test_answers_without_the_samples_column_are_kept_for_the_grader_alone(tmp_path: Path) -> None:
+    asked: list[Question] = []
+
+    def grade(question: Question) -> FoundMetric:
+        asked.append(question)
+        return FoundMetric("grade.py", "minimize", "as the test says", {"predictions": "number"})
+
+    renamed(tmp_path)
+    outcome = imported(tmp_path, grade)["renamed"]
+    assert outcome.status == "imported", told(outcome)
+    assert asked[0].truth is None
+    assert "no table has the true 'prediction': 'toxicity', 'identity' of answers.csv is kept" in outcome.notes[0]
+    snapshot = Snapshot.load(tmp_path / "out/renamed", METRICS)
+    assert snapshot.answers.read_text().startswith("id,toxicity,identity\n0,0.0,0\n")
+    assert (snapshot.card.prediction_columns, snapshot.card.metric.params["answers"]) == (
+        ("prediction",),
+        "whole_answers.csv",
+    )
+
+
+def test_public_tables_are_searched_for_those_labels_too(tmp_path: Path) -> None:
+    renamed(tmp_path)
+    public = tmp_path / "data/renamed/prepared/public"
+    write_table(public / "more.csv", ("key", "toxicity", "id"), [(0, row / 30, row) for row in range(30)])
+    outcome = imported(tmp_path, says("grade.py"))["renamed"]
+    assert outcome.status == "imported", told(outcome)
+    assert "'toxicity'" not in outcome.notes[0], "what is public is no secret"
+    write_table(public / "more.csv", ("id", "x"), [(row, 1) for row in range(30)])
+    write_table(public / "deep/more.csv", ("id", "identity"), [(row, row % 3) for row in range(30)])
+    shutil.rmtree(tmp_path / "out")
+    outcome = imported(tmp_path, says("grade.py"))["renamed"]
+    assert any("deep/more.csv" in name for name in outcome.left_out)
 
 
 def test_a_metric_that_cannot_be_found_fails_with_its_reason_and_leaves_nothing(tmp_path: Path) -> None:
