@@ -47,9 +47,12 @@ _PUT = (
     "INSERT INTO task (key, kind, competition, payload, created_at, due_at, status, tries, interruptions) "
     "VALUES (?, ?, ?, ?, ?, ?, 'queued', 0, 0) ON CONFLICT (key) DO NOTHING"
 )
-# Tried in the future: the clock was put back since, and what was due once does not wait for that time again.
+# Tried in the future, or put there to be done at once: the clock was put back since, and what was due once does not wait for
+# that time again.
 _FIRST = """
-    SELECT key, CASE WHEN tried_at > :now THEN min(due_at, :now) ELSE due_at END AS due FROM task
+    SELECT key, CASE
+        WHEN tried_at > :now OR (created_at > :now AND due_at <= created_at) THEN min(due_at, :now) ELSE due_at
+    END AS due FROM task
     WHERE status = 'queued' AND kind IN (SELECT value FROM json_each(:kinds))
     AND NOT EXISTS (SELECT 1 FROM json_each(:busy) WHERE value = json_array(kind, competition))
     ORDER BY due, key LIMIT 1

@@ -294,3 +294,14 @@ def test_what_comes_next_is_shown_in_order(store: Store) -> None:
     with store.read() as session:
         assert [task.key for task in coming_tasks(session)] == ["poll:now", "poll:spooky", "poll:late"]
         assert [task.key for task in coming_tasks(session, competition="titanic", most=1)] == ["poll:now"]
+
+
+def test_what_was_put_to_be_done_at_once_is_due_when_the_clock_is_put_back(store: Store, clock: StandingClock) -> None:
+    assert put(store)
+    clock.pass_by(-DAY)
+    assert claim(store) == POLL
+    assert finish(store)
+    clock.pass_by(DAY)
+    assert put(store, "later", seconds=60)
+    clock.pass_by(-DAY)
+    assert claim(store) is None, "what waits for a time waits for it"
