@@ -30,7 +30,9 @@ class Answers:
     columns: tuple[str, ...]
     """The labels: the prediction columns, or others where only the competition's own grader knows what these should be."""
     values: dict[str, tuple[Value, ...]]
-    """Key to one value a prediction column, equal keys numbered; of very long answers a seeded part of the keys."""
+    """Key to one value a label; of very long answers a seeded part of the keys."""
+    numbered: bool = False
+    """Whether most keys repeat, so that equal ones are numbered; else those that repeat are left out."""
 
 
 def value(cell: str) -> Value:
@@ -95,7 +97,8 @@ def read_answers(
     for part in range(parts):
         if sample is not None:
             _compare(answers.keys(part, parts), sample.keys(part, parts), found)
-    return Answers(tuple(rows), tuple(labels), answers.values(0, parts))
+    values, numbered = answers.values(0, parts)
+    return Answers(tuple(rows), tuple(labels), values, numbered)
 
 
 def _other_columns(root: Path, rows: Sequence[str], predictions: Sequence[str]) -> Sequence[str]:
@@ -183,14 +186,20 @@ class _Table:
     def keys(self, part: int, parts: int) -> Counter[str]:
         return Counter(key for key, _ in self._part(part, parts))
 
-    def values(self, part: int, parts: int) -> dict[str, tuple[Value, ...]]:
+    def values(self, part: int, parts: int) -> tuple[dict[str, tuple[Value, ...]], bool]:
+        """Return the labels by key, and whether keys are numbered: where hardly any is there once."""
+        counts = self.keys(part, parts)
+        once = sum(count == 1 for count in counts.values())
+        numbered = 2 * once < len(counts)
         seen: dict[Value, Value] = {}
         result: dict[str, tuple[Value, ...]] = {}
         repeats = Repeats()
         for key, cells in self._part(part, parts):
-            row = (value(cells[place]) for place in self.places)
-            result[repeats.numbered(key)] = tuple(seen.setdefault(cell, cell) for cell in row)
-        return result
+            if numbered or counts[key] == 1:
+                row = (value(cells[place]) for place in self.places)
+                name = repeats.numbered(key) if numbered else key
+                result[name] = tuple(seen.setdefault(cell, cell) for cell in row)
+        return result, numbered
 
 
 def _check_rows(rows: Iterator[tuple[int, list[str]]], name: str, header: tuple[str, ...], found: Found) -> int:

@@ -95,8 +95,9 @@ def given_away(rows: Rows, answers: Answers) -> list[str]:
     """Return the columns of a table that hold the answers.
 
     A prediction column does if it equals that of the answers on all shared ids and is not constant there; any column
-    does if it names, on all shared ids, the prediction column whose answer is 1 and all others 0. Of ids that repeat, the
-    first row is that of the first answer. Reading ends as soon as no column can any more.
+    does if it names, on all shared ids, the prediction column whose answer is 1 and all others 0. Where most ids repeat, the
+    first row of one is that of its first answer; else those that repeat say nothing. Reading ends as soon as no column can
+    any more.
 
     Raises:
         NotCsv: the table cannot be tokenised.
@@ -110,7 +111,9 @@ def given_away(rows: Rows, answers: Answers) -> list[str]:
         if not suspects:
             return []
         key = row_key([cells[place] for place in places]) if max(places) < len(cells) else None
-        truth = answers.values.get(repeats.numbered(key)) if key in answers.values else None
+        if key in answers.values and answers.numbered:
+            key = repeats.numbered(key)
+        truth = answers.values.get(key) if key is not None else None
         if truth is not None:
             suspects = [suspect for suspect in suspects if suspect.agrees(cells, truth, answers.columns)]
     return sorted({suspect.column for suspect in suspects if len(suspect.seen) > 1})

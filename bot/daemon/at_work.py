@@ -31,8 +31,8 @@ _RECENT = 10
 """Nodes by which a competition's promise is judged."""
 _SLACK_BYTES, _TIMES_SAMPLE = 10_000_000, 20
 """A public file that is larger than so many times the sample, and this, is no submission of this competition."""
-_ALL_OUTPUTS_BYTES = 1_000_000_000
-"""That public files of one competition may take."""
+_ALL_OUTPUTS_BYTES = 200_000_000
+"""That public files of one competition may take; each file of ours is compared with all of them."""
 
 
 @dataclass

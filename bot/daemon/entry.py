@@ -100,9 +100,9 @@ class Entry:
 
     async def collect_outputs(self) -> None:
         """Fetch what public kernels have written since."""
-        async with self._use() as here:
-            if here is not None:
-                await here.outputs.collect(self._shared.settings.polling.outputs_at_once)
+        # Its run is not kept open for it: that takes long, and nothing of the run is needed on the way.
+        if self._open is not None:
+            await self._open.outputs.collect(self._shared.settings.polling.outputs_at_once)
 
     async def settle(self) -> None:
         """Take up the scores of what was sent, and say so if they have nothing to do with ours."""

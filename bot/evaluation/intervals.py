@@ -36,6 +36,7 @@ from bot.evaluation.tables import read_table
 from bot.evaluation.timeline import parse_times, train_stretches
 from bot.evaluation.truth import Predicted, Rows, Truth, score_or_nan
 from scrapers.card import TaskCard
+from scrapers.row_keys import Repeats
 from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
 
 LEVEL = 0.95
@@ -44,6 +45,9 @@ FEWEST = 60
 """Draws on which the metric must be defined; of fewer nothing is said."""
 STRETCHES = 40
 """Stretches that validation rows are cut into where they follow one another in time."""
+_OFF = 3.0
+"""Standard deviations that draws may lie off the score on average: a sum, say, is less for fewer rows."""
+_ROUNDING = 1e-9
 _PATIENCE = 3.0
 """Times the seconds, after which a competition's grader gets no more draws, even if there are too few."""
 _ROOTS = frozenset({"rmse", "rmsle", "mean_columnwise_rmsle"})
@@ -99,13 +103,27 @@ def validation_interval(
         score, perfect = score_or_nan(truth, predicted), score_or_nan(truth, truth.perfect(labels))
         scores = draws.scores(score, seed, seconds)
     told |= {"draws": len(scores), "together": together}
-    if len(scores) < FEWEST or not math.isfinite(score):
-        note = f"the {scorer.name} gave a score on {len(scores)} draws of the validation rows; {FEWEST} are needed"
-        return {"low": None, "high": None, "note": note, **told}
+    if (why := _why_not(scores, score)) is not None:
+        return {"low": None, "high": None, "note": f"the {scorer.name} {why}", **told}
     low, high = _ends(scores, score, draws.ratio)
-    if refit and math.isfinite(perfect):
-        low, high = _with_refit(low, high, perfect, card)
+    if math.isfinite(perfect) and card.oriented(perfect) >= card.oriented(score):
+        if refit:
+            low, high = _with_refit(low, high, perfect, card)
+        # What was stretched away from the score is stretched no further than scores go.
+        low, high = (max(low, perfect), high) if card.lower_is_better else (low, min(high, perfect))
     return {"low": low, "high": high, "note": None, **told}
+
+
+def _why_not(scores: NDArray[np.float64], score: float) -> str | None:
+    """Say why nothing follows from what was drawn; None: something does."""
+    if not math.isfinite(score):
+        return "gives the validation rows as a whole no score"
+    if len(scores) < FEWEST:
+        return f"gave a score on {len(scores)} draws of the validation rows; {FEWEST} are needed"
+    off, spread = abs(float(scores.mean()) - score), float(scores.std())
+    if off > _OFF * spread and off > _ROUNDING * max(1.0, abs(score)):
+        return f"scores parts of the rows otherwise than all of them (by {off:.3g} on average): it is no mean over rows"
+    return None
 
 
 def _count(table: Path) -> int:
@@ -205,15 +223,16 @@ def _clusters(view: GuardedView, ids: Sequence[str]) -> tuple[list[Rows], str | 
     """Return which validation rows go together, and by what; rows of a layout that is not understood go alone."""
     alone = [np.array([row]) for row in range(len(ids))]
     try:
-        column, keys = _time_of(view) or _group_of(view) or (None, [])
+        column, keys = _time_of(view) or _group_of(view) or _together_of(view) or (None, [])
     except UnsupportedLayout:
         return alone, None
     if column is None:
         return alone, None
-    place = dict(zip(view.ids, keys, strict=True))
+    theirs, ours = Repeats(), Repeats()
+    place = dict(zip(map(theirs.numbered, view.ids), keys, strict=True))
     found: dict[Any, list[int]] = {}
     for row, id in enumerate(ids):
-        found.setdefault(place[id], []).append(row)
+        found.setdefault(place[ours.numbered(id)], []).append(row)
     return [np.array(rows) for rows in found.values()], column
 
 
@@ -237,3 +256,12 @@ def _group_of(view: GuardedView) -> tuple[str, list[Any]] | None:
     """Return the column whose groups are not parted between training and validation rows, and the group of each."""
     column = disjoint_group_column(view.layout.train, read_table(view.folder / "validation.csv"), view.features)
     return None if column is None else (column, view.validation[column].tolist())
+
+
+def _together_of(view: GuardedView) -> tuple[str, list[Any]] | None:
+    """Return the id where rows of one id, or of ids that begin alike, stay on one side; with what each row's has."""
+    if view.layout.together is None:
+        return None
+    ids = view.plain_ids
+    repeated = len(set(ids)) < len(ids)
+    return view.card.id_column, ids if repeated else [id.rpartition("_")[0] or id for id in ids]

@@ -165,7 +165,18 @@ def check_rows(layout: Layout) -> None:
     if layout.together != layout.ids and len(set(layout.ids)) != len(layout.ids):
         twice = Counter(layout.ids).most_common(1)[0][0]
         raise UnsupportedLayout(f"{name} has the id {twice!r} more than once.")
-    if layout.classes is not None or layout.form is not None or prediction_kind(layout.card) != "number":
+    if layout.form is None:
+        check_numbers(layout)
+
+
+def check_numbers(layout: Layout) -> None:
+    """Check that labels are numbers where the metric takes numbers.
+
+    Raises:
+        UnsupportedLayout: one is not.
+    """
+    name = layout.train.path.name
+    if layout.classes is not None or prediction_kind(layout.card) != "number":
         return
     for row in range(len(layout.ids)):
         if layout.has_label(row):

@@ -9,7 +9,7 @@ from bot.evaluation.finding import find_test, find_training_tables, joined_ids, 
 from bot.evaluation.label_files import files_with_labels
 from bot.evaluation.labelled import Layout, check_rows, find_labels
 from bot.evaluation.melted import melted
-from bot.evaluation.several_rows import several_rows
+from bot.evaluation.several_rows import Paired, several_rows
 from bot.evaluation.tables import Rows, Table, read_table
 from scrapers.card import TaskCard
 from state.errors import UnsupportedLayout
@@ -27,6 +27,14 @@ def read_layout(data_dir: Path, card: TaskCard) -> Layout:
     Raises:
         UnsupportedLayout: the data is not laid out in a way that labels can be withheld from; the text says why.
     """
+    layout = _read(data_dir, card)
+    if card.key_columns and not isinstance(layout.form, Paired):
+        key = " and ".join(card.row_columns)
+        raise UnsupportedLayout(f"Training rows are not told apart by {key}, as the sample submission's are.")
+    return layout
+
+
+def _read(data_dir: Path, card: TaskCard) -> Layout:
     sample = read_sample(data_dir, card)
     test = find_test(data_dir, card, sample)
     faults: list[str] = []

@@ -83,7 +83,7 @@ def _section(title: str, lines: Sequence[str], max_chars: int) -> str:
 def _lacking(tables: dict[str, Rows], card: TaskCard) -> list[str]:
     """Training columns that test rows lack; without a table of test rows, all but the id."""
     test = tables.get("test") or tables.get("validation")
-    known = {card.id_column} if test is None else {card.id_column, *test.header}
+    known = set(card.row_columns) if test is None else {*card.row_columns, *test.header}
     return [column for column in tables["train"].header if column not in known]
 
 
@@ -93,7 +93,7 @@ def _target_lines(tables: dict[str, Rows], card: TaskCard) -> list[str]:
     shown = ", ".join(map(clean, card.prediction_columns[:6])) + (" …" if len(card.prediction_columns) > 6 else "")
     lines = [
         f"To predict ({card.metric.name}, {card.metric.direction}): {shown} ({len(card.prediction_columns)} columns), "
-        f"one row for each {clean(card.id_column)}.",
+        f"one row for each {' and '.join(map(clean, card.row_columns))}.",
         f"Columns of {tables['train'].path.name} that test rows lack: {', '.join(map(clean, lacking[:20])) or 'none'}"
         + (f" and {len(lacking) - 20} more" if len(lacking) > 20 else ""),
     ]

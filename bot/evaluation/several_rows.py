@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.evaluation.directions import prediction_kind
-from bot.evaluation.labelled import Asked, Layout, check_rows, find_labels
+from bot.evaluation.labelled import Asked, Layout, check_numbers, check_rows, find_labels
 from bot.evaluation.tables import Rows, Table
 from scrapers.card import TaskCard
 from state.errors import UnsupportedLayout
@@ -105,7 +105,7 @@ def _paired(
         if len(predicted) != 1 or len(left) != 1:
             raise UnsupportedLayout(f"No column of {train.path.name} can be told to hold the labels of {predicted[0]}.")
         label_columns = (left[0],)
-    return Layout(
+    layout = Layout(
         card,
         train,
         test,
@@ -119,3 +119,5 @@ def _paired(
         together=ids,
         form=Paired(tuple(train.columns(given))),
     )
+    check_numbers(layout)
+    return layout

@@ -35,10 +35,12 @@ class Predicted:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.process is not None:
-            self.process.drop(self.handle)
-        if self.file is not None:
-            self.file.unlink(missing_ok=True)
+        try:
+            if self.process is not None:
+                self.process.drop(self.handle)
+        finally:
+            if self.file is not None:
+                self.file.unlink(missing_ok=True)
 
 
 class Truth(Protocol):

@@ -11,6 +11,7 @@ from bot.evaluation.finding import default_row, table_kind
 from bot.evaluation.labelled import Layout
 from bot.evaluation.moves import Moves, moves, put_added, rewrite_archive, test_place
 from bot.evaluation.row_files import placed
+from bot.evaluation.several_rows import Paired
 from bot.evaluation.shared_files import carry, data_files, is_submission, share, swap_sibling, withheld_from
 from bot.evaluation.tables import write_table
 from bot.evaluation.view_names import ViewName
@@ -63,7 +64,10 @@ def write_swapped_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Path
         renamed = layout.id_column if layout.card.id_column not in table.header else layout.card.id_column
         columns = [renamed if column == layout.card.id_column else column for column in test.header]
         lacking = [column for column in columns if column not in table.header]
-        if not same or lacking or (layout.form is not None and layout.card.id_column in test.header):
+        each = layout.form is None or (
+            isinstance(layout.form, Paired) and set(layout.card.row_columns) <= set(test.header)
+        )
+        if not same or lacking or (not each and layout.card.id_column in test.header):
             raise UnsupportedLayout(f"Training rows cannot stand in for those of {test.path.name}.")
         table.write_chosen(out / test.path.relative_to(data_dir), columns, rows.validation)
     write_sample(layout, rows, out / SAMPLE)

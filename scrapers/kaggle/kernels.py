@@ -110,7 +110,8 @@ class Kernels:
     async def outputs(self, ref: str, version: int | None = None, token: str = "") -> OutputPage:
         """Return a page of the files that a version's run has written, the current one's without a number."""
         body = _version(ref, version) | {"pageSize": _MOST, **({"pageToken": token} if token else {})}
-        method = Method(_SERVICE, "ListKernelSessionOutput", "kernels")
+        # A family of its own: an answer that is too large (it holds what the run printed) must not keep lists from being read.
+        method = Method(_SERVICE, "ListKernelSessionOutput", "outputs")
         return await self._client.call(method, body, OutputPage, subject=ref)
 
 

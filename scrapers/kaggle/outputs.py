@@ -1,24 +1,30 @@
 """Files that public kernels have written: kept to be compared with what we are about to submit, and for nothing else."""
 
 import hashlib
+import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from sqlmodel import col, select
 
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.kernels import Kernels, OutputFile
-from state.errors import KaggleError, NotAuthenticated
+from state.errors import KaggleError, NotAuthenticated, RateLimited, SiteUnavailable
 from state.polled import PolledKernel
 from state.series import last_of_each, take_reading
 from state.store import Store
+from state.tables import KernelVersion
 
 __all__ = ["PublicOutputs"]
 
 _PAGES = 3
 _FILES = 3
 """Of one version: a notebook may write a submission of each of its models."""
+_TRIES = 5
+_GONE = (404, 410)
 _LIKELY = re.compile(r"sub", re.IGNORECASE)
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -41,7 +47,8 @@ class PublicOutputs:
     async def collect(self, at_once: int) -> int:
         """Fetch what kernels' current versions wrote that were not looked at yet, the last ones run first.
 
-        A kernel that shows nothing is not asked again before it is run anew.
+        A kernel that shows nothing is not asked again before it is run anew; one that cannot be read keeps no other from being
+        read, and is given up for the time being when it has failed `_TRIES` times.
 
         Args:
             at_once: kernels that are asked at the most.
@@ -50,24 +57,27 @@ class PublicOutputs:
             How many were asked.
 
         Raises:
-            NotAuthenticated, SiteUnavailable: nothing more can be read now; what was read stays.
+            NotAuthenticated, RateLimited: nothing more can be read now; what was read stays.
             OSError: a file cannot be written.
         """
         due = self._due()[:at_once]
-        for kernel in due:
+        for kernel, failed in due:
+            told: dict[str, Any] = {"version": kernel.current_id, "files": []}
             try:
-                kept = await self._fetched(kernel)
-                told = {"version": kernel.current_id, "files": kept}
-            except NotAuthenticated:
+                told["files"] = await self._fetched(kernel)
+            except (NotAuthenticated, RateLimited):
                 raise
+            except SiteUnavailable as error:
+                told |= {"failed": failed + 1, "why": str(error)}
             except KaggleError as error:
-                told = {"version": kernel.current_id, "files": [], "why": str(error)}
+                told["why"] = str(error)
             with self.store.write(durable=False) as tx:
                 take_reading(tx, self.competition, "output", kernel.id, told)
-        self._bound()
+            self._bound()
         return len(due)
 
-    def _due(self) -> list[PolledKernel]:
+    def _due(self) -> list[tuple[PolledKernel, int]]:
+        """Return the kernels whose current version was not looked at, and how often that has failed."""
         here = self.competition
         query = (
             select(PolledKernel)
@@ -76,11 +86,15 @@ class PublicOutputs:
             .order_by(col(PolledKernel.last_run_at).desc())
         )
         with self.store.read() as session:
-            looked_at = {
-                name: row.data.get("version") for (_, name), row in last_of_each(session, here, "output").items()
-            }
+            told = {name: row.data for (_, name), row in last_of_each(session, here, "output").items()}
             kernels = session.exec(query).all()
-        return [kernel for kernel in kernels if looked_at.get(kernel.id) != kernel.current_id]
+        due = []
+        for kernel in kernels:
+            last = told.get(kernel.id, {})
+            failed = int(last.get("failed", 0)) if last.get("version") == kernel.current_id else 0
+            if last.get("version") != kernel.current_id or 0 < failed < _TRIES:
+                due.append((kernel, failed))
+        return due
 
     async def _fetched(self, kernel: PolledKernel) -> list[str]:
         """Fetch a kernel's files, and return their names here."""
@@ -90,15 +104,20 @@ class PublicOutputs:
         kept = []
         for number, file in enumerate([*own, *likely][:_FILES]):
             name = f"{_safe(kernel.ref.replace('/', '__'))}/{_safe(kernel.current_id or '')}-{number}.csv"
-            if await self._bring(file.url, self.folder / name):
+            target = self.folder / name
+            if await self._bring(file.url, target):
                 kept.append(name)
+                if kernel.last_run_at is not None:  # by which the oldest go
+                    os.utime(target, (kernel.last_run_at.timestamp(),) * 2)
         return kept
 
     async def _listed(self, kernel: PolledKernel) -> list[OutputFile]:
         files: list[OutputFile] = []
         token = ""
+        with self.store.read() as session:
+            read = session.get(KernelVersion, (self.competition, kernel.current_id))
         for _ in range(_PAGES):
-            page = await Kernels(self.client).outputs(kernel.ref, kernel.number, token)
+            page = await Kernels(self.client).outputs(kernel.ref, None if read is None else read.version, token)
             files += [one for one in page.files if one.url and one.file_name.lower().endswith(".csv")]
             token = page.next_page_token
             if not token:
@@ -112,12 +131,14 @@ class PublicOutputs:
         size = 0
         try:
             async with self.client.stream(url) as response:
-                if not response.is_success:
+                if response.status_code in _GONE:
                     return False
+                if not response.is_success:
+                    raise SiteUnavailable(f"a kernel's file was answered with {response.status_code}")
                 with partial.open("wb") as file:
                     async for chunk in response.aiter_bytes():
                         size += len(chunk)
-                        if size > self.largest:
+                        if size > min(self.largest, self.most):
                             return False
                         file.write(chunk)
             partial.rename(target)
@@ -133,9 +154,15 @@ class PublicOutputs:
             total += path.stat().st_size
             if total > self.most:
                 path.unlink()
+                with suppress(OSError):  # it holds others
+                    path.parent.rmdir()
 
 
 def _safe(name: str) -> str:
     """Return a name that is one plain part of a path; what was left out of it is told apart by a hash."""
     plain = _SAFE.sub("_", name).strip(".")[:80]
-    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:8]}"
+    return (
+        plain
+        if plain and plain == name
+        else f"{plain}-{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:8]}"
+    )

@@ -1,6 +1,7 @@
 """Sandboxes made ahead: used once, never where they do not fit, and none is left."""
 
 import asyncio
+import itertools
 import os
 import shutil
 import subprocess
@@ -132,6 +133,31 @@ async def test_none_is_left_when_they_are_released_or_nobody_has_them_any_more(i
     if isinstance(isolated, BubblewrapSandbox):
         assert before
         assert all(not one.is_running() for one in before)
+
+
+def test_release_waits_for_those_that_are_going(place: Path) -> None:
+    gone: list[int] = []
+
+    class Slow:
+        alive = True
+
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def settle(self) -> None:
+            pass
+
+        def discard(self) -> None:
+            time.sleep(0.5 if self.number < 2 else 0.0)  # the first two are those that go
+            gone.append(self.number)
+
+    numbers = itertools.count()
+    spares = Spares(lambda *_: Slow(next(numbers)))  # type: ignore[arg-type, return-value]
+    for size in range(4):
+        spares.make(make_request(place, "", memory_bytes=(size + 1) * 1024**2))
+    time.sleep(0.1)
+    spares.release()
+    assert len(gone) == next(numbers), "all that were made"
 
 
 BOT = """

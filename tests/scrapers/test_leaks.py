@@ -73,6 +73,39 @@ def test_a_constant_column_is_no_leak(tmp_path: Path) -> None:
     assert problems_after(tmp_path / "small", change) == []
 
 
+TWICE = [(f"c{number}", str(number % 2)) for number in range(40)] + [("c0", "1")]
+"""One id is there twice, with different answers."""
+
+
+@pytest.mark.parametrize("rows", [TWICE, TWICE[::-1], sorted(TWICE, key=lambda row: -int(row[1])), TWICE[1:]])
+def test_an_id_that_repeats_does_not_hide_a_leak_whatever_the_order(
+    tmp_path: Path, rows: list[tuple[str, str]]
+) -> None:
+    def change(folder: Path) -> None:
+        write_csv(folder / "private/answers.csv", ["id", "y"], TWICE)
+        write_csv(folder / "data/sample_submission.csv", ["id", "y"], [[row[0], 0] for row in TWICE])
+        write_csv(folder / "data/more.csv", ["id", "y", "x"], [[*row, 1] for row in rows])
+
+    (problem,) = problems_after(tmp_path / "small", change)
+    assert problem.startswith("data/more.csv: gives the answers away: 'y'")
+
+
+def test_where_all_ids_repeat_their_order_tells_a_leak_from_an_honest_column(tmp_path: Path) -> None:
+    answers = [(f"d{n // 4}", str(n * 7 % 5)) for n in range(40)]
+
+    def change(rows: list[tuple[str, str]]) -> Callable[[Path], object]:
+        def make(folder: Path) -> None:
+            write_csv(folder / "private/answers.csv", ["id", "y"], answers)
+            write_csv(folder / "data/sample_submission.csv", ["id", "y"], [[row[0], 0] for row in answers])
+            write_csv(folder / "data/more.csv", ["id", "y", "x"], [[*row, 1] for row in rows])
+
+        return make
+
+    honest = [(id, str((int(y) + (n == 39)) % 5)) for n, (id, y) in enumerate(answers)]
+    assert problems_after(tmp_path / "honest", change(honest)) == []
+    assert "gives the answers away" in problems_after(tmp_path / "leak", change(answers))[0]
+
+
 ONE_HOT = Answers(("id",), ("EAP", "HPL"), {"a": (1.0, 0.0), "b": (0.0, 1.0), "c": (1.0, 0.0)})
 
 

@@ -86,7 +86,7 @@ def run_self_tests(
     """
     table = read_table(answers)
     columns = card.columns
-    made = TrialFiles(folder, columns, [list(row) for row in table.columns(columns)])
+    made = TrialFiles(folder, columns, [list(row) for row in table.columns(columns)], len(card.row_columns))
     with GraderProcess(grade_py, limits, must_contain=must_contain) as process:
         trial = _Trial(process, made, card)
         try:
@@ -162,7 +162,10 @@ class _Trial:
 
     def _constant_is_worse(self, sample: Path) -> str | None:
         first, *_ = read_table(sample).columns(self._card.prediction_columns)
-        constants = [self._made.constant(self._made.rows[0][1:], "first"), self._made.constant(first, "as-sample")]
+        constants = [
+            self._made.constant(self._made.rows[0][self._made.width :], "first"),
+            self._made.constant(first, "as-sample"),
+        ]
         return self._all_worse("a constant one", constants, may_be_undefined=True)
 
     def _all_worse(self, what: str, paths: Sequence[Path], *, may_be_undefined: bool = False) -> str | None:
@@ -229,11 +232,11 @@ class _Trial:
         return None
 
     def _wrong_ids_are_refused(self) -> str | None:
-        rows = self._made.rows
+        rows, width = self._made.rows, self._made.width
         wrong = {
             "an unknown id for a known one": [*rows[:-1], [unknown_id(rows), *rows[-1][1:]]],
             "a missing row": rows[:-1],
-            "one id twice and another missing": [*rows[:-1], [rows[0][0], *rows[-1][1:]]],
+            "one id twice and another missing": [*rows[:-1], [*rows[0][:width], *rows[-1][width:]]],
             "a row too many": [*rows, rows[0]],
         }
         for name, changed in wrong.items():

@@ -12,11 +12,12 @@ Cells = list[list[str]]
 class TrialFiles:
     """Submissions made from the answers, each written when it is asked for."""
 
-    def __init__(self, folder: Path, columns: Sequence[str], rows: Cells) -> None:
-        """Take an empty folder, the id and the prediction columns, and their cells in the answers."""
+    def __init__(self, folder: Path, columns: Sequence[str], rows: Cells, width: int = 1) -> None:
+        """Take an empty folder, the key and the prediction columns, their cells in the answers, and how many the key has."""
         self._folder = folder
         self._columns = columns
         self.rows = rows
+        self.width = width
         self.perfect = self.write("perfect", rows)
 
     def write(self, name: str, rows: Cells, columns: Sequence[str] | None = None) -> Path:
@@ -29,19 +30,22 @@ class TrialFiles:
         """Write one whose predictions are those of other rows."""
         order = list(range(len(self.rows)))
         random.Random(f"shuffled/{seed}").shuffle(order)  # noqa: S311 - for variety alone
-        rows = [[row[0], *self.rows[at][1:]] for row, at in zip(self.rows, order, strict=True)]
+        width = self.width
+        rows = [[*row[:width], *self.rows[at][width:]] for row, at in zip(self.rows, order, strict=True)]
         return self.write(f"shuffled-{seed}", rows)
 
     def partly_shuffled(self) -> Path:
         """Write one whose first half of predictions is turned by a place: neither perfect nor hopeless."""
         half = len(self.rows) // 2
-        values = [row[1:] for row in self.rows]
+        values = [row[self.width :] for row in self.rows]
         values[:half] = [*values[1:half], *values[:1]] if half else []
-        return self.write("partly", [[row[0], *cells] for row, cells in zip(self.rows, values, strict=True)])
+        return self.write(
+            "partly", [[*row[: self.width], *cells] for row, cells in zip(self.rows, values, strict=True)]
+        )
 
     def constant(self, values: Sequence[str], name: str) -> Path:
         """Write one that says the same of all rows."""
-        return self.write(name, [[row[0], *values] for row in self.rows])
+        return self.write(name, [[*row[: self.width], *values] for row in self.rows])
 
 
 def unknown_id(rows: Cells) -> str:

@@ -34,6 +34,7 @@ class WriteGrader(TemplatePrompt[str]):
     params: str
     description: str
     id_column: str
+    key_columns: tuple[str, ...]
     prediction_columns: tuple[str, ...]
     kind: PredictionKind
     sample: str
@@ -54,6 +55,7 @@ class WriteGrader(TemplatePrompt[str]):
             params=str(card.metric.params) if card.metric.params else "",
             description=card.description[:_DESCRIPTION_CHARACTERS],
             id_column=card.id_column,
+            key_columns=card.key_columns,
             prediction_columns=card.prediction_columns,
             kind=prediction_kind(card),
             sample="\n".join(line[:500] for line in sample[:_SAMPLE_LINES]),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bot.evaluation.guards.findings import Finding, passed, suspicious
 from bot.evaluation.guards.guarded_view import GuardedView, Target
 from bot.evaluation.guards.traces import Traces
+from scrapers.row_keys import Repeats
 
 SHARE = 0.01
 FEWEST = 5
@@ -78,8 +79,10 @@ def better_on_duplicates(guard: str, traces: Traces) -> Finding:
     view = traces.view
     if not view.features:
         return passed(guard, "rows have no columns to compare them by")
-    place = {id: at for at, id in enumerate(traces.ids)}
-    repeated = {place[id] for id, again in zip(view.ids, _validation_repeats(view), strict=True) if again}
+    scored, shown = Repeats(), Repeats()
+    place = {scored.numbered(id): at for at, id in enumerate(traces.ids)}
+    rows = zip(map(shown.numbered, view.ids), _validation_repeats(view), strict=True)
+    repeated = {place[id] for id, again in rows if again}
     if len(repeated) < max(FEWEST, SHARE * len(traces.ids)):
         return passed(guard, f"{len(repeated)} of {len(traces.ids)} validation rows repeat a training row")
     rest = np.array([at for at in range(len(traces.ids)) if at not in repeated])

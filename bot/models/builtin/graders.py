@@ -23,19 +23,20 @@ from sklearn.metrics import {function}
 
 from mlebench.grade_helpers import InvalidSubmissionError
 
-ID = {id_column!r}
+KEY = {key!r}
 COLUMNS = {columns!r}
 
 
 def grade(submission, answers):
-    missing = [name for name in (ID, *COLUMNS) if name not in submission.columns]
+    missing = [name for name in (*KEY, *COLUMNS) if name not in submission.columns]
     if missing:
         raise InvalidSubmissionError(f"the submission lacks the columns {{missing}}")
-    if sorted(map(str, submission[ID])) != sorted(map(str, answers[ID])) or submission[ID].duplicated().any():
+    asked, said = (sorted(map(str, table[KEY].values.tolist())) for table in (answers, submission))
+    if asked != said or submission[KEY].duplicated().any():
         raise InvalidSubmissionError("the submission's ids are not those of the answers")
     if submission[COLUMNS].isna().any().any():
         raise InvalidSubmissionError("the submission has empty cells")
-    predicted = submission.set_index(ID).loc[answers[ID]]
+    predicted = answers[KEY].merge(submission, on=KEY, how="left")
     try:
         return float(np.mean([{function}(answers[name].to_numpy(), predicted[name].to_numpy()) for name in COLUMNS]))
     except ValueError as error:
@@ -50,5 +51,7 @@ def reply(prompt: WriteGrader) -> str:
     function = known.get(words) or known.get(words.removesuffix(" score"))
     if function is None:
         return f"The built-in model knows the metric {prompt.metric!r} by no name and reads no descriptions: ask another model."
-    source = _GRADER.format(function=function, id_column=prompt.id_column, columns=list(prompt.prediction_columns))
+    source = _GRADER.format(
+        function=function, key=[prompt.id_column, *prompt.key_columns], columns=list(prompt.prediction_columns)
+    )
     return f"It is scikit-learn's {function}, the mean over the columns.\n\n```python\n{source}```\n"

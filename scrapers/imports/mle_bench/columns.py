@@ -1,11 +1,13 @@
 """Which column of a submission is the id and which are predictions, and where their true values stand."""
 
 import itertools
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from scrapers.answers import USAGE, value
 from scrapers.csv_files import is_table
@@ -19,8 +21,13 @@ _WIDEST_KEY = 3
 _FIRST = 8
 """Columns of a submission that are tried as parts of a key."""
 _SHOWN = 5
-_PROBE = 1000
-"""Rows of the answers by which a public table is known to tell of the same."""
+_PROBE = 50_000
+"""Rows in which a key that is tried must not repeat, before all are gone through."""
+_HARDLY = 0.9
+"""Different cells as a share of the rows, from which on they are ids of which some repeat."""
+_VALUES = 3
+"""Different cells of a further column of such a key: one that is the same everywhere tells nothing apart."""
+_TEST = re.compile(r"test", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -97,18 +104,23 @@ def choose_columns(prepared: Prepared, sample: Path, scratch: Path) -> Columns:
     return Columns(header, key[0], key[1:], rest, labels, source, respelled, tuple(notes))
 
 
+Tables = tuple[Path, Path]
 Key = tuple[tuple[str, ...], bool, str]
 """Columns, whether the source spells them otherwise, and what is to be said of them."""
 
 
-def _unique_key(tables: tuple[Path, Path], header: Sequence[str], *, known: bool) -> Key | None:
+def _unique_key(tables: Tables, header: Sequence[str], *, known: bool) -> Key | None:
     """Return the first columns that name each row once, and the same rows in both tables: as few as possible.
 
     Where the predictions are among the columns (`known`), one at least is left for them.
     """
+    head = list(itertools.islice(_cells(tables[0], header, whole=True), _PROBE))
     for width in range(1, min(_WIDEST_KEY, len(header) - known) + 1):
-        tried = header if width == 1 else header[:_FIRST]
-        for respelled, key in itertools.product((False, True), itertools.combinations(tried, width)):
+        # Only columns that both tables have alike can together name the same rows.
+        tried = header if width == 1 else _alike(tables, header[:_FIRST])
+        # What repeats in the first rows does so in all, which are gone through for none of these.
+        once = [key for key in itertools.combinations(tried, width) if _is_unique(head, [header.index(n) for n in key])]
+        for respelled, key in itertools.product((False, True), once):
             if _same_rows(tables, key, respelled=respelled, once=True):
                 said = ""
                 if width > 1:
@@ -119,20 +131,33 @@ def _unique_key(tables: tuple[Path, Path], header: Sequence[str], *, known: bool
     return None
 
 
-def _repeated_key(tables: tuple[Path, Path], header: Sequence[str], *, known: bool) -> Key | None:
-    """Return the column with the most cells of its own that repeat as often in both tables, and what else both have alike."""
-    cells = {name: len(set(_cells(tables[0], (name,)))) for name in header[:_FIRST]}
-    for name in sorted(cells, key=lambda name: -cells[name]):
-        if cells[name] > 1 and _same_rows(tables, (name,), respelled=False, once=False):
+def _alike(tables: Tables, header: Sequence[str]) -> list[str]:
+    """Return the columns whose cells are there as often in both tables, whatever they are spelled like."""
+    return [name for name in header if _same_rows(tables, (name,), respelled=True, once=False)]
+
+
+def _is_unique(rows: Sequence[Sequence[object]], places: Sequence[int]) -> bool:
+    return len({tuple(row[place] for place in places) for row in rows}) == len(rows)
+
+
+def _repeated_key(tables: Tables, header: Sequence[str], *, known: bool) -> Key | None:
+    """Return a column whose cells repeat as often in both tables, and what else both have alike.
+
+    Hardly any may repeat: a class or a prediction, too, may be there as often in both.
+    """
+    many = sum(1 for _ in _cells(tables[0], header[:1]))
+    for name in header[:_FIRST]:
+        different = len(set(_cells(tables[0], (name,))))
+        if _HARDLY * many <= different and _same_rows(tables, (name,), respelled=False, once=False):
             break
     else:
         return None
     key: tuple[str, ...] = (name,)
     for other in header:
-        if other not in key and len(key) < len(header) - known:
-            both = (*key, other)
-            key = both if _same_rows(tables, both, respelled=False, once=False) else key
-    many = sum(1 for _ in _cells(tables[0], key))
+        if other in key or len(key) >= len(header) - known or len(set(_cells(tables[0], (other,)))) < _VALUES:
+            continue
+        both = (*key, other)
+        key = both if _same_rows(tables, both, respelled=False, once=False) else key
     twice = many - len(set(_cells(tables[0], key)))
     return key, False, f"{_listed(key)} repeats in {twice:,} of {many:,} rows, which are told apart by their order"
 
@@ -151,20 +176,27 @@ def _truth(prepared: Prepared, header: Sequence[str], scratch: Path) -> Path:
 
 
 def _labels(prepared: Prepared, source: Path, key: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns of the answers that no public table has which tells of one of the same rows."""
-    rows = set(itertools.islice(_cells(source, key), _PROBE))
-    public = set(key) | {USAGE}
-    for table in sorted(prepared.public.glob("*")):
-        if is_table(table.name) and set(key) <= set(header := header_of(table)) and rows & set(_cells(table, key)):
-            public |= set(header)
-    labels = tuple(name for name in header_of(source) if name not in public)
+    """Return the columns of the answers that the test's own tables do not have.
+
+    That is test.csv, or else public tables named for the test that tell of all rows: what all of them have is what is given. A
+    table that has more of the answers' columns gives answers away, and is no reason to think that they are none.
+    """
+    asked = Counter(_cells(source, key))
+    tests = {
+        table.name: set(header)
+        for table in sorted(prepared.public.glob("*"))
+        if is_table(table.name) and _TEST.search(table.stem) and set(key) <= set(header := header_of(table))
+        if not asked - Counter(_cells(table, key))
+    }
+    given = tests.get("test.csv") or (set.intersection(*tests.values()) if tests else set())
+    labels = tuple(name for name in header_of(source) if name not in given | {*key, USAGE})
     if not labels:
         what = f"holds nothing beside {_listed(key)} that is not public"
         raise SnapshotError([Problem(prepared.answers.name, 1, what)])
     return labels
 
 
-def _same_rows(tables: tuple[Path, Path], key: tuple[str, ...], *, respelled: bool, once: bool) -> bool:
+def _same_rows(tables: Tables, key: tuple[str, ...], *, respelled: bool, once: bool) -> bool:
     """Whether columns name the same rows of both tables, as often in one as in the other, or each once."""
     parts = 1 + max(table.stat().st_size for table in tables) // BYTES_AT_ONCE
     for part in range(parts):
@@ -183,21 +215,24 @@ def _same_rows(tables: tuple[Path, Path], key: tuple[str, ...], *, respelled: bo
     return True
 
 
-def _cells(table: Path, names: Sequence[str], *, respelled: bool = False) -> Iterator[object]:
-    """Yield a column's cells, or tuples of several columns'; a row that is too short has none."""
+def _cells(table: Path, names: Sequence[str], *, respelled: bool = False, whole: bool = False) -> Iterator[Any]:
+    """Yield a column's cells, or tuples of several columns' (always, for `whole`); a row that is too short has none."""
     with table_rows(table) as rows:
         header = next(rows, (0, []))[1]
         places = [header.index(name) for name in names]
         for _, cells in rows:
             if len(cells) > max(places):
                 picked = tuple(value(cells[place]) if respelled else cells[place] for place in places)
-                yield picked if len(picked) > 1 else picked[0]
+                yield picked if whole or len(picked) > 1 else picked[0]
 
 
 def _why_no_id(sample: Path, source: Path, header: Sequence[str]) -> str:
     first = header[0]
     asked, answered = Counter(_cells(sample, (first,))), Counter(_cells(source, (first,)))
     missing, unknown = (answered - asked).total(), (asked - answered).total()
+    if not missing and not unknown:
+        twice = asked.total() - len(asked)
+        return f"{first!r} repeats in {twice:,} of {asked.total():,} rows, and no other column says which row is meant"
     return (
         f"no column names the same rows as {source.name}: by {first!r}, {missing:,} answers are not asked for, and "
         f"{unknown:,} rows that are asked for have no answer"

@@ -1,6 +1,7 @@
 """What public kernels have written: fetched from the stand-in site, and never submitted as ours."""
 
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -72,6 +73,7 @@ async def test_a_file_that_is_too_large_is_left_there_and_the_oldest_go_where_th
             old = made.folder / "old" / "1-0.csv"
             old.parent.mkdir()
             old.write_text("x" * 500)
+            os.utime(old, (0, 0))
             await replace(made, most=len(OUTPUT) + 10).collect(5)
             assert list(kept(made).values()) == [OUTPUT.replace("0.1", "0.2")]
 

@@ -12,6 +12,9 @@ from state.errors import InfrastructureFailure, InvalidSubmission
 from tests.bot.evaluation.graders.parts import ABSOLUTE
 from tests.bot.evaluation.parts import card, read, write
 
+CAREFUL = """    if submission["id"].duplicated().any() or list(submission["id"]) != list(answers["id"]):
+        raise ValueError("each id once, and in its place")
+"""
 ROWS, HIDDEN = 240, 120
 MAE = card("mae")
 
@@ -92,6 +95,50 @@ def test_rows_that_go_together_make_it_wider(tmp_path: Path, how: dict[str, Any]
     assert width(tmp_path / "together") > 1.5 * width(tmp_path / "alone")
 
 
+@pytest.mark.parametrize("keyed", [True, False])
+def test_rows_of_one_id_are_drawn_together(tmp_path: Path, keyed: bool) -> None:
+    """Where further columns say which row of an id is meant, and where their order does."""
+    rng = np.random.default_rng(5)
+    errors = np.repeat(rng.gamma(1.0, size=12), 20) + 0.1 * rng.random(ROWS)
+    laid_out(tmp_path, errors)
+    rows = [(f"d{n // 20}", n % 20) for n in range(ROWS)]
+    key = ("id", "second") if keyed else ("id",)
+
+    def spread(path: Path, header: tuple[str, ...], cells: list[list[Any]]) -> None:
+        write(path, header, [[*row[: len(key)], *rest] for row, rest in zip(rows, cells, strict=True)])
+
+    for path in (tmp_path / "own.csv", tmp_path / "labels" / "labels.csv"):
+        spread(path, (*key, "y"), [[row[1]] for row in read(path)[1:]])
+    view = tmp_path / "view"
+    spread(view / "sample_validation.csv", (*key, "y"), [[0]] * ROWS)
+    spread(view / "validation.csv", (*key, "x"), [[1]] * ROWS)
+    train = [[f"t{n // 20}", *([n % 20] if keyed else []), 1, n] for n in range(400)]
+    write(view / "train.csv", (*key, "x", "y"), train)
+    write(view / "test.csv", (*key, "x"), [[f"h{n // 20}", *([n % 20] if keyed else []), 1] for n in range(HIDDEN)])
+    write(
+        view / "sample_submission.csv",
+        (*key, "y"),
+        [[f"h{n // 20}", *([n % 20] if keyed else []), 0] for n in range(HIDDEN)],
+    )
+    task = MAE.model_copy(update={"key_columns": key[1:]})
+    found = told(tmp_path, task, refit=False)
+    assert found["together"] == "id"
+    assert found["high"] - found["low"] > 3 * 2 * 1.96 * errors.std() / np.sqrt(ROWS)
+
+
+@pytest.mark.integration
+def test_a_graders_score_that_is_no_mean_over_rows_has_no_interval_and_none_goes_beyond_perfect(tmp_path: Path) -> None:
+    errors = np.random.default_rng(4).gamma(1.0, size=ROWS)
+    laid_out(tmp_path, errors, 4)
+    grader = tmp_path / "grade.py"
+    grader.write_text(ABSOLUTE.replace(".mean()", ".sum()"))
+    found = told(tmp_path, card("grade.py"), grader=grader, seconds=1e6)
+    assert found["low"] is None and "it is no mean over rows" in found["note"]
+    grader.write_text(ABSOLUTE)
+    found = told(tmp_path, card("grade.py"), grader=grader, seconds=1e6)
+    assert found["low"] >= 0.0
+
+
 def test_a_score_without_a_single_error_is_not_believed_to_the_last_digit(tmp_path: Path) -> None:
     laid_out(tmp_path, np.zeros(ROWS))
     found = told(tmp_path, refit=False)
@@ -101,7 +148,7 @@ def test_a_score_without_a_single_error_is_not_believed_to_the_last_digit(tmp_pa
 def test_a_metric_that_is_not_defined_has_no_interval_and_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     laid_out(tmp_path, np.ones(ROWS))
     assert (found := told(tmp_path, card("roc_auc")))["low"] is None and found["draws"] == 0
-    assert "gave a score on 0 draws of the validation rows; 60 are needed" in found["note"]
+    assert "gives the validation rows as a whole no score" in found["note"]
     (tmp_path / "own.csv").unlink()
     with pytest.raises(InvalidSubmission):
         told(tmp_path)
@@ -120,7 +167,7 @@ def test_the_interval_of_a_competitions_own_grader_is_that_of_the_same_metric(
         errors = np.repeat(np.random.default_rng(4).gamma(1.0, size=groups), ROWS // groups)
     laid_out(tmp_path, errors, kinds.get("hidden", HIDDEN), groups=groups)
     grader = tmp_path / "grade.py"
-    grader.write_text(ABSOLUTE)
+    grader.write_text(ABSOLUTE.replace("    return", CAREFUL + "    return"))
     own, known = told(tmp_path, card("grade.py"), grader=grader, seconds=1e6), told(tmp_path, seconds=1e6)
     assert (own["draws"], own["together"], own["note"]) == (known["draws"], known["together"], None)
     assert own["low"] < errors.mean() < own["high"]

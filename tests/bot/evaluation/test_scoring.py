@@ -78,6 +78,27 @@ def test_every_node_is_graded_by_one_process(place: Path) -> None:
     assert found["rank_correlation"] == 1.0
 
 
+@pytest.mark.parametrize("kind", ["registry", pytest.param("competition", marks=pytest.mark.integration)])
+def test_other_rows_predictions_and_one_for_all_rows_are_scored_alike_by_metric_and_grader(
+    place: Path, kind: str
+) -> None:
+    name, grader = ("mae", None) if kind == "registry" else ("grade.py", place / "private" / "grade.py")
+    rows = sorted(read(place / "private" / "answers.csv")[1:])
+    with open_scorer(card(name), grader) as scorer:
+        truth = scorer.truth(place / "private" / "answers.csv", place / "data" / "sample_submission.csv")
+        assert scorer.kind == kind and truth.ids is not None
+        at = {id: number for number, id in enumerate(truth.ids)}
+        true = {row[0]: float(row[1]) for row in rows}
+        first, last = rows[0][0], rows[-1][0]
+        predicted = truth.read(submit(place, 0.5, f"{kind}.csv"))
+        taken = truth.score(predicted, np.array([at[first]]), np.array([at[last]]))
+        assert taken == pytest.approx(abs(true[last] + 0.5 - true[first]))
+        with truth.constant([2.0]) as constant:
+            assert truth.score(constant) == pytest.approx(np.mean([abs(2.0 - value) for value in true.values()]))
+        left = constant.file
+    assert left is None or not left.exists()
+
+
 def test_a_part_is_scored_by_the_rows_of_the_answers(place: Path) -> None:
     with closing(open_hidden_test(place, task())) as test:
         ids = test.truth.ids

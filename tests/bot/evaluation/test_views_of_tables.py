@@ -213,6 +213,31 @@ def test_a_key_column_that_training_rows_lack_is_beyond_views(tmp_path):
         view_of(data, task)
 
 
+def test_key_columns_of_a_layout_that_knows_none_are_beyond_views(tmp_path):
+    data, task = write_layout("plant_seedlings", tmp_path)
+    header, *rows = read(data / "sample_submission.csv")
+    paired = [[row[0], part, *row[1:]] for row in rows for part in ("left", "right")]
+    write(data / "sample_submission.csv", [header[0], "part", *header[1:]], paired)
+    with pytest.raises(UnsupportedLayout, match="not told apart by file and part"):
+        view_of(data, task.model_copy(update={"key_columns": ("part",)}))
+
+
+def test_labels_of_keyed_rows_are_numbers_where_the_metric_takes_numbers(tmp_path):
+    data, task = write_layout("tract_segmentation", tmp_path)
+    numbers = task.model_copy(update={"metric": card("rmse").metric})
+    with pytest.raises(UnsupportedLayout, match=r"the label 'segmentation' is '.*', but rmse takes numbers"):
+        view_of(data, numbers)
+
+
+def test_keyed_training_rows_stand_in_for_keyed_test_rows(tmp_path):
+    data, task = write_layout("tract_segmentation", tmp_path)
+    test = [row[:2] for row in read(data / "sample_submission.csv")[1:]]
+    write(data / "test.csv", ["id", "class"], test)
+    _, out, labels = view_of(data, task, "swap")
+    assert [row[:2] for row in read(out / "test.csv")[1:]] == [row[:2] for row in read(labels)[1:]]
+    assert read(out / "sample_submission.csv")[0] == ["id", "class", "predicted"]
+
+
 def test_ids_of_thing_and_kind_keep_a_thing_together(tmp_path):
     _, out, labels = view_of(*write_layout("hemorrhage_kinds", tmp_path))
     images = {identifier.rpartition("_")[0] for identifier in column(labels, "ID")}

@@ -9,6 +9,7 @@ from bot.evaluation.graders.process import GraderLimits, GraderProcess, Order
 from state.errors import GraderFailed, GraderStopped, InfrastructureFailure, InvalidSubmission, SnapshotError
 from tests import needs
 from tests.bot.evaluation.graders.parts import ABSOLUTE, ACCURACY, DEED, competition, submission
+from tests.bot.evaluation.parts import write
 
 FAST = GraderLimits(seconds=8.0)
 SMALL = GraderLimits(memory_bytes=2 * 1024**3)
@@ -140,6 +141,37 @@ def test_rows_are_brought_into_the_answers_order_by_id_and_parts_can_be_scored(t
         assert not grader.ordered(other)
         grader.close()
         assert grader.score(mine, truth, [3]) == 4.0
+
+
+SUMS = """
+from mlebench.grade_helpers import InvalidSubmissionError
+
+
+def grade(submission, answers):
+    if list(submission["id"]) != list(answers["id"]) or list(submission["part"]) != list(answers["part"]):
+        raise InvalidSubmissionError("each row in its place, and once")
+    if submission.duplicated(["id", "part"]).any():
+        raise InvalidSubmissionError("each row once")
+    return float((submission["y"] * 100 + answers["y"]).sum())
+"""
+"""Tells which prediction stood in which row, and takes none that is not in its place."""
+
+
+@pytest.mark.integration
+def test_predictions_of_other_rows_stand_in_the_place_of_rows_whose_key_stays(tmp_path: Path) -> None:
+    grade_py = competition(tmp_path, SUMS)
+    header, keys = ("id", "part", "y"), [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]
+    answers = write(tmp_path / "truth.csv", header, [(*key, n) for n, key in enumerate(keys)])
+    turned = write(tmp_path / "turned.csv", header, [(*key, n + 1) for n, key in reversed(list(enumerate(keys)))])
+    with GraderProcess(grade_py) as grader:
+        key = ("id", "part")
+        truth = grader.load(answers, key=key)
+        mine = grader.load(turned, key=key, order=Order(truth, header))
+        assert grader.score(mine, truth) == 100 * (1 + 2 + 3 + 4) + (0 + 1 + 2 + 3)
+        assert grader.score(mine, truth, [3, 1]) == 100 * (4 + 2) + (3 + 1)
+        assert grader.score(mine, truth, [3, 1], [0, 0]) == 100 * (1 + 1) + (3 + 1)
+        with pytest.raises(InvalidSubmission, match="once"):
+            grader.score(mine, truth, [1, 1])
 
 
 @pytest.mark.integration

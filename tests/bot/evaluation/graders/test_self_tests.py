@@ -7,7 +7,7 @@ from bot.evaluation.graders.process import GraderLimits
 from bot.evaluation.graders.self_tests import Finding, run_self_tests
 from scrapers.card import TaskCard
 from tests.bot.evaluation.graders.parts import CAREFUL, snapshot
-from tests.bot.evaluation.parts import card
+from tests.bot.evaluation.parts import card, write
 
 LIMITS = GraderLimits(seconds=60.0)
 BOARD = [1.0, 1.5, 2.0]
@@ -42,6 +42,42 @@ def test_a_careful_grader_passes_every_one(tmp_path: Path) -> None:
     findings = tried(tmp_path, CAREFUL)
     assert failed(findings) == set()
     assert len(findings) == 12
+
+
+KEYED = """
+from mlebench.grade_helpers import InvalidSubmissionError
+
+KEY = ["id", "second"]
+
+
+def grade(submission, answers):
+    if not {*KEY, "y"} <= set(submission.columns):
+        raise InvalidSubmissionError("a column is missing")
+    said, true = (table.sort_values(KEY).reset_index(drop=True) for table in (submission, answers))
+    if len(said) != len(true) or (said[KEY].astype(str) != true[KEY].astype(str)).any().any() or said["y"].isna().any():
+        raise InvalidSubmissionError("other rows")
+    return float((said["y"] - true["y"]).abs().mean())
+"""
+
+
+@pytest.mark.integration
+def test_a_grader_of_rows_that_two_columns_tell_apart_is_tried_by_both(tmp_path: Path) -> None:
+    header, rows = ("id", "second", "y"), [(f"d{n // 6}", n % 6, (n // 6 * 7 + n % 6 * 3) % 11) for n in range(60)]
+    answers = write(tmp_path / "answers.csv", header, rows)
+    sample = write(tmp_path / "sample.csv", header, [(*row[:2], 0) for row in rows])
+    (tmp_path / "grade.py").write_text(KEYED)
+    (tmp_path / "files").mkdir()
+    task = card("described").model_copy(update={"key_columns": ("second",)})
+    findings = run_self_tests(
+        tmp_path / "grade.py", answers, sample, task, BOARD, tmp_path / "files", LIMITS, must_contain=False
+    )
+    assert {(one.name, one.detail) for one in findings if not one.passed} == set()
+    blind = KEYED.replace('KEY = ["id", "second"]', 'KEY = ["id"]')
+    (tmp_path / "grade.py").write_text(blind)
+    findings = run_self_tests(
+        tmp_path / "grade.py", answers, sample, task, BOARD, tmp_path / "files", LIMITS, must_contain=False
+    )
+    assert failed(findings), "it does not look at the second column"
 
 
 def changed(before: str, after: str) -> str:

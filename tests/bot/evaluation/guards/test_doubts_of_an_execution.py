@@ -12,7 +12,7 @@ from bot.evaluation.guards.findings import doubts_of
 from bot.evaluation.guards.running import guard_execution
 from tests.bot.evaluation.guards import planted
 from tests.bot.evaluation.guards.parts import Ground, Left, Row, ground, near
-from tests.bot.evaluation.parts import write
+from tests.bot.evaluation.parts import card, write
 
 OUTPUT = """
 random forest on table                   0.51234      3.2
@@ -177,6 +177,27 @@ def test_a_score_that_comes_of_repeated_rows_is_told(tmp_path: Path) -> None:
     assert found.verdict == "suspicious"
     assert "rows that repeat training rows the score is" in found.sentence
     assert Left(here, near(0.8), name="honest").says("better on duplicates").passed
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_repeated_rows_are_told_apart_also_where_two_rows_have_one_id(tmp_path: Path, twice: bool) -> None:
+    """Every second validation row is a training row, known by heart; the others are guessed."""
+    rng, many = np.random.default_rng(0), 120
+    train = [[f"t{n}", f"f{rng.integers(10**9)}", int(rng.integers(2))] for n in range(400)]
+    asked = [[f"v{n // 2 if twice else n}", f"n{n}" if n % 2 else train[n][1]] for n in range(many)]
+    truth = [int(rng.integers(2)) if n % 2 else train[n][2] for n in range(many)]
+    data, labels = tmp_path / "view", tmp_path / "labels"
+    write(data / "train.csv", ["id", "x", "y"], train)
+    write(data / "test.csv", ["id", "x"], [[f"h{n}", f"z{n}"] for n in range(100)])
+    write(data / "validation.csv", ["id", "x"], asked)
+    write(data / "sample_validation.csv", ["id", "y"], [[row[0], 0] for row in asked])
+    write(data / "sample_submission.csv", ["id", "y"], [[f"h{n}", 0] for n in range(100)])
+    write(labels / "labels.csv", ["id", "y"], [[row[0], label] for row, label in zip(asked, truth, strict=True)])
+    said = [[row[0], 0.5 if n % 2 else 0.01 + 0.98 * truth[n]] for n, row in enumerate(asked)]
+    files = write(tmp_path / "own.csv", ["id", "y"], said), write(tmp_path / "s.csv", ["id", "y"], [["h0", 0.5]])
+    found = guard_execution(labels, data, *files, card("log_loss"), 0.3516, "")
+    (one,) = [one for one in found if one.guard == "better on duplicates"]
+    assert "without the 60 validation rows that repeat training rows the score is 0.693147" in one.sentence
 
 
 def test_a_score_that_comes_of_repeated_rows_is_right_where_the_test_has_as_many(tmp_path: Path) -> None:

@@ -49,6 +49,10 @@ def both(clean: Ground, folder: Path, source: str = LOG_LOSS) -> dict[str, Groun
         grounds[name] = replace(clean, folder=folder / name)
     grade_py = folder / "grade.py"
     grade_py.write_text(source)
+    # A grader takes rows in the order of the answers, which is another than the sample's.
+    labels = read(clean.labels / "labels.csv")
+    (folder / "grader" / "labels").unlink()
+    write(folder / "grader" / "labels" / "labels.csv", labels[0], labels[:0:-1])
     grounds["grader"] = replace(grounds["grader"], card=card("grade.py"), grader=grade_py)
     return grounds
 
@@ -95,7 +99,6 @@ def test_a_guard_that_needs_a_part_of_the_rows_is_not_run_where_only_whole_files
     here = both(clean, tmp_path, MERGING)["grader"]
     own = Left(here, near(0.8)).write()
     labels = read(here.labels / "labels.csv")
-    (here.folder / "labels").unlink()
     write(here.folder / "labels" / "labels.csv", labels[0], [*labels[1:], ["one more", 0]])
     found = {one.guard: one for one in own.found()}
     assert {name for name, one in found.items() if one.verdict == "not run"} == {"better on duplicates"}

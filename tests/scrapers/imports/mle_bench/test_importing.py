@@ -284,7 +284,8 @@ def test_rows_that_only_two_columns_together_tell_apart_have_both_as_their_key(t
 
 
 def test_ids_that_repeat_as_often_in_the_answers_are_told_apart_by_their_order(tmp_path: Path) -> None:
-    rows = [(row % 2, "2012", f"comment {row}") for row in range(40)] + [(1, "", "comment 7"), (1, "", "comment 7")]
+    rows = [(row % 2, f"2012-0{row % 9}", f"comment {row}") for row in range(40)]
+    rows += [(1, "", "comment 7"), (1, "", "comment 7")]
     write_competition(
         tmp_path,
         "insults",
@@ -369,18 +370,60 @@ def test_answers_without_the_samples_column_are_kept_for_the_grader_alone(tmp_pa
     )
 
 
-def test_public_tables_are_searched_for_those_labels_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["more.csv", "test_expanded.csv", "deep/more.csv"])
+def test_a_public_table_with_one_of_those_labels_is_left_out(tmp_path: Path, name: str) -> None:
     renamed(tmp_path)
     public = tmp_path / "data/renamed/prepared/public"
-    write_table(public / "more.csv", ("key", "toxicity", "id"), [(0, row / 30, row) for row in range(30)])
+    write_table(public / name, ("id", "x", "toxicity"), [(row, 1, row / 30) for row in range(30)])
     outcome = imported(tmp_path, says("grade.py"))["renamed"]
     assert outcome.status == "imported", told(outcome)
-    assert "'toxicity'" not in outcome.notes[0], "what is public is no secret"
-    write_table(public / "more.csv", ("id", "x"), [(row, 1) for row in range(30)])
-    write_table(public / "deep/more.csv", ("id", "identity"), [(row, row % 3) for row in range(30)])
-    shutil.rmtree(tmp_path / "out")
+    assert [one.split()[0] for one in outcome.left_out] == [name]
+    assert (tmp_path / "out/renamed/private/answers.csv").read_text().startswith("id,toxicity,identity\n")
+
+
+def test_a_training_table_whose_ids_are_the_tests_makes_no_label_public(tmp_path: Path) -> None:
+    renamed(tmp_path)
+    public = tmp_path / "data/renamed/prepared/public"
+    write_table(public / "train.csv", ("id", "text", "toxicity"), [(row, f"c {row}", row % 5) for row in range(60)])
     outcome = imported(tmp_path, says("grade.py"))["renamed"]
-    assert any("deep/more.csv" in name for name in outcome.left_out)
+    assert (outcome.status, outcome.left_out) == ("imported", ())
+    assert "'toxicity', 'identity' of answers.csv" in outcome.notes[0]
+
+
+WRONG: dict[str, tuple[tuple[str, ...], list[tuple[object, ...]], list[tuple[object, ...]]]] = {
+    "one id differs": (
+        ("id", "class", "predicted"),
+        [(case, organ, case) for case in range(20) for organ in ("liver", "lung")],
+        [(case + 100 * (case == 7), organ, "") for case in range(20) for organ in ("liver", "lung")],
+    ),
+    "no id in common": (
+        ("id", "label"),
+        [(row, row % 3) for row in range(60)],
+        [(row + 900, row % 3) for row in range(60)],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_class_or_a_prediction_is_never_taken_for_an_id(tmp_path: Path, what: str) -> None:
+    header, answers, sample = WRONG[what]
+    write_competition(tmp_path, "wrong", header=header, answers=answers, sample=sample, grader="grade = None\n")
+    outcome = imported(tmp_path)["wrong"]
+    assert outcome.status == "failed"
+    assert "no column names the same rows as answers.csv: by 'id'" in told(outcome)
+
+
+def test_a_prediction_that_is_the_same_everywhere_is_no_part_of_a_key(tmp_path: Path) -> None:
+    rows = [(f"comment {row}", 0, row % 2) for row in range(40)] + [("comment 7", 0, 1)]
+    header = ("text", "rare", "insult")
+    sample = [(row[0], 0, 0.5) for row in rows]
+    write_competition(
+        tmp_path, "rare", header=header, answers=rows, sample=sample, grader="grade = None\n", lower_is_better=True
+    )
+    outcome = imported(tmp_path)["rare"]
+    assert outcome.status == "imported", told(outcome)
+    card = Snapshot.load(tmp_path / "out/rare", METRICS).card
+    assert (card.id_column, card.key_columns, card.prediction_columns) == ("text", (), ("rare", "insult"))
 
 
 def test_a_metric_that_cannot_be_found_fails_with_its_reason_and_leaves_nothing(tmp_path: Path) -> None:
