@@ -82,7 +82,7 @@ class Task(SQLModel, table=True):
     lease_until: datetime | None = None
     """Until when that was last confirmed; shows others whether its owner is still at it."""
     tried_at: datetime | None = None
-    """When it was last begun."""
+    """When it was last begun, or put back to wait."""
     tries: int = 0
     """How often it was tried and failed."""
     interruptions: int = 0
@@ -199,7 +199,7 @@ def retry_task(
     if row.tries >= most:
         _let_go(tx, row, "dead")
     else:
-        row.due_at = due_at
+        row.due_at, row.tried_at = due_at, tx.now()
         _let_go(tx, row, "queued")
     return row
 
@@ -235,7 +235,7 @@ def recover_tasks(tx: Transaction, *, running: Collection[str] = (), ran_out: da
             continue
         if row.interruptions > _FREE_INTERRUPTIONS:
             doubled = _FIRST_PAUSE * 2 ** (row.interruptions - _FREE_INTERRUPTIONS - 1)
-            row.due_at = tx.now() + min(doubled, _LONGEST_PAUSE)
+            row.due_at, row.tried_at = tx.now() + min(doubled, _LONGEST_PAUSE), tx.now()
         _let_go(tx, row, "queued")
     return rows
 

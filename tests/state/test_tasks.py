@@ -296,6 +296,15 @@ def test_what_comes_next_is_shown_in_order(store: Store) -> None:
         assert [task.key for task in coming_tasks(session, competition="titanic", most=1)] == ["poll:now"]
 
 
+def test_a_pause_that_began_before_the_clock_was_put_back_is_over(store: Store, clock: StandingClock) -> None:
+    put(store)
+    claim(store)
+    clock.pass_by(DAY)  # while it was worked on
+    fail(store)
+    clock.pass_by(-DAY)
+    assert claim(store) == POLL
+
+
 def test_what_was_put_to_be_done_at_once_is_due_when_the_clock_is_put_back(store: Store, clock: StandingClock) -> None:
     assert put(store)
     clock.pass_by(-DAY)

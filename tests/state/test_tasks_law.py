@@ -112,6 +112,7 @@ class World:
         """Do all that is left, with a clock that runs on."""
         self.clock.time = max(self.clock.time, START) + timedelta(days=2)
         for _ in range(2 * len(self.put) + 2):
+            self.clock.pass_by(3600)
             self.claim(tx)
             for key in list(self.held):
                 self.end(tx, "finish", key)
