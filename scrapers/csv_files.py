@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+_ARCHIVES = ((b"PK\x03\x04", "a zip archive"), (b"\x1f\x8b", "packed with gzip"))
+"""How files begin that are no tables, and what they are."""
 _LONGEST_FIELD = 16_000_000  # characters; a stray quote must not swallow a whole file
 
 
@@ -30,8 +32,17 @@ def open_table(path: Path) -> Iterator[Rows]:
 
     Bytes that are not UTF-8 are kept apart from one another, so that ids stay different. Going through the rows raises
     NotCsv where the table cannot be tokenised, and what reading the file raises.
+
+    Raises:
+        NotCsv: it is an archive, whatever its name.
     """
     with path.open("rb") as raw:
+        head = raw.read(4)
+        raw.seek(0)
+        packed = path.name.lower().endswith(".gz")
+        for signature, kind in () if packed else _ARCHIVES:
+            if head.startswith(signature):
+                raise NotCsv(f"is {kind}, whatever its name: unpack it")
         if path.name.lower().endswith(".gz"):
             with gzip.open(raw) as unpacked, _text(unpacked) as text:
                 yield _rows(text, _delimiter(path.name))

@@ -59,6 +59,9 @@ def _same_bytes(path: Path, answers: Path) -> bool:
 
 
 def _check_file(path: Path, name: str, answers: Answers, found: Found) -> None:
+    if path.stat().st_size == 0:
+        found.add(name, "is empty")
+        return
     try:
         with open_table(path) as rows:
             _report(given_away(rows, answers), name, "", found)

@@ -18,6 +18,7 @@ __all__ = [
     "ask_approval",
     "decide_approval",
     "find_approval",
+    "let_pass",
     "make_wish",
     "open_wishes",
     "undecided",
@@ -26,6 +27,7 @@ __all__ = [
 
 Verdict = Literal["approved", "refused", "expired", "moot"]
 """moot: it needs no word any more, as another file goes instead or the site has it already."""
+_LET_PASS: tuple[Verdict, ...] = ("refused", "expired")
 WishState = Literal["open", "intended", "refused"]
 
 
@@ -67,6 +69,12 @@ def approval_of(session: Session, run_id: str, submission: str) -> Approval | No
 def undecided(session: Session) -> Sequence[Approval]:
     """Return what waits for a word, the earliest first."""
     return session.exec(select(Approval).where(col(Approval.decision).is_(None)).order_by(col(Approval.id))).all()
+
+
+def let_pass(session: Session, run_id: str) -> set[str]:
+    """Return the submissions of a run, by id, that their owner did not want, or let pass."""
+    query = select(Approval.submission).where(Approval.run_id == run_id, col(Approval.decision).in_(_LET_PASS))
+    return set(session.exec(query))
 
 
 def find_approval(session: Session, name: str) -> Approval | None:

@@ -94,8 +94,8 @@ def _kaggle(settings: "Settings") -> Iterator[Check]:
     from bot.doctor.competitions import check_competitions
     from bot.doctor.kaggle import check_kaggle
 
-    yield check_kaggle(settings.kaggle)
-    yield from check_competitions(settings.kaggle, settings.competitions)
+    yield check_kaggle(settings.kaggle, needed=bool(settings.competitions))
+    yield from check_competitions(settings.kaggle, settings.competitions, rehearsal=settings.daemon.rehearsal)
 
 
 def _daemon(settings: "Settings") -> Iterator[Check]:

@@ -62,6 +62,9 @@ def average(reports: Sequence[Path], split: Path | None, *, pad_missing: bool, j
     rows = read_reports(reports)
     competitions = sorted({row.competition_id for row in rows}) if split is None else read_split(split)
     result = aggregate(rows, competitions, pad_missing=pad_missing)
+    if left := sum(row.competition_id in competitions for row in rows) - _used(result, rows, competitions, pad_missing):
+        told = f"{left} of {len(rows)} reports are of seeds that not every competition has one of, and are left out"
+        typer.echo(f"{told}; --pad-missing counts what is missing as not sent.", err=True)
     if (seeds := result["num_seeds_averaged"]) < ASKED_FOR:
         typer.echo(f"{seeds} seeds are few: MLE-bench asks for {ASKED_FOR} or more.", err=True)
     if json:
@@ -76,10 +79,18 @@ def average(reports: Sequence[Path], split: Path | None, *, pad_missing: bool, j
     print_table(("", "mean ± standard error"), shown)
 
 
+def _used(result: Mapping[str, Any], rows: Sequence[Any], competitions: Sequence[str], pad_missing: bool) -> int:
+    """Return how many reports the means are of."""
+    if pad_missing:
+        return sum(row.competition_id in competitions for row in rows)
+    return int(result["num_seeds_averaged"]) * len(competitions)
+
+
 def _invalid(graded: Graded) -> Iterator[str]:
     for one in graded.reports:
         if not one["valid_submission"]:
-            yield f"not valid: {one['competition_id']}, {one['submission_path']}: {one['message']}"
+            path = "no file" if one["submission_path"] in (None, "None") else one["submission_path"]
+            yield f"not valid: {one['competition_id']}, {path}: {one['message']}"
     for failure in graded.failures:
         yield f"not graded: {failure.competition_id}, {failure.submission_path}: {failure.message}"
 

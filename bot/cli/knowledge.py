@@ -1,9 +1,9 @@
 """`bot ideas` and `bot reports`: what the daemon has learned, from its database, while it runs."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,8 @@ Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml
 
 _WIDTH = 100
 _SHOWN_SOURCES = 4
+_WITHOUT_DRAFT = {"draft": "the safe baseline", "reproduce": "a kernel that was reproduced"}
+"""What a report is on that is on no draft, by the action of its node."""
 
 
 def ideas(
@@ -140,7 +142,7 @@ def _print_reports(slug: str, pool: "Sequence[ReportShown]") -> None:
 
 def _in_full(one: "ReportShown") -> Iterator[str]:
     yield f"{one.competition}, report {one.number}: {_plain(one.title)}"
-    made = f"draft {one.draft}" if one.draft is not None else "a kernel that was reproduced"
+    made = f"draft {one.draft}" if one.draft is not None else _WITHOUT_DRAFT.get(one.action or "", "no draft")
     used = f" of ideas {', '.join(map(str, one.ideas))}" if one.ideas else ""
     yield f"score {number(one.score)} of node {one.node if one.node is not None else '–'}; {made}{used}"
     parts = {"method": one.method, "numbers": one.numbers, "limitations": one.limitations, "next steps": one.next_steps}
@@ -148,7 +150,18 @@ def _in_full(one: "ReportShown") -> Iterator[str]:
         if text:
             yield from ("", f"{name}:", *_paragraphs(text))
     if one.components:
-        yield from ("", "components:", *(line for part in one.components for line in _paragraphs(f"- {part}")))
+        yield from (
+            "",
+            "components:",
+            *(line for part in one.components for line in _paragraphs(f"- {_component(part)}")),
+        )
+
+
+def _component(part: Any) -> str:
+    """Return a component of a report's as a line; a model may have written it as it liked."""
+    if isinstance(part, Mapping) and part.get("name"):
+        return f"{part['name']}: {part.get('analysis') or 'nothing is said of it'}"
+    return str(part)
 
 
 def _paragraphs(text: str) -> Iterator[str]:

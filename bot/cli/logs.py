@@ -37,8 +37,8 @@ def logs(
 ) -> None:
     """Show what happened: the events in the daemon's database, while it runs or afterwards.
 
-    What the daemon says besides, such as a library's warnings, is in its log: systemd's journal, or the file under
-    [daemon] log_file.
+    What the daemon says besides, such as a library's warnings, is in its log: systemd's journal, or the file
+    that `log_file` of the table `daemon` names.
 
     Example: bot logs titanic --since 1h --follow
     """
@@ -48,6 +48,8 @@ def logs(
     back = None if since is None else _duration(since)
     with daemon_to_read(config) as store:
         log = EventLog(store, competition, everything or json)
+        if competition is not None and not follow and not log.newest(1):
+            raise UsageError(f"nothing has happened in {competition}: `bot status` lists the competitions")
         last = log.last()
         found = log.newest(lines) if back is None else list(log.since(daemon_now(store) - back))
         _print(found, json=json)

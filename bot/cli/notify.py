@@ -28,7 +28,7 @@ def test(
     config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object a service")] = False,
 ) -> None:
-    """Send one message to each service under [notify], and say of each whether it took it. Exits with 1 if one did not.
+    """Send one message to each service of the table `notify`, and say of each whether it took it. Exits with 1 if one did not.
 
     Example: bot notify test
     """

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from bot.cli.output import number, print_json, print_table
+from bot.evaluation.guards.findings import told_together
 from bot.models.settings import ModelSettings
 from bot.replay.prepare import PreparedRun
 from bot.replay.progress_line import shown
@@ -163,8 +164,12 @@ def _expected(result: Mapping[str, Any]) -> str:
 def _doubts(result: Mapping[str, Any]) -> Iterator[str]:
     """Yield what guards say against the data and the chosen node, and that nobody has checked the scores."""
     if reason := result.get("self_reported"):
-        yield f"validation scores are self-reported, scripts printed them: {reason}"
-    for one in result.get("guards", ()):
-        if one["verdict"] != "passed" and one["node"] in (None, result["chosen_node"]):
-            of = "the data" if one["node"] is None else f"node {one['node']}"
-            yield f"guard of {of}, {one['guard']} ({one['verdict']}): {one['sentence']}"
+        yield f"validation scores are self-reported, only what scripts print counts: {reason}"
+    doubts = (
+        (one["node"], one["guard"], one["verdict"], one["sentence"])
+        for one in result.get("guards", ())
+        if one["verdict"] != "passed" and one["node"] in (None, result["chosen_node"])
+    )
+    for node, guards, verdict, sentence in told_together(doubts):
+        of = "the data" if node is None else f"node {node}"
+        yield f"guard{'s' if ',' in guards else ''} of {of}, {guards} ({verdict}): {sentence}"

@@ -185,7 +185,7 @@ def _rank(one: CompetitionStatus, now: datetime) -> str:
     rank = one.rank
     if rank.rank is None:
         return f"none yet{f' among {rank.teams} teams' if rank.teams else ''}"
-    score = "" if rank.score is None else f", public score {number(rank.score)}"
+    score = "" if rank.score is None else f", {'private' if rank.private else 'public'} score {number(rank.score)}"
     since = f", for {span(now, rank.at)}" if rank.at else ""
     return f"{rank.rank} of {rank.teams or '?'}, {rank.medal or 'no medal'}{score}{since}"
 

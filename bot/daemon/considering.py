@@ -14,7 +14,7 @@ from bot.notify.outbox import notify
 from bot.runs.context import RunContext
 from bot.submission.exactly_once import ExactlyOnce
 from bot.submission.policy import Decision
-from state.approvals import answer_wish, ask_approval, open_wishes
+from state.approvals import answer_wish, ask_approval, let_pass, open_wishes
 from state.errors import InfrastructureFailure, InvalidSubmission
 from state.outward import CONSIDERED
 from state.store import Transaction, iso
@@ -22,7 +22,6 @@ from state.tables import Approval, Event, Node, Submission, Wish
 
 __all__ = ["Considering", "hold"]
 
-_OVER = ("refused", "expired")
 _GOES = ("send", "hold")
 
 
@@ -105,10 +104,7 @@ class Considering:
     def _over(self, affairs: Affairs) -> set[int]:
         """Return the nodes that the owner does not want, or has let pass."""
         with self._context.store.read() as session:
-            query = select(Approval.submission).where(
-                Approval.run_id == self._context.run_id, col(Approval.decision).in_(_OVER)
-            )
-            over = set(session.exec(query))
+            over = let_pass(session, self._context.run_id)
         return {row.node for row in affairs.rows if row.id in over}
 
     def _considered(self) -> dict[int, _Considered]:

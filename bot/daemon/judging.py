@@ -13,6 +13,7 @@ from bot.runs.context import RunContext
 from bot.strategies.attempts import load_tree
 from bot.submission import Submitter
 from bot.submission.policy import Decision, Facts, decide
+from state.approvals import let_pass
 from state.errors import InfrastructureFailure, KaggleError, SiteUnavailable
 from state.outward import may_be_there
 from state.tables import Submission
@@ -71,7 +72,7 @@ class Judge:
         try:
             if best is not None and not asked.wished:
                 facts = replace(facts, noise=await self._candidates.noise(asked.node, best))
-            facts = await self._with_quota(await self._with_file(facts, asked))
+            facts = await self._with_quota(await self._with_file(facts, asked, affairs))
         except (SiteUnavailable, KaggleError, InfrastructureFailure) as error:
             return Decision("wait", f"it could not be decided: {error}", self._context.clock.now() + AGAIN)
         return decide(replace(facts, now=self._context.clock.now()), self.settings)
@@ -108,13 +109,26 @@ class Judge:
             self_reported=self._context.executor.self_reported is not None,
         )
 
-    async def _with_file(self, facts: Facts, asked: Asked) -> Facts:
+    async def _with_file(self, facts: Facts, asked: Asked, affairs: Affairs) -> Facts:
         if asked.sha256 is None:
             return facts
         checked = await self._candidates.checked(asked.sha256)
         like = await self._candidates.likest(asked.node)
-        found = replace(facts, invalid=checked.invalid, copied=checked.copied)
+        found = replace(facts, invalid=checked.invalid, copied=checked.copied, again=self._again(asked, affairs))
         return found if like is None else replace(found, alike=like.share, kernel=like.kernel)
+
+    def _again(self, asked: Asked, affairs: Affairs) -> str | None:
+        """Say as what the same file was sent before, or put before the owner in vain; None: neither."""
+        with self._context.store.read() as session:
+            passed = let_pass(session, self._context.run_id)
+        for row in affairs.rows:
+            if row.file_sha != asked.sha256 or (asked.row is not None and row.id == asked.row.id):
+                continue
+            if may_be_there(row):
+                return f"it was sent as submission {row.id}, of node {row.node}"
+            if row.id in passed:
+                return f"it was put before you as submission {row.id}, of node {row.node}, and you did not let it go"
+        return None
 
     async def _with_quota(self, facts: Facts) -> Facts:
         quota = await self._submitter.quota()

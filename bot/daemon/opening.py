@@ -54,15 +54,19 @@ def alone(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-async def find_clock(settings: Settings) -> Clock:
+async def find_clock(settings: Settings, say: Callable[[str, str], None]) -> Clock:
     """Return the machine's clock, or that of the rehearsal, whose site may still have to start.
+
+    Args:
+        settings: which of the two, and where the site is.
+        say: told that the site is waited for.
 
     Raises:
         UsageError: there is no such site.
     """
     if not settings.daemon.rehearsal:
         return SystemClock()
-    until = asyncio.get_running_loop().time() + _SITE_SECONDS
+    until, waiting = asyncio.get_running_loop().time() + _SITE_SECONDS, False
     async with open_http(settings.kaggle.patience) as http:
         while True:
             try:
@@ -70,6 +74,9 @@ async def find_clock(settings: Settings) -> Clock:
             except SiteUnavailable as error:
                 if asyncio.get_running_loop().time() >= until:
                     raise UsageError(str(error)) from error
+                if not waiting:
+                    say("", f"waiting up to {_SITE_SECONDS:.0f} s: {error}")
+                waiting = True
                 await asyncio.sleep(_LOOK)
 
 

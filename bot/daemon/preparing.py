@@ -100,7 +100,7 @@ def deadline_of(shared: Shared, card: TaskCard, own: CompetitionSettings) -> dat
 
 def _trouble(shared: Shared, key: str, waiting: Waiting, event: Event) -> Waiting:
     with shared.store.write() as tx:
-        begin(tx, key, waiting.why, event)
+        begin(tx, key, waiting.why, event, asks=True)
     return waiting
 
 

@@ -31,8 +31,6 @@ from state.store import Store
 
 __all__ = ["Options", "serve"]
 
-_SITE_SECONDS = 60.0
-"""Real seconds for which a rehearsal's site is waited for."""
 _GRACE = 15.0
 """Real seconds that tasks may still take when the daemon is to end."""
 _LOOK = 1.0
@@ -42,8 +40,6 @@ _DELIVER = 30.0
 _LAST_ROUNDS = 10
 _SHORTEST_ROUND = 0.5
 """Real seconds."""
-_WORKER_IDLE = 300.0
-"""Real seconds after which the process that holds pandas is ended, if nobody needs it."""
 _ENTRY_PAUSE = 600.0
 """Of the clock, after which a competition whose work broke is taken up again."""
 
@@ -78,7 +74,7 @@ async def serve(
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:
         stack.enter_context(alone(folder))
-        clock = await find_clock(settings)
+        clock = await find_clock(settings, say)
         store = stack.enter_context(Store.open(folder / "bot.db", clock, redactor=redactor))
         shared = await stack.enter_async_context(open_shared(configuration, folder, store, clock, say))
         services = open_services(settings.notify)

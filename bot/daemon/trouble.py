@@ -28,7 +28,7 @@ class Trouble:
     since: datetime
 
 
-def begin(tx: Transaction, key: str, sentence: str, event: Event | None = None) -> bool:
+def begin(tx: Transaction, key: str, sentence: str, event: Event | None = None, *, asks: bool = False) -> bool:
     """Write down that a trouble began, and tell the owner; one that has begun already is left as it is.
 
     Args:
@@ -36,12 +36,13 @@ def begin(tx: Transaction, key: str, sentence: str, event: Event | None = None) 
         key: what the trouble is, such as `rules/titanic`; what is to be told anew needs a key of its own.
         sentence: what is wrong and what a person is to do about it.
         event: what the owner is told; None: nothing.
+        asks: whether the sentence asks the owner for something; where it asks for something else than before, it is new.
 
     Returns:
         Whether it is new.
     """
     before = latest(tx.session, NO_RUN, (_BEGAN, _ENDED), "key", key)
-    if before is not None and before.type == _BEGAN:
+    if before is not None and before.type == _BEGAN and (not asks or before.data["sentence"] == sentence):
         return False
     what = key.split("/")[0] if event is None else event.kind
     tx.record(_BEGAN, run_id=NO_RUN, what=what, key=key, sentence=sentence)

@@ -7,10 +7,11 @@ from pathlib import Path
 from bot.daemon.settings import CompetitionSettings
 from bot.doctor import Check
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from scrapers.kaggle.client import KaggleClient, Patience
+from scrapers.kaggle.client import KaggleClient, Patience, open_http
 from scrapers.kaggle.competitions import Competition, Competitions
 from scrapers.kaggle.credentials import find_credentials
 from scrapers.kaggle.pacing import Tally
+from scrapers.kaggle.rehearsal_clock import site_clock
 from scrapers.kaggle.settings import KaggleSection, open_client
 from scrapers.kaggle.task import KaggleTask
 from state.clock import Clock, SystemClock
@@ -27,7 +28,11 @@ class _NotFetched(BotError):
 
 
 def check_competitions(
-    section: KaggleSection, competitions: Mapping[str, CompetitionSettings], clock: Clock | None = None
+    section: KaggleSection,
+    competitions: Mapping[str, CompetitionSettings],
+    clock: Clock | None = None,
+    *,
+    rehearsal: bool = False,
 ) -> list[Check]:
     """Ask Kaggle about each, with a few questions, and change nothing; nothing is checked without a key.
 
@@ -35,6 +40,7 @@ def check_competitions(
         section: `[kaggle]` of bot.toml.
         competitions: its tables `[competitions.SLUG]`.
         clock: tells which deadlines have passed; None: the machine's.
+        rehearsal: whether that is the clock of the stand-in site.
     """
     try:
         credentials = find_credentials()
@@ -44,12 +50,18 @@ def check_competitions(
     async def all_of_them() -> list[Check]:
         patient = section.model_copy(update={"patience": _PATIENCE})
         async with open_client(patient, SystemClock(), Tally(), lambda: credentials) as client:
-            return [check async for check in _checks(client, competitions, clock or SystemClock())]
+            return [check async for check in _checks(client, competitions, clock or await told())]
+
+    async def told() -> Clock:
+        if not rehearsal:
+            return SystemClock()
+        async with open_http(_PATIENCE) as http:
+            return await site_clock(http, section.url)
 
     try:
         return asyncio.run(all_of_them()) if competitions else []
-    except UsageError:
-        return []  # the check of Kaggle says that its address cannot be used
+    except (UsageError, SiteUnavailable):
+        return []  # the check of Kaggle says that its address cannot be used, or does not answer
 
 
 async def _checks(

@@ -20,11 +20,15 @@ _MOST_NAMED = 5
 _PATIENCE = Patience(attempts=1, connect=5.0, silence=10.0, whole=15.0)
 
 
-def check_kaggle(section: KaggleSection) -> Check:
-    """Ask Kaggle who we are, with two questions, and change nothing."""
+def check_kaggle(section: KaggleSection, *, needed: bool = False) -> Check:
+    """Ask Kaggle who we are, with two questions, and change nothing; `needed` is whether competitions are configured."""
     try:
         credentials = find_credentials()
     except UsageError as error:
+        if needed:
+            return Check(
+                _PART, "fails", "no key: the configured competitions can neither be read nor entered", str(error)
+            )
         return Check(_PART, "warning", "no key: past competitions can be replayed, running ones not read", str(error))
     try:
         return asyncio.run(_asked(section.model_copy(update={"patience": _PATIENCE}), credentials))

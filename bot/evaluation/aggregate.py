@@ -58,10 +58,21 @@ def read_reports(paths: Sequence[Path]) -> list[Row]:
             found = json.loads(path.read_text(encoding="utf-8"))["competition_reports"]
             read = [Row.model_validate(_flags(one)) for one in found]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            what = f"{error.error_count()} mistakes" if isinstance(error, ValidationError) else repr(error)
+            what = _fault(error)
             raise UsageError(f"{path} is no grading report: {what}.") from error
         rows += sorted(read, key=lambda row: row.competition_id)
     return rows
+
+
+def _fault(error: Exception) -> str:
+    """Say what is wrong with a file that should be a report."""
+    if isinstance(error, ValidationError):
+        return f"{error.error_count()} values are missing or wrong"
+    if isinstance(error, json.JSONDecodeError):
+        return f"it is not JSON (line {error.lineno})"
+    if isinstance(error, KeyError):
+        return f"it has no {error.args[0]!r}"
+    return str(error)
 
 
 def read_split(path: Path) -> list[str]:

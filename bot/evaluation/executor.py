@@ -121,7 +121,7 @@ class Executor:
         data = await self.view(view)
         if view == GUARDED:
             with self._stopwatch.measure("evaluation"):
-                await self._guarding.look_at_view(data, self.labels(view))
+                await self._guarding.look_at_view(data, self.labels(view), split=self.self_reported is None)
 
         async def run() -> dict[str, Any]:
             return await self._run_and_score(node, script, view, data, seconds, attempt)

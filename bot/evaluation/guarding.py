@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlmodel import col, select
 
-from bot.evaluation.guards.findings import Finding, findings_of, not_run_at_all
+from bot.evaluation.guards.findings import Finding, doubts_of, findings_of, not_run_at_all
 from bot.evaluation.guards.registry import EXECUTION_GUARDS, VIEW_GUARDS
 from bot.evaluation.worker import Worker
 from scrapers.card import TaskCard
@@ -27,6 +27,7 @@ _LOOKED = "guards:holdout"
 _SECONDS = 120.0
 _OUTPUT = 50_000
 """Last characters of a script's output that are looked at."""
+_UNSPLIT = "no labels could be withheld from the data"
 _LATER = "nobody has looked: this was run before there were guards"
 
 
@@ -68,13 +69,15 @@ class Guarding:
         self._board = board
         self._grader = None if grader is None else str(grader)
 
-    async def look_at_view(self, view: Path, labels: Path) -> None:
-        """Look for leaks of the competition itself, once a run."""
+    async def look_at_view(self, view: Path, labels: Path, *, split: bool = True) -> None:
+        """Look for leaks of the competition itself, once a run; without labels that were withheld (`split`) there are none."""
 
         async def look() -> dict[str, Any]:
-            found = await self._found(
-                "guard_view", VIEW_GUARDS, view_dir=str(view), labels_dir=str(labels), seconds=_SECONDS
-            )
+            found = tuple(not_run_at_all(VIEW_GUARDS, _UNSPLIT))
+            if split:
+                found = await self._found(
+                    "guard_view", VIEW_GUARDS, view_dir=str(view), labels_dir=str(labels), seconds=_SECONDS
+                )
             with self._store.write() as tx:
                 record_findings(tx, self._run_id, found)
             return {"guards": [asdict(one) for one in found]}
@@ -135,8 +138,7 @@ def record_findings(tx: Transaction, run_id: str, found: Sequence[Finding], node
     """Tell in an event what has not passed, if anything has not."""
     told = [{"guard": one.guard, "verdict": one.verdict, "sentence": one.sentence} for one in found if not one.passed]
     if told:
-        sentence = "; ".join(f"{one['guard']} ({one['verdict']}): {one['sentence']}" for one in told)
-        tx.record(FOUND, run_id=run_id, node=node, findings=told, sentence=sentence)
+        tx.record(FOUND, run_id=run_id, node=node, findings=told, sentence=doubts_of(found))
 
 
 def view_findings(store: Store, run_id: str) -> tuple[Finding, ...]:

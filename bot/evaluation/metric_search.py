@@ -237,8 +237,8 @@ def _direction(search: Search, left: Sequence[Candidate], board_lower_is_better:
     if direction is None:
         what = "does not say whether smaller is better: neither do its scores of the answers, nor the leaderboard"
         raise SnapshotError([Problem(GRADE, None, what)])
-    for said, who in ((seen, f"{GRADE}'s scores"), (by_board, "the leaderboard's order")):
+    for said, who in ((seen, f"{GRADE}'s scores say"), (by_board, "the leaderboard's order says")):
         if said is not None and said != direction:
-            what = f"contradicts: {who} say {said}, but {left[0] if left else GRADE} is to {direction}"
+            what = f"contradicts: {who} {said}, but {left[0] if left else GRADE} is to {direction}"
             raise SnapshotError([Problem(GRADE, None, what)])
     return "minimize" if direction == "minimize" else "maximize"

@@ -178,7 +178,10 @@ class Worker:
 def _result(op: str, reply: dict[str, Any]) -> Any:
     """Return the result, or raise what the function raised."""
     if "failure" in reply:
-        raise errors.InfrastructureFailure(f"The operation {op} failed:\n{reply['failure']}")
+        trace = str(reply["failure"])
+        failure = errors.InfrastructureFailure(f"The operation {op} failed: {trace.strip().splitlines()[-1]}")
+        failure.add_note(trace)  # for whoever reads the log
+        raise failure
     if "error" not in reply:
         return reply["result"]
     if reply["error"] == errors.SnapshotError.__name__:

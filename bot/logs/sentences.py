@@ -95,7 +95,7 @@ def sentence(type: str, fields: Mapping[str, Any]) -> str:
     """
     known = _SENTENCES.get(type)
     if known is not None:
-        return _bounded(known.format_map(_Shown(fields)))
+        return _bounded(known.format_map(_Shown(fields)).removesuffix(": "))  # where no reason was given
     told = " ".join(
         f"{name}={_word(value)}" for name, value in fields.items() if value is not None and name != "run_id"
     )

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from sqlmodel import select
+
 from bot.community.evidence import Evidence, evidence
 from bot.looking.work import lower_is_better
 from state.community import CommunityView
 from state.knowledge import analyses, drafts, ideas, reports
 from state.posts import Post
 from state.store import Store
-from state.tables import Report, Run
+from state.tables import Node, Report, Run
 
 __all__ = ["IdeaShown", "ReportShown", "Source", "ideas_of", "reports_shown"]
 
@@ -57,6 +59,8 @@ class ReportShown:
     """By validation."""
     node: int | None
     """The best one."""
+    action: str | None
+    """That node's."""
     draft: str | None
     ideas: tuple[int, ...]
     """The draft's."""
@@ -88,7 +92,9 @@ def ideas_of(store: Store, run: Run, now: datetime) -> list[IdeaShown]:
 def reports_shown(store: Store, run: Run, now: datetime) -> list[ReportShown]:
     """Return a run's reports by number; arguments as of `ideas_of`."""
     used = {draft.id: tuple(draft.idea_ids) for draft in drafts(store, run.id, now)}
-    found = [_report(run.competition, one, used) for one in reports(store, run.id, now)]
+    with store.read() as session:
+        actions = dict(session.exec(select(Node.id, Node.action).where(Node.run_id == run.id)).all())
+    found = [_report(run.competition, one, used, actions) for one in reports(store, run.id, now)]
     return sorted(found, key=lambda one: (len(one.number), one.number))
 
 
@@ -115,13 +121,16 @@ def _source(item: str, post: Post | None, titles: Mapping[str, str]) -> Source:
     return Source(item, post.title, post.author, post.url)
 
 
-def _report(competition: str, one: Report, used: Mapping[str, tuple[int, ...]]) -> ReportShown:
+def _report(
+    competition: str, one: Report, used: Mapping[str, tuple[int, ...]], actions: Mapping[int, str]
+) -> ReportShown:
     return ReportShown(
         competition=competition,
         number=one.id,
         title=one.title,
         score=one.score,
         node=one.best_node,
+        action=None if one.best_node is None else actions.get(one.best_node),
         draft=one.draft_id,
         ideas=used.get(one.draft_id, ()) if one.draft_id is not None else (),
         known_at=one.known_at,

@@ -20,7 +20,7 @@ __all__ = ["Rank", "Sent", "deadline", "rank", "sent"]
 
 @dataclass(frozen=True)
 class Rank:
-    """Our team on the public board."""
+    """Our team on the board that is shown."""
 
     rank: int | None = None
     """From 1; None: not on it, or not read."""
@@ -28,7 +28,9 @@ class Rank:
     medal: Medal | None = None
     """What the rank would be worth now; None: nothing."""
     score: float | None = None
-    """The public one."""
+    """The public one, or the private one where that is what the rank is by."""
+    private: bool = False
+    """Whether the private board is what the rank is by."""
     at: datetime | None = None
     """Since when it is so."""
 
@@ -68,16 +70,17 @@ def rank(session: Session, competition: str, as_of: datetime | None = None) -> R
     """Return our place on the board, as known at a time: as the watch over it says, else as the list of competitions does."""
     watched = _reading(session, competition, "watch", as_of)
     if watched is not None and (told := watched.data.get("standing", watched.data)).get("rank"):
-        return _rank(told["rank"], told.get("teams"), _number(told.get("score")), watched.at)
+        private = bool(told.get("private"))
+        return _rank(told["rank"], told.get("teams"), _number(told.get("score")), watched.at, private=private)
     listed = _reading(session, competition, "standing", as_of)
     if listed is None:
         return Rank()
     return _rank(listed.data.get("user_rank"), listed.data.get("team_count"), None, listed.at)
 
 
-def _rank(rank: int | None, teams: int | None, score: float | None, at: datetime) -> Rank:
+def _rank(rank: int | None, teams: int | None, score: float | None, at: datetime, *, private: bool = False) -> Rank:
     # The site says 0 where it has nothing to say.
-    return Rank(rank or None, teams or None, medal_at(rank, teams) if rank and teams else None, score, at)
+    return Rank(rank or None, teams or None, medal_at(rank, teams) if rank and teams else None, score, private, at)
 
 
 def sent(session: Session, competition: str, settings: CompetitionSettings | None, now: datetime) -> Sent:

@@ -12,8 +12,9 @@ from pydantic import ValidationError
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.settings import ReplaySettings, config_record
-from bot.runs.folder import RunFolder, run_id
+from bot.runs.folder import RunFolder, is_live, run_id
 from scrapers.check import GRADER
+from scrapers.fields import sentences
 from scrapers.snapshot import Snapshot
 from state.errors import UsageError
 
@@ -73,8 +74,14 @@ def read_config(folder: RunFolder) -> tuple[str, ReplaySettings]:
     """
     try:
         record = json.loads(folder.config.read_text(encoding="utf-8"))
+        if is_live(record):
+            told = "is a live run of the daemon's: it lived in the present, and there are no hidden answers to look for"
+            raise UsageError(f"{folder.path} {told}; `bot status` and its report tell of it")
         return str(record["run_id"]), ReplaySettings.model_validate(record["settings"])
-    except (OSError, ValueError, KeyError, ValidationError) as error:
+    except ValidationError as error:
+        told = "; ".join(sentences(error))
+        raise UsageError(f"{folder.path} is not a replay's folder of this version: config.json: {told}") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{folder.path} is not a run's folder: config.json cannot be read ({error})") from error
 
 

@@ -43,6 +43,8 @@ async def _interval(ended: Ended, handed: HandedIn, worker: Worker) -> tuple[lis
     context, node = ended.context, handed.node
     if node is None:
         return None, "no node was chosen"
+    if context.executor.self_reported is not None:
+        return None, "no labels could be withheld, by which it could be told"
     try:
         told = await worker.call(
             "validation_interval",

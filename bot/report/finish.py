@@ -6,7 +6,7 @@ from typing import Any
 from bot.evaluation.worker import Worker
 from bot.report.belief import belief
 from bot.report.export import export_events, export_prompts
-from bot.report.result import Ended, Graded, result_record
+from bot.report.result import Ended, Graded, result_record, result_times
 from bot.report.solution import write_solution
 from bot.runs.folder import RunFolder
 from bot.submission.handing_in import HandedIn
@@ -27,8 +27,7 @@ async def leave(ended: Ended, handed: HandedIn, graded: Graded, worker: Worker) 
     _write(folder, result)
     with ended.stopwatch.measure("report"):
         result["report_error"] = await _report(ended, worker)
-    watch = ended.stopwatch
-    result |= {"wall_seconds": round(watch.wall(), 3), "overhead_seconds": round(watch.overhead(), 3)}
+    result |= result_times(ended)  # drawing the page took some
     _write(folder, result)
     return result
 

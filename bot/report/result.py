@@ -12,6 +12,7 @@ from sqlmodel import select
 from bot.budgets.figures import figures, share
 from bot.evaluation.guards.findings import Finding
 from bot.report.stream_record import stream_record
+from bot.report.times import ratio, times
 from bot.report.words import cutoff_note
 from bot.runs.context import RunContext
 from bot.runs.folder import RunFolder
@@ -98,7 +99,7 @@ def result_record(ended: Ended, handed: HandedIn, graded: Graded) -> dict[str, A
         "final_score": handed.final_score,
         "final_note": handed.final_note,
         "code_length": _code_length(context, handed.node),
-        **_machinery(ended, tree, nodes, executions),
+        **_machinery(ended, tree, nodes, executions, run),
         "best_over_time": _best_over_time(context, nodes, graded.nodes, run),
         "seconds_to_first_valid": _first_valid(nodes, run),
         "rank_correlation": graded.rank_correlation,
@@ -107,30 +108,34 @@ def result_record(ended: Ended, handed: HandedIn, graded: Graded) -> dict[str, A
     }
 
 
-def _machinery(ended: Ended, tree: Tree, nodes: Sequence[Node], executions: Sequence[Execution]) -> dict[str, Any]:
-    context, watch = ended.context, ended.stopwatch
+def result_times(ended: Ended) -> dict[str, Any]:
+    """Return the times in result.json, as of now."""
+    nodes, executions, run = _rows(ended.context)
+    return times(ended.context.clock, ended.stopwatch, run, executions, sum(n.status == "valid" for n in nodes))
+
+
+def _machinery(
+    ended: Ended, tree: Tree, nodes: Sequence[Node], executions: Sequence[Execution], run: Run
+) -> dict[str, Any]:
+    context = ended.context
     totals = context.asker.totals
     valid = tree.valid()
-    wall = watch.wall()
+    spent = times(context.clock, ended.stopwatch, run, executions, len(valid))
+    wall = spent["wall_seconds"]
     done = [n for n in nodes if n.status != "running"]
     tokens = totals.prompt_tokens + totals.completion_tokens
     return {
         "nodes": len(nodes),
         "valid_nodes": len(valid),
         "executions": len(executions),
-        "wall_seconds": round(wall, 3),
-        "overhead_seconds": round(watch.overhead(), 3),
+        **spent,
         "bot_peak_memory_bytes": peak_memory(),
-        "waiting_seconds": round(watch.of("waiting"), 3),
-        "session_seconds": round(watch.of("sessions"), 3),
-        "training_share": _ratio(watch.of("executions"), wall),
         "budget": figures(context.spending, share(len(nodes), context.budget.steps, wall, context.budget.seconds)),
         "llm": {k: v for k, v in asdict(totals).items() if k != "model_seconds"},
-        "valid_nodes_per_hour": _ratio(3600 * len(valid), wall),
-        "failed_share": _ratio(sum(n.status != "valid" for n in done), len(done)),
-        "timed_out_share": _ratio(sum(e.reason == ExitReason.TIMED_OUT for e in executions), len(executions)),
+        "failed_share": ratio(sum(n.status != "valid" for n in done), len(done)),
+        "timed_out_share": ratio(sum(e.reason == ExitReason.TIMED_OUT for e in executions), len(executions)),
         "exit_reasons": dict(Counter(e.reason for e in executions if e.reason).most_common()),
-        "tokens_per_valid_node": _ratio(tokens, len(valid)),
+        "tokens_per_valid_node": ratio(tokens, len(valid)),
     }
 
 
@@ -145,10 +150,6 @@ def peak_memory() -> int:
     """Return the most memory (resident, bytes) that this process held so far; its children are not counted."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def _ratio(part: float, whole: float) -> float | None:
-    return round(part / whole, 4) if whole else None
 
 
 def _score_of(context: RunContext, tree: Tree, node: int | None) -> float | None:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+from bot.evaluation.guards.findings import told_together
 from bot.report.read_back import Competition, RunResult
 
 NONE = "–"
@@ -182,7 +183,7 @@ def cautions(result: RunResult, competition: Competition) -> list[str]:
         found.append("The private scores, which decide, are not known yet: all figures are of the public leaderboard.")
     if result.self_reported:
         found.append(
-            "Validation scores are self-reported: scripts printed them, and nobody checked them. "
+            "Validation scores are self-reported: only what scripts print counts, and nobody checks it. "
             f"No labels could be withheld: {result.self_reported}"
         )
     if result.misconfigured:
@@ -196,18 +197,22 @@ def cautions(result: RunResult, competition: Competition) -> list[str]:
             "A model wrote the grader, from the metric's description: no score here is the official one, whatever its self-tests."
         )
     if result.baseline_handed_in:
-        found.append("The safe baseline was handed in: no later node had a better validation score.")
+        better = "a better" if result.validation_score is not None else "a"
+        found.append(f"The safe baseline was handed in: no later node had {better} validation score.")
     if result.cutoff_note:
         found.append(result.cutoff_note)
     if (stream := result.stream) is not None and stream.reached < stream.cutoff:
         found.append(f"The clock came no further than {moment(stream.reached)}: what was posted later was never known.")
     if result.note:
         found.append(result.note)
-    for one in result.doubts:
-        what = "A guard of the data" if one.node is None else f"A guard of node {one.node}"
-        found.append(
-            f"{what} {'doubts' if one.verdict == 'suspicious' else 'was not run'} ({one.guard}): {one.sentence}."
+    doubts = ((one.node, one.guard, one.verdict, one.sentence) for one in result.doubts)
+    for node, guards, verdict, sentence in told_together(doubts):
+        several = "," in guards
+        what = f"{'Guards' if several else 'A guard'} of {'the data' if node is None else f'node {node}'}"
+        said = (
+            ("doubt" if several else "doubts") if verdict == "suspicious" else f"{'were' if several else 'was'} not run"
         )
+        found.append(f"{what} {said} ({guards}): {sentence}.")
     if competition.split:
         found.append(f"Test data: {competition.split}")
     return found

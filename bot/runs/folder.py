@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -110,3 +111,8 @@ def run_folders(paths: Sequence[Path]) -> list[RunFolder]:
         for config in ([path / "config.json"] if (path / "config.json").is_file() else path.glob("*/config.json"))
     ]
     return [RunFolder(config.parent) for config in sorted(configs, key=lambda file: (file.stat().st_mtime_ns, file))]
+
+
+def is_live(config: Any) -> bool:
+    """Whether config.json is that of a run of the daemon's."""
+    return isinstance(config, dict) and config.get("live") is True

@@ -14,13 +14,13 @@ from bot.budgets.figures import Figure, figure, project, share
 from bot.budgets.kinds import Kind
 from bot.budgets.opening import used
 from bot.budgets.settings import BudgetSettings
-from bot.runs.folder import RunFolder
+from bot.runs.folder import RunFolder, is_live
 from bot.runs.running import is_running
 from state.errors import InfrastructureFailure
 from state.ledgers import Ledger, read_ledger, read_only
 from state.store import iso
 
-Status = Literal["not started", "running", "stopped", "finished", "failed", "unreadable"]
+Status = Literal["not started", "running", "stopped", "finished", "failed", "live", "unreadable"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,10 @@ def standing(folder: RunFolder, now: datetime) -> RunStanding:
     """
     place, name = str(folder.path), folder.path.name
     try:
+        if is_live(json.loads(folder.config.read_text(encoding="utf-8"))):
+            return RunStanding(
+                place, name, "live", "of the daemon: `bot status` without a path, with its bot.toml, shows it"
+            )
         configured = _configured(folder)
     except (OSError, ValueError, KeyError, TypeError) as error:
         return RunStanding(place, name, "unreadable", f"{folder.config} cannot be read: {error}")

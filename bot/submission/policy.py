@@ -58,6 +58,8 @@ class Facts:
     """What is wrong with the file; None: nothing, or it is not made yet."""
     copied: str | None = None
     """Which public file it is the same as; None: none."""
+    again: str | None = None
+    """As what the same bytes were sent before, or put before the owner in vain; None: neither."""
     alike: float = 0.0
     """Share of the script that it has in common with the public kernel that is most like it."""
     kernel: str | None = None
@@ -130,6 +132,8 @@ def _forbidden(facts: Facts, settings: CompetitionSettings) -> Decision | None:
         return Decision("never", f"the file is not valid: {facts.invalid}", of_file=True)
     if facts.copied is not None:
         return Decision("never", f"the file is not our own: {facts.copied}", of_file=True)
+    if facts.again is not None and not facts.wished and not facts.approved:
+        return Decision("never", f"the file is one that is known already: {facts.again}", of_file=True)
     if facts.self_reported and not facts.wished:
         told = "its score is self-reported, as no labels could be withheld; `bot submit` sends it all the same"
         return Decision("never", told)

@@ -85,6 +85,11 @@ def better_on_duplicates(guard: str, traces: Traces) -> Finding:
     repeated = {place[id] for id, again in rows if again}
     if len(repeated) < max(FEWEST, SHARE * len(traces.ids)):
         return passed(guard, f"{len(repeated)} of {len(traces.ids)} validation rows repeat a training row")
+    if _is_coarse(_keys(view.train)):
+        return passed(
+            guard,
+            f"{len(repeated)} of {len(traces.ids)} validation rows repeat a training row, in columns that have few values",
+        )
     rest = np.array([at for at in range(len(traces.ids)) if at not in repeated])
     if len(rest) < FEWEST:
         return suspicious(guard, "nearly all validation rows repeat training rows: the score is one of memory")
@@ -111,10 +116,13 @@ def _repeats(view: GuardedView) -> _Repeats:
     train = _keys(view.train)
     sides = [_keys(part) for part in (view.validation, view.test)]
     repeated = [np.isin(side, train) for side in sides]
-    coarse = len(np.unique(train)) < DISTINCT * len(train)
     agreed = [_agreement(train, sides[0], target) for target in view.targets]
     known = [one for one in agreed if one is not None]
-    return _Repeats(repeated[0], repeated[1], round(min(known), 4) if known else None, coarse)
+    return _Repeats(repeated[0], repeated[1], round(min(known), 4) if known else None, _is_coarse(train))
+
+
+def _is_coarse(train: NDArray[np.uint64]) -> bool:
+    return len(np.unique(train)) < DISTINCT * len(train)
 
 
 def _copies(view: GuardedView) -> NDArray[np.bool_]:

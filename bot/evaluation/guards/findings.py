@@ -14,6 +14,7 @@ __all__ = [
     "passed",
     "spoiling",
     "suspicious",
+    "told_together",
 ]
 
 Verdict = Literal["passed", "suspicious", "not run"]
@@ -69,7 +70,22 @@ def findings_of(stored: Sequence[Mapping[str, Any]]) -> tuple[Finding, ...]:
     return tuple(Finding(**one) for one in stored)
 
 
+def told_together(found: Iterable[tuple[int | None, str, str, str]]) -> list[tuple[int | None, str, str, str]]:
+    """Put what several guards say in the same words into one.
+
+    Args:
+        found: node (None: the data), guard, verdict and sentence of each.
+
+    Returns:
+        The same, the names of guards joined by commas.
+    """
+    names: dict[tuple[int | None, str, str], list[str]] = {}
+    for node, guard, verdict, sentence in found:
+        names.setdefault((node, verdict, sentence), []).append(guard)
+    return [(node, ", ".join(guards), verdict, sentence) for (node, verdict, sentence), guards in names.items()]
+
+
 def doubts_of(findings: Iterable[Finding]) -> str | None:
     """Say in a sentence what has not passed; None where all has."""
-    told = [f"{one.guard} ({one.verdict}): {one.sentence}" for one in findings if not one.passed]
-    return "; ".join(told) or None
+    left = ((None, one.guard, one.verdict, one.sentence) for one in findings if not one.passed)
+    return "; ".join(f"{guard} ({verdict}): {sentence}" for _, guard, verdict, sentence in told_together(left)) or None

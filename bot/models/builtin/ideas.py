@@ -1,6 +1,7 @@
 """Rules of the coordinator: atomic ideas out of analyses and reports, and drafts out of ideas."""
 
 import json
+import textwrap
 from collections.abc import Sequence
 
 from bot.coder import TaskText
@@ -55,7 +56,7 @@ def _draft(prompt: PlanDrafts, chosen: Sequence[IdeaText], base: ReportText | No
     lines = [f"- {text[:1_200]}" for text in [i.text for i in chosen] or map(how, pair)]
     end = "Cross-validate each on the labels that can be seen, print one table, and hand in the best."
     return {
-        "title": f"{'Extended: ' if base else ''}{', '.join(titles)}"[:60],
+        "title": textwrap.shorten(f"{'Extended: ' if base else ''}{', '.join(titles)}", 80, placeholder=" …"),
         "description": "\n".join([start, *lines, end])[:6_000],
         "ideas": [i.number for i in chosen],
         "codebase": base.number if base else None,

@@ -54,7 +54,9 @@ def read_config(path: Path) -> Config:
             raise SnapshotError([Problem(CONFIG, None, "is far too large for a configuration")])
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SnapshotError([Problem(CONFIG, None, f"cannot be read: {error.strerror or error}")]) from error
+        why = f"cannot be read from {path.parent}: {error.strerror or error}"
+        hint = "name MLE-bench's folder mlebench/competitions with --package, or put it beside prepared/"
+        raise SnapshotError([Problem(CONFIG, None, f"{why}; {hint}")]) from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise SnapshotError([Problem(CONFIG, line, f"is not YAML: {error.problem}")]) from error

@@ -30,9 +30,12 @@ def table_rows(table: Path) -> Iterator[Rows]:
 
 
 def header_of(table: Path) -> tuple[str, ...]:
-    """Return a table's column names; none of an empty file. Raises SnapshotError where it cannot be read as CSV."""
+    """Return a table's column names. Raises SnapshotError where it is empty or cannot be read as CSV."""
     with table_rows(table) as rows:
-        return tuple(next(rows, (0, []))[1])
+        header = tuple(next(rows, (0, []))[1])
+    if not header:
+        raise SnapshotError([Problem(table.name, None, "is empty")])
+    return header
 
 
 class TableWriter:

@@ -47,7 +47,9 @@ class ColumnsReading:
     sources: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     proposed: tuple[str, ...] = ()
-    """All columns in order, where there is anything to propose from."""
+    """The id and the predictions in order, where there is anything to propose from."""
+    proposed_key: tuple[str, ...] = ()
+    """What may say with the id which row is meant, where that repeats."""
 
 
 def read_columns(
@@ -89,7 +91,8 @@ def read_columns(
         classes,
         tuple(asked.sources),
         tuple(asked.conflicts),
-        _proposed(header, own_id, own_key),
+        _proposed(header, own_id, own_key or sample.more),
+        () if own_key else sample.more,
     )
 
 
@@ -170,7 +173,7 @@ class _Asked:
         header, first = self.sample.header, self.sample.header[0]
         if first not in self.sample.unique and self.sample.rows:
             told = f"values of {first!r}, the first column of {self.sample.name}, occur more than once"
-            self.conflicts.append(f"{told}: name the id, and in key_columns what else says which row is meant")
+            self.conflicts.append(f"{told}: say what the id is, and what else says which row is meant")
             return None
         shared = [name for name in header if name in (self.tables.test or ())]
         if shared == [first]:

@@ -95,7 +95,9 @@ def _missing_columns(
         "prediction_columns": _line("prediction_columns", proposed[1:]),
     }
     why = "; ".join(columns.conflicts)
-    missing = [Missing(slug, name, why, line) for name, line in lines.items() if findings[name].value is None]
+    if columns.proposed_key and findings["id_column"].value is None:
+        lines = {"id_column": lines["id_column"], "key_columns": _line("key_columns", columns.proposed_key), **lines}
+    missing = [Missing(slug, name, why, line) for name, line in lines.items() if not findings[name].value]
     if missing:
         return missing
     identifier, predictions = findings["id_column"].value, findings["prediction_columns"].value

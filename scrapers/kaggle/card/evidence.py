@@ -1,12 +1,16 @@
 """All that is known of a competition before its task card: Kaggle's fields, pages, tables and leaderboard."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from scrapers.kaggle.competitions import Competition, Page
 
-__all__ = ["Evidence", "Sample", "Tables", "is_quantity"]
+__all__ = ["Evidence", "Sample", "Tables", "is_quantity", "key_beside"]
+
+_MOST_MORE = 2
+"""Further columns of a key."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,8 @@ class Sample:
     """Columns whose cells all differ; the first one is always judged."""
     numeric: frozenset[str]
     """Columns whose cells are numbers, and no keys by their looks: not whole numbers that differ."""
+    more: tuple[str, ...] = ()
+    """Where the first column repeats: the others that say with it which row is meant, as far as the first rows show."""
 
     @classmethod
     def of(cls, header: Sequence[str], rows: Sequence[Sequence[str]], name: str = "sample_submission.csv") -> "Sample":
@@ -27,7 +33,7 @@ class Sample:
         columns = list(zip(*rows, strict=True)) if rows else [() for _ in header]
         unique = {column for column, cells in zip(header, columns, strict=True) if len(set(cells)) == len(cells)}
         numeric = {column for column, cells in zip(header, columns, strict=True) if is_quantity(cells)}
-        return cls(name, tuple(header), len(rows), frozenset(unique), frozenset(numeric))
+        return cls(name, tuple(header), len(rows), frozenset(unique), frozenset(numeric), key_beside(header, rows))
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,15 @@ class Evidence:
     def times(self) -> tuple[datetime | None, datetime | None]:
         """When it began, and when it ends."""
         return self.fields.enabled_date, self.fields.deadline
+
+
+def key_beside(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return the fewest columns that differ in every row together with the first one; none where that alone does, or none do."""
+    for more in range(min(_MOST_MORE, len(header) - 2) + 1):
+        for places in itertools.combinations(range(1, len(header)), more):
+            if len({(row[0], *(row[place] for place in places)) for row in rows}) == len(rows):
+                return tuple(header[place] for place in places)
+    return ()
 
 
 def is_quantity(cells: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scrapers.csv_files import NotCsv, open_table
 from scrapers.inside import walk
-from scrapers.kaggle.card.evidence import Sample, Tables, is_quantity
+from scrapers.kaggle.card.evidence import Sample, Tables, is_quantity, key_beside
 from scrapers.kaggle.samples import SAMPLE, find_samples
 
 __all__ = ["read_tables"]
@@ -62,7 +62,8 @@ def _sample(path: Path) -> Sample | None:
     columns: Sequence[Sequence[str]] = list(zip(*some, strict=True)) or [() for _ in header]
     unique = {header[0]} if len(first) == count else set()
     numeric = {name for name, cells in zip(header, columns, strict=True) if is_quantity(cells)}
-    return Sample(path.name, header, count, frozenset(unique), frozenset(numeric))
+    more = () if unique else key_beside(header, some)
+    return Sample(path.name, header, count, frozenset(unique), frozenset(numeric), more)
 
 
 def _labels(path: Path, train: tuple[str, ...], test: tuple[str, ...] | None) -> dict[str, frozenset[str]]:

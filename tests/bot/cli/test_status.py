@@ -140,6 +140,17 @@ def test_what_cannot_be_read_is_told_and_stops_no_other(out: Path) -> None:
     assert "state.db cannot be read" in found["garbage"]["note"]
 
 
+def test_a_run_of_the_daemons_is_named_as_such_and_is_nothing_to_audit(out: Path) -> None:
+    run = prepared(out, "wine-live")
+    run.config.write_text(json.dumps({"run_id": "wine-live", "live": True, "settings": {}}))
+    assert (status(out)["wine-live"]["status"], run.database.exists()) == ("live", False)
+    with pytest.raises(UsageError, match="is a live run of the daemon's"):
+        CliRunner().invoke(app, ["audit", str(run.path)], catch_exceptions=False)
+    run.config.write_text(json.dumps({"run_id": "older", "settings": {"agent": "comind"}}))
+    with pytest.raises(UsageError, match=r"is not a replay's folder of this version: config\.json: .*snapshot"):
+        CliRunner().invoke(app, ["audit", str(run.path)], catch_exceptions=False)
+
+
 def test_a_folder_that_is_not_there_is_wrong_use_and_one_without_runs_is_said_to_be_empty(out: Path) -> None:
     with pytest.raises(UsageError, match="no folder"):
         CliRunner().invoke(app, ["status", str(out)], catch_exceptions=False)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -62,6 +62,11 @@ async def test_it_is_written_while_it_goes_on_and_anew_when_the_private_scores_a
 
     assert (result["score"], result["score_kind"], result["rank"], result["n_teams"]) == (0.36, "public", 31, 200)
     assert (result["cutoff"], result["pace"], result["status"]) == (None, "live", "finished")
+    # By the clock since it began, not what the last start of the bot has measured.
+    began = datetime.fromisoformat(json.loads(run.folder.events.read_text().splitlines()[0])["at"])
+    assert result["wall_seconds"] == pytest.approx((run.clock.now() - began).total_seconds(), abs=1.0)
+    assert result["wall_seconds"] > result["seconds_to_first_valid"]
+    assert result["overhead_seconds"] is None
     assert (result["chosen_node"], result["validation_score"]) == (nodes[1], run.scores[nodes[1]])
     assert result["hidden_scores"] == dict(zip(map(str, nodes), (0.42, 0.36, 0.38), strict=True))
     assert run.folder.submission.read_text() == f"id,label\nnode,{nodes[1]}\n"

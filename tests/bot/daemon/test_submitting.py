@@ -1,6 +1,7 @@
 """The desk: from the best node to its public score, at the stand-in site, under the policy, and after any death."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -226,6 +227,24 @@ async def test_a_file_that_becomes_a_copy_while_it_waits_is_not_sent(run: Live) 
         decide_approval(tx, approval(run).id or 0, "approved", "ann")
     await desk.send()
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
+
+
+async def test_the_same_file_is_neither_asked_about_nor_sent_again_as_another_nodes(run: Live) -> None:
+    run.node(2, 0.4)
+    desk = run.desk(ASKING)
+    await desk.consider()
+    run.clock.pass_by(hours=3)
+    await desk.send()  # nobody has approved it in time
+    run.node(3, 0.7)
+    for view in ("holdout", "full"):
+        for name in ("submission.csv", "validation_predictions.csv"):
+            theirs = run.run.executions / f"n2-{view}-0" / name
+            if theirs.exists():
+                shutil.copyfile(theirs, run.run.executions / f"n3-{view}-0" / name)
+    decision = await desk.consider()
+    assert decision is not None and decision.verdict == "never"
+    assert "it was put before you as submission 1, of node 2, and you did not let it go" in decision.why
+    assert len(run.notices("approval.asked")) == 1
 
 
 async def test_an_invalid_file_is_never_sent(run: Live) -> None:

@@ -49,6 +49,15 @@ def test_beginning_twice_is_one_and_is_told_once(store: Store, clock: StandingCl
     assert [event["type"] for event in store.export_events(NO_RUN)] == ["trouble.began", "notification.added"]
 
 
+def test_a_question_that_becomes_another_one_is_asked_anew(store: Store, clock: StandingClock) -> None:
+    for question in ("say the metric", "say the metric", "say the id"):
+        with store.write() as tx:
+            begin(tx, "card/wine", question, DockerGone(clock.now(), "no answer"), asks=True)
+        clock.pass_by(60)
+    assert [one.sentence for one in troubles(store)] == ["say the id"]
+    assert len(told(store)) == 2
+
+
 def test_what_is_over_may_begin_again_and_is_told_again(store: Store, clock: StandingClock) -> None:
     for _ in range(2):
         with store.write() as tx:

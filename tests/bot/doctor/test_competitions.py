@@ -7,11 +7,12 @@ import pytest
 from bot.daemon.settings import CompetitionSettings
 from bot.doctor import Check
 from bot.doctor.competitions import check_competitions
+from bot.doctor.kaggle import check_kaggle
 from bot.rehearsal.settings import SiteSettings
 from scrapers.kaggle.settings import KaggleSection
 from scrapers.snapshot import Snapshot
 from tests.bot.rehearsal.parts import DEADLINE, START, HandClock, Served, served, tiny
-from tests.bot.submission.kaggle_site import AT_ONCE
+from tests.bot.submission.kaggle_site import AT_ONCE, played
 from tests.tiny_snapshot import SLUG
 
 
@@ -40,6 +41,21 @@ def test_one_that_is_entered_and_whose_card_is_certain_is_ok(snapshot: Snapshot)
         (found,) = checked(site)
     assert (found.part, found.status) == (SLUG, "ok"), found
     assert found.found.startswith("entered; its card is certain")
+
+
+def test_in_a_rehearsal_deadlines_pass_by_the_sites_clock(tmp_path: Path) -> None:
+    tables = {SLUG: CompetitionSettings()}
+    with played(tmp_path, speed=1.0) as site:
+        section = KaggleSection(url=f"{site.url}/v1", pace=AT_ONCE)
+        (passed,) = check_competitions(section, tables)
+        (found,) = check_competitions(section, tables, rehearsal=True)
+    assert "its deadline was" in passed.found, "by the clock of this machine"
+    assert found.status == "ok", found
+
+
+def test_without_a_key_the_check_fails_only_where_competitions_are_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAGGLE_API_TOKEN")
+    assert [check_kaggle(KaggleSection(), needed=needed).status for needed in (False, True)] == ["warning", "fails"]
 
 
 def test_one_that_is_not_entered_fails_and_the_page_of_its_rules_is_named(snapshot: Snapshot) -> None:

@@ -90,13 +90,19 @@ def test_there_are_as_many_seeds_as_every_competition_has_reports_unless_missing
 def test_a_file_that_is_no_report_is_named(tmp_path):
     incomplete = row("x")
     del incomplete["gold_medal"]
-    for content in ("", "[]", '{"competition_reports": 3}', json.dumps({"competition_reports": [incomplete]})):
+    for content, why in (
+        ("", r"it is not JSON \(line 1\)"),
+        ("[]", "list indices"),
+        ("{}", "it has no 'competition_reports'"),
+        ('{"competition_reports": 3}', "not iterable"),
+        (json.dumps({"competition_reports": [incomplete]}), "it has no 'gold_medal'"),
+    ):
         path = tmp_path / "r.json"
         path.write_text(content)
-        with pytest.raises(UsageError, match=r"r\.json is no grading report"):
+        with pytest.raises(UsageError, match=rf"r\.json is no grading report: .*{why}"):
             read_reports([path])
     report(path, row("x") | {"gold_medal": "no"})
-    with pytest.raises(UsageError, match="1 mistakes"):
+    with pytest.raises(UsageError, match="1 values are missing or wrong"):
         read_reports([path])
 
 

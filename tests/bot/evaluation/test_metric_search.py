@@ -127,7 +127,7 @@ def test_parameters_are_tried_too(tmp_path: Path) -> None:
 
 def test_a_board_in_the_other_order_is_a_contradiction(tmp_path: Path) -> None:
     looked = search(tmp_path, AMOUNTS, [0], rmse)
-    with pytest.raises(SnapshotError, match="the leaderboard's order say maximize, but rmse is to minimize"):
+    with pytest.raises(SnapshotError, match="the leaderboard's order says maximize, but rmse is to minimize"):
         found(looked, looked.run(), board_lower_is_better=False)
 
 

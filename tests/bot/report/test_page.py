@@ -232,6 +232,17 @@ def test_guards_and_the_expected_score_stand_beside_the_score(tmp_path: Path) ->
     assert "constant suspicious all alike" in page.prose
 
 
+def test_what_several_guards_say_in_the_same_words_is_said_once(tmp_path: Path) -> None:
+    guards = [
+        {"node": None, "guard": name, "verdict": "not run", "sentence": "no labels could be withheld"}
+        for name in ("time", "ids")
+    ]
+    folder = write_run(tmp_path / "run", FakeRun(changes={"guards": guards, "chosen_node": 3}))
+    write_report(folder)
+    page = Page((folder / "report.html").read_text(encoding="utf-8"))
+    assert "Guards of the data were not run (time, ids): no labels could be withheld." in page.prose
+
+
 def test_a_run_without_guards_says_that_none_has_passed(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", FakeRun())
     write_report(folder)

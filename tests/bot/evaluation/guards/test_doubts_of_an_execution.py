@@ -200,6 +200,17 @@ def test_repeated_rows_are_told_apart_also_where_two_rows_have_one_id(tmp_path: 
     assert "without the 60 validation rows that repeat training rows the score is 0.693147" in one.sentence
 
 
+def test_rows_that_few_values_describe_repeat_training_rows_by_right(tmp_path: Path) -> None:
+    """As where a row is an organ of an image, and its only column is the organ."""
+
+    def few(table: list[Row], rng: np.random.Generator) -> list[Row]:
+        return [{**row, "a": number % 3, "b": 0, "c": 0} for number, row in enumerate(table)]
+
+    found = Left(ground(tmp_path, "classes", few), near(0.8)).says("better on duplicates")
+    assert found.passed
+    assert "in columns that have few values" in found.sentence
+
+
 def test_a_score_that_comes_of_repeated_rows_is_right_where_the_test_has_as_many(tmp_path: Path) -> None:
     def everywhere(table: list[Row], rng: np.random.Generator) -> list[Row]:
         kinds = [{name: row[name] for name in "abc"} for row in table[: len(table) // 2]]

@@ -1,6 +1,7 @@
 """Tests of the derived card: right, or left open with what is missing; never wrong, whatever a page says besides."""
 
 import random
+import tomllib
 from datetime import UTC, datetime
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from bot.evaluation.directions import METRIC_DIRECTIONS, METRIC_FACTS
 from scrapers.kaggle.card import OWNER, CardOverrides, Derived, Tables, derive
+from scrapers.kaggle.card.evidence import Sample
 from scrapers.kaggle.card.metric import contradicted
 from tests.scrapers.kaggle.card.cases import BOARDS, DATA, DEFAULTS, Case, load_cases, make_evidence, make_tables
 
@@ -184,6 +186,24 @@ def test_an_owner_settles_columns_one_by_one() -> None:
         ("age",),
         OWNER,
     )
+
+
+def test_what_tells_rows_apart_beside_an_id_that_repeats_is_proposed_to_the_owner() -> None:
+    header, organs = ("id", "class", "predicted"), ("liver", "lung")
+    rows = [(f"case{n}", organ, "") for n in range(20) for organ in organs]
+    tables = Tables(Sample.of(header, rows), train=header, test=("id", "class"))
+    evidence = make_evidence("Submissions are evaluated on MAE.", tables=tables)
+    open_ = derive(evidence, METRIC_DIRECTIONS)
+    assert [one.line for one in open_.missing] == [
+        'id_column = "id"',
+        'key_columns = ["class"]',
+        'prediction_columns = ["predicted"]',
+    ]
+    written = tomllib.loads("\n".join(one.line for one in open_.missing))
+    card = derive(evidence, METRIC_DIRECTIONS, CardOverrides.model_validate(written)).card
+    assert card is not None
+    assert (card.row_columns, card.prediction_columns) == (("id", "class"), ("predicted",))
+    assert card.sources["key_columns"] == OWNER
 
 
 def test_an_owners_column_that_the_sample_lacks_is_refused() -> None:
