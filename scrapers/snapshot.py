@@ -15,6 +15,7 @@ from scrapers.inside import DATA, walk
 from scrapers.manifest import DESCRIPTION, Manifest
 from state.errors import SnapshotError
 from state.tables import CommunityRow, KernelVersion, Message, Observation
+from state.words import plural
 
 
 @dataclass(frozen=True)
@@ -126,32 +127,37 @@ class SnapshotSource:
 def format_summary(snapshot: Snapshot) -> list[str]:
     """Describe a snapshot in a few lines for a terminal, the undated rows and a missing community included."""
     card, summary = snapshot.card, snapshot.summary
-    targets = f"{len(card.prediction_columns)} prediction column{'s' if len(card.prediction_columns) > 1 else ''}"
+    targets = plural(len(card.prediction_columns), "prediction column")
     id_columns = " with ".join(f"`{name}`" for name in card.row_columns)
     lines = [
         f"{card.slug}: {card.title} ({card.category})",
         f"task: {card.metric.name}, {card.metric.direction}; id {id_columns}, {targets}",
         f"time: {_minute(card.enabled_at)} to {_minute(card.deadline)}, "
         f"collected {_minute(snapshot.manifest.collected_at)}",
-        f"data: {summary.data_files} files, {summary.data_bytes / 1e6:,.1f} MB; leaderboard: {summary.teams:,} teams",
+        f"data: {plural(summary.data_files, 'file')}, {summary.data_bytes / 1e6:,.1f} MB; "
+        f"leaderboard: {plural(summary.teams, 'team')}",
     ]
     if summary.without_community:
         return [*lines, "community: none (a run on this snapshot learns from nobody)"]
     lines.append(
-        f"community: {summary.topics} topics, {summary.messages} messages, {summary.kernel_versions} versions of "
-        f"{summary.kernels} kernels, {summary.observations} observations"
+        f"community: {_counted(summary.topics, summary.messages, summary.kernel_versions)} of "
+        f"{plural(summary.kernels, 'kernel')}, {plural(summary.observations, 'observation')}"
     )
     if summary.undated:
         lines.append(
-            f"undated, so never shown at any cutoff: {summary.undated_topics} topics, {summary.undated_messages} "
-            f"messages, {summary.undated_kernel_versions} kernel versions"
+            "undated, so never shown at any cutoff: "
+            f"{_counted(summary.undated_topics, summary.undated_messages, summary.undated_kernel_versions)}"
         )
     if dated := snapshot.manifest.dated_at_deadline:
         lines.append(
-            f"without a time of their own, so dated at the deadline on import: {dated.topics} topics, "
-            f"{dated.messages} messages, {dated.kernels} kernel versions"
+            "without a time of their own, so dated at the deadline on import: "
+            f"{_counted(dated.topics, dated.messages, dated.kernels)}"
         )
     return lines
+
+
+def _counted(topics: int, messages: int, versions: int) -> str:
+    return f"{plural(topics, 'topic')}, {plural(messages, 'message')}, {plural(versions, 'kernel version')}"
 
 
 def _summary(root: Path, board: list[float], community: Community) -> Summary:

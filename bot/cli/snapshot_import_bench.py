@@ -163,7 +163,7 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
     if outcome.how:
         found.append(outcome.how)
     if outcome.problems:
-        known = [str(problem) for problem in outcome.problems[:3]]
+        known = ["told below"]
     return (
         outcome.slug,
         outcome.status,

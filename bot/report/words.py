@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from bot.evaluation.guards.findings import told_together
 from bot.report.read_back import Competition, RunResult
+from state.words import plural
 
 NONE = "–"
 """What stands for a value that there is not."""
@@ -84,11 +85,6 @@ def last_line(text: str, limit: int) -> str:
     """Return the last line that says something, as the last line of a traceback does."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return first_words(lines[-1], limit) if lines else ""
-
-
-def plural(count: int, noun: str) -> str:
-    """Write a count with its noun."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def web_link(url: str | None) -> str | None:

@@ -51,7 +51,7 @@ def test_undated_rows_are_counted_and_shown(tmp_path: Path) -> None:
     snapshot = Snapshot.load(folder, METRICS)
     assert snapshot.summary.undated == 2
     assert (snapshot.summary.kernels, snapshot.summary.kernel_versions) == (1, 2)
-    expected = "undated, so never shown at any cutoff: 1 topics, 0 messages, 1 kernel versions"
+    expected = "undated, so never shown at any cutoff: 1 topic, 0 messages, 1 kernel version"
     assert expected in format_summary(snapshot)
 
 
