@@ -227,16 +227,24 @@ def _cells(table: Path, names: Sequence[str], *, respelled: bool = False, whole:
 
 
 def _why_no_id(sample: Path, source: Path, header: Sequence[str]) -> str:
-    first = header[0]
-    asked, answered = Counter(_cells(sample, (first,))), Counter(_cells(source, (first,)))
+    """Tell of the first column, unless another one names all rows of both tables, though some of them too often."""
+    shared = [name for name in header[:_FIRST] if name in header_of(source)]
+    name = next((name for name in _alike((sample, source), shared) if _mostly_different(sample, name)), header[0])
+    asked = Counter(_cells(sample, (name,)))
+    answered = Counter(_cells(source, (name,))) if name in shared else Counter()
     missing, unknown = (answered - asked).total(), (asked - answered).total()
     if not missing and not unknown:
-        twice = asked.total() - len(asked)
-        return f"{first!r} repeats in {twice:,} of {asked.total():,} rows, and no other column says which row is meant"
+        repeats = f"{name!r} repeats in {asked.total() - len(asked):,} of {asked.total():,} rows"
+        return f"{repeats}, too many for an id, and no other column says which row is meant"
     return (
-        f"no column names the same rows as {source.name}: by {first!r}, {missing:,} answers are not asked for, and "
+        f"no column names the same rows as {source.name}: by {name!r}, {missing:,} answers are not asked for, and "
         f"{unknown:,} rows that are asked for have no answer"
     )
+
+
+def _mostly_different(table: Path, name: str) -> bool:
+    count = Counter(_cells(table, (name,)))
+    return 2 * len(count) >= count.total()
 
 
 def _listed(names: Sequence[str]) -> str:

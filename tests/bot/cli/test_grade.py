@@ -59,7 +59,7 @@ def test_a_list_without_one_valid_submission_is_not_usable(snapshots, tmp_path):
     (tmp_path / "list.jsonl").write_text(line)
     done = bot("--submissions", tmp_path / "list.jsonl", "--snapshots", snapshots, "--out", tmp_path)
     assert done.exit_code == 1
-    assert "not valid: tiny-table, None: There is no submission." in done.stderr
+    assert "not valid: tiny-table, no file: There is no submission." in done.stderr
 
 
 @pytest.mark.parametrize(

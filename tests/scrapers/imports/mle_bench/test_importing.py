@@ -302,6 +302,19 @@ def test_ids_that_repeat_as_often_in_the_answers_are_told_apart_by_their_order(t
     assert (card.id_column, card.key_columns, card.prediction_columns) == ("Comment", ("Date",), ("Insult",))
 
 
+def test_too_many_ids_that_repeat_are_told_of_by_their_own_column(tmp_path: Path) -> None:
+    rows = [(row % 2, f"comment {row}") for row in [*range(20), *range(0, 20, 5)]]
+    write_competition(
+        tmp_path,
+        "insults",
+        header=("Insult", "Comment"),
+        answers=rows,
+        sample=[(0, comment) for _, comment in rows],
+        grader="grade = None\n",
+    )
+    assert "'Comment' repeats in 4 of 24 rows, too many for an id" in told(imported(tmp_path)["insults"])
+
+
 def test_the_id_is_a_later_column_where_the_first_does_not_name_each_row(tmp_path: Path) -> None:
     rows = [(row % 2, f"comment {row}") for row in range(40)]
     write_competition(
