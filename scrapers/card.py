@@ -7,6 +7,9 @@ from pydantic import BaseModel, ConfigDict
 
 Direction = Literal["minimize", "maximize"]
 
+OWN_GRADER = "grade.py"
+"""The metric's name where no metric of ours is meant, but a file that defines `grade(submission, answers)`."""
+
 
 class MetricSpec(BaseModel):
     """The official metric by its registry name, its direction, and its parameters."""

@@ -17,6 +17,7 @@ from bot.daemon.shared import Shared
 from bot.daemon.trouble import begin, end
 from bot.notify.outbox import NO_RUN
 from bot.report.result import Ended
+from bot.runs.graders import is_kept
 from bot.strategies.attempts import load_tree
 from scrapers.card import TaskCard
 from scrapers.kaggle.polling.watch import Part
@@ -163,8 +164,10 @@ class Entry:
         self._shared.slots.pulse()
 
     def configure(self, own: CompetitionSettings) -> None:
-        """Go on with other settings."""
-        if own != self.own:
+        """Go on with these settings; what waited, or is to be scored by another file now, begins anew."""
+        run = None if self._open is None else self._open.run
+        graded_anew = run is not None and own.grader is not None and not is_kept(own.grader, run.folder)
+        if own != self.own or self.state == "waiting" or graded_anew:
             self.own, self._again = own, True
             if self._open is not None:
                 self._open.search.interrupt()
@@ -238,7 +241,7 @@ class Entry:
             self._set("over", "it is over, and nothing was done")
             return True
         task = Task(card, self._shared.competition(self.slug) / "data")
-        run = begin_run(self._shared, task, self.own)
+        run = begin_run(self._shared, task, self.own, at_its_end=True)
         await self._read_the_end()
         async with self._opened(run) as here:
             await here.desk.settle()

@@ -21,6 +21,7 @@ from bot.models.settings import ModelChoice, ModelSettings
 from bot.runs.budget import RunBudget
 from bot.runs.context import EngineSettings, ReadingSettings, RunContext
 from bot.runs.folder import RunFolder, run_id
+from bot.runs.graders import is_kept, keep_grader
 from bot.runs.services import RunPlan, open_context
 from bot.runs.settings import RunSettings
 from bot.runs.stopwatch import Stopwatch
@@ -75,8 +76,14 @@ def live_run_of(store: Store, competition: str) -> Run | None:
         return session.exec(live.order_by(col(Run.created_at).desc()).limit(1)).first()
 
 
-def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
-    """Take up the competition's run, or begin one; another agent than before begins another.
+def begin_run(shared: Shared, task: Task, own: CompetitionSettings, *, at_its_end: bool = False) -> LiveRun:
+    """Take up the competition's run, or begin one; where scores would mean something else, or for another agent, another.
+
+    Args:
+        shared: what competitions share.
+        task: what is worked on.
+        own: the competition's settings.
+        at_its_end: whether only what was done is to be told: no other run is begun.
 
     Raises:
         UsageError: its model is not there, or would have its code run where nothing contains it.
@@ -92,8 +99,11 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
         "card": task.card.model_dump(mode="json"),
     }
     known = live_run_of(shared.store, slug)
+    goes_on = known is not None and (at_its_end or _is_same(shared, known, task.card, own))
+    if known is not None and not goes_on:
+        shared.say(slug, f"another run is begun: scores of {known.id} would not compare, or it is another agent's")
     with shared.store.write() as tx:
-        if known is None or known.agent != own.agent:
+        if known is None or not goes_on:
             name = run_id(slug, own.agent, choice.spec, own.seed, tx.now())
             row = create_run(
                 tx,
@@ -113,6 +123,8 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
     folder = RunFolder(shared.runs / row.id, shared.store.path)
     if not folder.path.exists():
         folder.make()
+    if own.grader is not None and not at_its_end:
+        keep_grader(own.grader, folder)
     partial = folder.config.with_suffix(".partial")
     partial.write_text(json.dumps({"run_id": row.id, **config}, indent=1) + "\n", encoding="utf-8")
     partial.replace(folder.config)
@@ -151,6 +163,16 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
             plan, shared.machinery, store, shared.clock, spending, budget, stopwatch, say
         ) as context:
             yield context
+
+
+def _is_same(shared: Shared, known: Run, card: TaskCard, own: CompetitionSettings) -> bool:
+    """Whether a run goes on with these settings: its scores are of the same rows and columns, by the same metric."""
+    before = TaskCard.model_validate(known.config["card"])
+    return (
+        (known.agent, known.seed) == (own.agent, own.seed)
+        and (before.metric, before.columns) == (card.metric, card.columns)
+        and (own.grader is None or is_kept(own.grader, RunFolder(shared.runs / known.id)))
+    )
 
 
 def _notes(shared: Shared, slug: str) -> tuple[OwnerNote, ...]:

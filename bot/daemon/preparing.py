@@ -10,12 +10,14 @@ from bot.daemon.shared import Shared
 from bot.daemon.trouble import begin, end
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.notify.events.base import Event
-from bot.notify.events.trouble import RulesNotAccepted, TaskCardIncomplete
+from bot.notify.events.trouble import GraderUnusable, RulesNotAccepted, TaskCardIncomplete
+from bot.runs.graders import check_grader
 from scrapers.card import TaskCard
 from scrapers.fields import parse_time
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.data import CompetitionData, Progress
 from scrapers.kaggle.task import KaggleTask
+from state.errors import UsageError
 from state.series import last, rules_hash
 
 __all__ = ["Task", "Waiting", "deadline_of", "prepare"]
@@ -70,6 +72,13 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         why = "; ".join(map(str, derived.missing))
         return _trouble(shared, f"card/{slug}", Waiting(why, lines), card)
     _over(shared, f"card/{slug}")
+    if own.grader is not None:
+        try:
+            check_grader(own.grader)
+        except UsageError as error:
+            unusable = GraderUnusable(slug, str(error))
+            return _trouble(shared, f"grader/{slug}", Waiting(f"no score can be had: {error}"), unusable)
+    _over(shared, f"grader/{slug}")
     return Task(derived.card, await data.fetch())
 
 

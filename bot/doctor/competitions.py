@@ -7,6 +7,7 @@ from pathlib import Path
 from bot.daemon.settings import CompetitionSettings
 from bot.doctor import Check
 from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.runs.graders import check_grader
 from scrapers.kaggle.client import KaggleClient, Patience, open_http
 from scrapers.kaggle.competitions import Competition, Competitions
 from scrapers.kaggle.credentials import find_credentials
@@ -86,6 +87,11 @@ async def _check(competitions: Competitions, slug: str, settings: CompetitionSet
     async def fetch() -> Path:
         raise _NotFetched("the data is not fetched for a check")
 
+    if settings.grader is not None:
+        try:
+            check_grader(settings.grader)
+        except UsageError as error:
+            return Check(slug, "fails", str(error), f"mend it, or name another grader below [competitions.{slug}]")
     task = KaggleTask(competitions, slug, fetch, METRIC_DIRECTIONS, settings.card)
     try:
         derived = await task.derived()

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-from bot.evaluation.graders.marking import is_model_written
+from bot.evaluation.graders.marking import kind_of
 from bot.evaluation.graders.process import GraderLimits, GraderProcess, Order
 from bot.evaluation.submission_file import read_submission
 from bot.evaluation.tables import read_table, write_table
@@ -24,10 +24,10 @@ class GraderScorer:
     """A `Scorer`."""
 
     def __init__(self, card: TaskCard, grade_py: Path, limits: GraderLimits | None) -> None:
-        written = is_model_written(grade_py)
         self._card = card
+        self.kind = kind_of(grade_py)
+        written = self.kind == "model-written"
         self._process = GraderProcess(grade_py, limits, must_contain=written)
-        self.kind: Literal["competition", "model-written"] = "model-written" if written else "competition"
         self.name = "model-written grader" if written else "competition's grader"
 
     def __enter__(self) -> Self:

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.grade_calls import grader_of
-from bot.evaluation.metric_search import GRADE, Candidate, Search, Submissions, found, same
+from bot.evaluation.metric_search import Candidate, Search, Submissions, found, same
 from bot.evaluation.tables import read_table, write_table
 from bot.evaluation.trial_submissions import Cells, numbers, trials
+from scrapers.card import OWN_GRADER
 from scrapers.row_keys import Repeats, row_key
 from state.errors import Problem, SnapshotError, UnsupportedLayout
 
@@ -85,17 +86,17 @@ def _alone(
     with grader_of(grader, answers) as call:
         scored = call(sample)
     if scored.score is None:
-        raise SnapshotError([Problem(GRADE, None, f"gives the sample submission no score: {scored.fault}")])
+        raise SnapshotError([Problem(OWN_GRADER, None, f"gives the sample submission no score: {scored.fault}")])
     if board_lower_is_better is None:
         what = "cannot be asked whether smaller is better, as the true predictions are not known; nor does the leaderboard say"
-        raise SnapshotError([Problem(GRADE, None, what)])
+        raise SnapshotError([Problem(OWN_GRADER, None, what)])
     kind = "text" if numbers(_cells(table.columns(columns), len(columns))) is None else "number"
     return {
-        "name": GRADE,
+        "name": OWN_GRADER,
         "direction": "minimize" if board_lower_is_better else "maximize",
         "params": {"predictions": kind},
-        "how": f"the true predictions are not known: it is scored by {GRADE}, and its direction is the leaderboard's",
-        "notes": [f"{GRADE} gives the sample submission {scored.score:.6g}"],
+        "how": f"the true predictions are not known: it is scored by {OWN_GRADER}, and its direction is the leaderboard's",
+        "notes": [f"{OWN_GRADER} gives the sample submission {scored.score:.6g}"],
     }
 
 

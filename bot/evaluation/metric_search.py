@@ -18,11 +18,10 @@ from bot.evaluation.metric_params import Params, params_to_try
 from bot.evaluation.metrics import METRICS, Metric
 from bot.evaluation.tables import write_table
 from bot.evaluation.trial_submissions import PERFECT, Cells, Trial, numbers, trials
-from scrapers.card import Direction
+from scrapers.card import OWN_GRADER, Direction
 from scrapers.row_keys import row_key
 from state.errors import Problem, SnapshotError, UsageError
 
-GRADE = "grade.py"
 FEWEST, FEWEST_DIFFERENT = 5, 3
 """Submissions with a finite score, and different scores among them, without which nothing is concluded."""
 _TOLERANCE = 1e-5
@@ -145,7 +144,7 @@ class Search:
         said += f", {len(different)} different ones: too few to tell its metric and direction by"
         if self.faults:
             said += f" ({self.faults[0]})"
-        raise SnapshotError([Problem(GRADE, None, said)])
+        raise SnapshotError([Problem(OWN_GRADER, None, said)])
 
     def _candidates(self) -> Iterator[Candidate]:
         truth = self.submissions.truth
@@ -215,16 +214,18 @@ def found(search: Search, left: Sequence[Candidate], board_lower_is_better: bool
     notes: list[str] = []
     if left:
         name, params = left[0].metric.name, dict(left[0].params)
-        how = f"{left[0]} says what {GRADE} says of {asked}"
+        how = f"{left[0]} says what {OWN_GRADER} says of {asked}"
         if len(left) > 1:
             notes.append(f"here the same as {left[0]}: {', '.join(map(str, left[1:6]))}")
     else:
-        name, params = GRADE, {"predictions": search.kind()}
-        how = f"no metric of the registry says what {GRADE} says of {asked}: it is scored by {GRADE}"
+        name, params = OWN_GRADER, {"predictions": search.kind()}
+        how = f"no metric of the registry says what {OWN_GRADER} says of {asked}: it is scored by {OWN_GRADER}"
         if search.direction() is None:
-            notes.append(f"the answers themselves do not get {GRADE}'s best score; its direction is the leaderboard's")
+            notes.append(
+                f"the answers themselves do not get {OWN_GRADER}'s best score; its direction is the leaderboard's"
+            )
     if search.faults:
-        notes.append(f"{GRADE} refuses {len(search.faults)} of {many + len(search.faults)} made submissions")
+        notes.append(f"{OWN_GRADER} refuses {len(search.faults)} of {many + len(search.faults)} made submissions")
     return {"name": name, "direction": direction, "params": params, "how": how, "notes": notes}
 
 
@@ -236,9 +237,9 @@ def _direction(search: Search, left: Sequence[Candidate], board_lower_is_better:
     direction = left[0].metric.direction if left else seen or by_board
     if direction is None:
         what = "does not say whether smaller is better: neither do its scores of the answers, nor the leaderboard"
-        raise SnapshotError([Problem(GRADE, None, what)])
-    for said, who in ((seen, f"{GRADE}'s scores say"), (by_board, "the leaderboard's order says")):
+        raise SnapshotError([Problem(OWN_GRADER, None, what)])
+    for said, who in ((seen, f"{OWN_GRADER}'s scores say"), (by_board, "the leaderboard's order says")):
         if said is not None and said != direction:
-            what = f"contradicts: {who} {said}, but {left[0] if left else GRADE} is to {direction}"
-            raise SnapshotError([Problem(GRADE, None, what)])
+            what = f"contradicts: {who} {said}, but {left[0] if left else OWN_GRADER} is to {direction}"
+            raise SnapshotError([Problem(OWN_GRADER, None, what)])
     return "minimize" if direction == "minimize" else "maximize"

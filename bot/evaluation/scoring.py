@@ -2,19 +2,17 @@
 
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from bot.evaluation.grader_scorer import GraderScorer
+from bot.evaluation.graders.marking import GraderKind
 from bot.evaluation.graders.process import GraderLimits
 from bot.evaluation.metrics import METRICS, metric_named
 from bot.evaluation.registry_scorer import RegistryScorer
 from bot.evaluation.truth import Truth
 from scrapers.card import TaskCard
 
-__all__ = ["GraderKind", "Scorer", "open_scorer"]
-
-GraderKind = Literal["registry", "competition", "model-written"]
-"""Who says what a score is: a metric of ours, the competition's own grade.py, or one that a model wrote."""
+__all__ = ["Scorer", "open_scorer"]
 
 
 class Scorer(AbstractContextManager["Scorer"], Protocol):

@@ -1,7 +1,6 @@
 """Preparing runs: each gets its folder and its config.json before the first one starts, and is read back from there."""
 
 import json
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.settings import ReplaySettings, config_record
 from bot.runs.folder import RunFolder, is_live, run_id
+from bot.runs.graders import keep_grader
 from scrapers.check import GRADER
 from scrapers.fields import sentences
 from scrapers.snapshot import Snapshot
@@ -57,13 +57,9 @@ def prepare(runs: Iterable[tuple[Snapshot, ReplaySettings]], out: Path, now: dat
 
 
 def _keep_grader(snapshot: Snapshot, folder: RunFolder) -> None:
-    """Copy the competition's grade.py, and modules beside it, to the evaluator's folder, where no generated code sees it."""
     grader = snapshot.path / GRADER
-    if snapshot.card.metric.name in METRIC_DIRECTIONS or not grader.is_file():
-        return
-    folder.grader.parent.mkdir()
-    for module in grader.parent.glob("*.py"):
-        shutil.copyfile(module, folder.grader.parent / module.name)
+    if snapshot.card.metric.name not in METRIC_DIRECTIONS and grader.is_file():
+        keep_grader(grader, folder)
 
 
 def read_config(folder: RunFolder) -> tuple[str, ReplaySettings]:

@@ -10,6 +10,7 @@ from typing import Any
 from sqlmodel import select
 
 from bot.budgets.figures import figures, share
+from bot.evaluation.graders.marking import kind_of
 from bot.evaluation.guards.findings import Finding
 from bot.report.stream_record import stream_record
 from bot.report.times import ratio, times
@@ -71,8 +72,8 @@ def result_record(ended: Ended, handed: HandedIn, graded: Graded) -> dict[str, A
     return {
         # Of live runs alone, which have a place on a leaderboard and send more than once.
         **{"score_kind": None, "rank": None, "submissions": []},
-        # Of a live run's scores, which are the registry's until the site says its own; a graded one says it below.
-        "grader": "registry",
+        # Of a live run's validation scores; what was graded says it below.
+        "grader": kind_of(context.executor.settings.grader),
         **graded.report,
         "run_id": run.id,
         "agent": run.agent,

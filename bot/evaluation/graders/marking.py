@@ -4,7 +4,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+GraderKind = Literal["registry", "competition", "model-written"]
+"""Who says what a score is: a metric of ours, the competition's own grade.py, or one that a model wrote."""
 
 MARK = "# kaggle-bot: written by a model, admitted after self-tests"
 _HASH, _RECORD = "# sha256: ", "# record: "
@@ -24,6 +27,13 @@ def is_model_written(grade_py: Path) -> bool:
             return file.read(_HEAD).startswith(MARK.encode())
     except OSError:
         return False
+
+
+def kind_of(grade_py: Path | None) -> GraderKind:
+    """Return who scores where this is the grader; None: there is none, and the registry does."""
+    if grade_py is None:
+        return "registry"
+    return "model-written" if is_model_written(grade_py) else "competition"
 
 
 def record_of(grade_py: Path) -> Mapping[str, Any] | None:

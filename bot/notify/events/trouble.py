@@ -8,7 +8,15 @@ from typing import ClassVar
 from bot.notify.events.base import Event
 from state.store import iso
 
-__all__ = ["DiskLow", "DockerGone", "GpuGone", "RulesNotAccepted", "TaskCardIncomplete", "TokenRefused"]
+__all__ = [
+    "DiskLow",
+    "DockerGone",
+    "GpuGone",
+    "GraderUnusable",
+    "RulesNotAccepted",
+    "TaskCardIncomplete",
+    "TokenRefused",
+]
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,24 @@ class TaskCardIncomplete(Event):
         """One a set of lines."""
         digest = hashlib.sha256("\n".join(self.lines).encode()).hexdigest()[:12]
         return f"trouble/card/{self.competition}/{digest}"
+
+
+@dataclass(frozen=True)
+class GraderUnusable(Event):
+    """The file that the owner wants scores from cannot give any."""
+
+    kind: ClassVar[str] = "trouble.grader"
+    template: ClassVar[str] = "grader_unusable.j2"
+    urgent: ClassVar[bool] = True
+
+    competition: str
+    why: str
+    """A sentence that names the file."""
+
+    @property
+    def key(self) -> str:
+        """One a thing that is wrong."""
+        return f"trouble/grader/{self.competition}/{hashlib.sha256(self.why.encode()).hexdigest()[:12]}"
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """What the owner says of a competition, in bot.toml: it goes before whatever else says otherwise."""
 
 from datetime import UTC
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
-from scrapers.card import Direction
+from scrapers.card import OWN_GRADER, Direction
 
 __all__ = ["CardOverrides"]
 
@@ -19,7 +20,10 @@ class CardOverrides(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     metric: str | None = Field(
-        default=None, min_length=1, description="the official metric's name in this program", examples=["mae"]
+        default=None,
+        min_length=1,
+        description=f"the official metric's name in this program, or the path of a {OWN_GRADER} that scores in its place",
+        examples=["mae"],
     )
     metric_params: dict[str, float | bool | str] | None = Field(
         default=None, description="its parameters, such as eps", examples=[{"eps": 1e-7}]
@@ -56,3 +60,9 @@ class CardOverrides(BaseModel):
         description="which data file is the sample submission",
         examples=["sample_submission.csv"],
     )
+
+    @property
+    def grader(self) -> Path | None:
+        """The file that scores in place of a metric of ours, if `metric` is the path of one."""
+        path = Path(self.metric or "").expanduser()
+        return path.absolute() if path.name == OWN_GRADER else None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scrapers.card import Direction, MetricSpec
+from scrapers.card import OWN_GRADER, Direction, MetricSpec
 from scrapers.kaggle.card.board import BoardReading, read_order
 from scrapers.kaggle.card.columns import ColumnsReading
 from scrapers.kaggle.card.evidence import Evidence
@@ -37,6 +37,8 @@ class Scoring:
         columns = tables.columns if tables else frozenset[str]()
         reading = read_metric(self.evidence.fields.evaluation_metric, self.pages, columns, self.evidence.title)
         board = read_order(self.evidence.board)
+        if self.overrides.grader is not None:
+            return self._graded(reading, board)
         name = self._owners(reading) if self.overrides.metric else self._named(reading, board)
         if name is None:
             return None
@@ -45,6 +47,19 @@ class Scoring:
         if direction is None or params is None:
             return None
         return MetricSpec(name=name, direction=direction, params=params)
+
+    def _graded(self, reading: MetricReading, board: BoardReading) -> MetricSpec | None:
+        """Return the metric that the owner's grader computes, whose direction only the board or the owner can know."""
+        self.findings["metric"] = Finding(OWN_GRADER, (f"{OWNER}: {self.overrides.grader}",), reading.conflicts)
+        own, params = self.overrides.direction, dict(self.overrides.metric_params or {})
+        direction = own or board.direction
+        conflicts = () if board.direction in (None, direction) else (board.says,)
+        self.findings["direction"] = Finding(direction, (OWNER if own else board.says,), conflicts)
+        self.findings["metric_params"] = Finding(params, (OWNER if params else "default",))
+        if direction is None:
+            self._lacks("direction", f"a grader does not say it, and {board.says}", 'direction = "maximize"')
+            return None
+        return MetricSpec(name=OWN_GRADER, direction=direction, params=params)
 
     def _owners(self, reading: MetricReading) -> str | None:
         name = self.overrides.metric or ""
@@ -128,5 +143,7 @@ class Scoring:
 
     def _choice(self, likely: str | None = None) -> str:
         """Return the line that names a metric."""
+        if likely in self.metrics:
+            return f'metric = "{likely}"'
         known = ", ".join(sorted(self.metrics))
-        return f'metric = "{likely}"' if likely in self.metrics else f'metric = "NAME", where NAME is one of {known}'
+        return f'metric = "NAME", where NAME is one of {known}, or the path of a {OWN_GRADER} that scores'

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -50,6 +51,16 @@ async def test_a_run_that_sent_nothing_says_so_and_leaves_its_best_script(run: L
     for words in ("The whole leaderboard was never read", "Nothing was sent.", "there is nothing to compare"):
         assert words in shown.prose
     assert "★" not in shown.prose.replace("★ the one that counts", "")
+
+
+async def test_who_scored_is_said_where_the_owner_gave_a_grader(run: LiveRun, tmp_path: Path) -> None:
+    assert (await run.finish())["grader"] == "registry"
+    grader = tmp_path / "grade.py"
+    grader.write_text("def grade(submission, answers):\n    return 1.0\n")
+    executor = run.ended.context.executor
+    executor.settings = replace(executor.settings, grader=grader)
+    assert (await run.finish())["grader"] == "competition"
+    assert "the owner's grade.py" in page_of(run).prose
 
 
 async def test_it_is_written_while_it_goes_on_and_anew_when_the_private_scores_are_out(run: LiveRun) -> None:

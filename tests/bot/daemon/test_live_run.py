@@ -2,13 +2,16 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.configuration import Settings
-from bot.daemon.live_run import begin_run, live_run_of
+from bot.daemon.live_run import begin_run, live_run_of, open_run_context
 from bot.daemon.preparing import Task
 from bot.daemon.settings import CompetitionSettings, DaemonSettings
+from bot.runs.stopwatch import Stopwatch
+from scrapers.card import MetricSpec, TaskCard
 from state.errors import UsageError
 from tests.bot.daemon.site_parts import shared
 from tests.bot.rehearsal.parts import served, tiny
@@ -33,6 +36,56 @@ async def test_a_run_is_taken_up_again_and_another_agent_begins_another(tmp_path
             row = live_run_of(here.store, card.slug)
             assert row is not None
             assert row.id == other.id
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"seed": 1},
+        {"metric": {"name": "log_loss", "direction": "minimize", "params": {"eps": 1e-7}}},
+        {"key_columns": ("kind",)},
+        {"grader": "def grade(submission, answers):\n    return 2.0\n"},
+    ],
+)
+async def test_where_scores_would_mean_something_else_another_run_is_begun_unless_all_is_over(
+    tmp_path: Path, changed: dict[str, Any]
+) -> None:
+    grader = tmp_path / "grader" / "grade.py"
+    grader.parent.mkdir()
+    grader.write_text("def grade(submission, answers):\n    return 1.0\n")
+    own = OWN.model_copy(update={"metric": str(grader)} if "grader" in changed else {})
+    with served(tiny(tmp_path)) as site:
+        card, data = site.competition.card, site.competition.snapshot.data
+        async with shared(site, tmp_path / "state") as here:
+            first = begin_run(here, Task(card, data), own)
+            assert begin_run(here, Task(card, data), own).id == first.id
+            if "grader" in changed:
+                assert first.folder.grader.read_text() == grader.read_text()
+                grader.write_text(changed["grader"])
+            later = own.model_copy(update={"seed": changed["seed"]} if "seed" in changed else {})
+            fields = {name: value for name, value in changed.items() if name in ("metric", "key_columns")}
+            task = Task(TaskCard.model_validate({**card.model_dump(), **fields}), data)
+            site.clock.pass_by(hours=1)
+            assert begin_run(here, Task(card, data), later, at_its_end=True).id == first.id
+            other = begin_run(here, task, later)
+            assert other.id != first.id
+            assert begin_run(here, task, later).id == other.id
+            assert other.folder.grader.is_file() == ("grader" in changed)
+
+
+async def test_a_grader_of_the_owners_scores_what_the_run_makes(tmp_path: Path) -> None:
+    grader = tmp_path / "grade.py"
+    grader.write_text("def grade(submission, answers):\n    return 1.0\n")
+    own = OWN.model_copy(update={"metric": str(grader)})
+    with served(tiny(tmp_path)) as site:
+        card = site.competition.card.model_copy(update={"metric": MetricSpec(name="grade.py", direction="minimize")})
+        async with shared(site, tmp_path / "state") as here:
+            run = begin_run(here, Task(card, site.competition.snapshot.data), own)
+            grader.write_text("def grade(submission, answers):\n    return 2.0\n")
+            async with open_run_context(here, run, Stopwatch()) as context:
+                kept = context.executor.settings.grader
+            assert kept == run.folder.grader
+            assert "return 1.0" in kept.read_text()
 
 
 async def test_a_model_that_is_not_ours_needs_a_sandbox_or_the_owners_word(tmp_path: Path) -> None:

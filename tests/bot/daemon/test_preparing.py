@@ -71,3 +71,30 @@ async def test_the_deadline_is_the_owners_word_else_what_was_polled_last(tmp_pat
             assert deadline_of(here, card, OWN) == card.deadline
             later = card.deadline + timedelta(days=1)
             assert deadline_of(here, card, CompetitionSettings(deadline=later)) == later
+
+
+async def test_a_grader_that_cannot_be_used_is_told_until_it_is_mended(tmp_path: Path) -> None:
+    grader = tmp_path / "graders" / "grade.py"
+    own = CompetitionSettings(model="builtin", metric=str(grader), direction="minimize")
+    wrong = {
+        None: "cannot be read",
+        "def grade(submission, answers:": "is no Python, line 1",
+        "def score(submission, answers):\n    return 0.0\n": "defines no function grade",
+    }
+    with served(tiny(tmp_path)) as site:
+        async with shared(site, tmp_path / "state") as here:
+            for text, said in wrong.items():
+                if text is not None:
+                    grader.parent.mkdir(exist_ok=True)
+                    grader.write_text(text)
+                found = await prepare(here, site.competition.slug, own)
+                assert isinstance(found, Waiting)
+                assert f"{grader} {said}" in found.why
+            assert told(here.store) == ["trouble.grader"] * len(wrong)
+            grader.write_text("from mine import mean as grade\n")
+            found = await prepare(here, site.competition.slug, own)
+            assert isinstance(found, Task)
+            assert (found.card.metric.name, found.card.metric.direction) == ("grade.py", "minimize")
+            assert str(grader) in found.card.sources["metric"]
+            with here.store.read() as session:
+                assert current(session) == []

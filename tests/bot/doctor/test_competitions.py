@@ -80,6 +80,16 @@ def test_what_is_not_certain_of_the_task_comes_with_the_lines_to_write(snapshot:
     assert (found.mend or "").startswith(f"write into bot.toml, below [competitions.{SLUG}]: ")
 
 
+def test_a_grader_of_the_owners_that_cannot_be_used_fails(snapshot: Snapshot, tmp_path: Path) -> None:
+    grader = tmp_path / "grade.py"
+    with served(snapshot) as site:
+        (found,) = checked(site, metric=str(grader), direction="minimize")
+        assert (found.status, found.found) == ("fails", f"{grader} cannot be read: there is no such file")
+        grader.write_text("def grade(submission, answers):\n    return 0.5\n")
+        (found,) = checked(site, metric=str(grader), direction="minimize")
+        assert found.status == "ok", found
+
+
 def test_one_whose_deadline_has_passed_is_a_warning(snapshot: Snapshot) -> None:
     with served(snapshot) as site:
         (found,) = checked(site, clock=HandClock(DEADLINE))

@@ -110,6 +110,7 @@ def test_what_is_missing_names_the_line_that_settles_it() -> None:
         "house-pricing: metric is not certain: neither Kaggle's evaluationMetric nor the pages name it in so many words; "
         'write into bot.toml, below [competitions.house-pricing]: metric = "NAME", where NAME is one of '
         + ", ".join(sorted(METRIC_DIRECTIONS))
+        + ", or the path of a grade.py that scores"
     )
 
 
@@ -158,6 +159,29 @@ def test_a_board_that_contradicts_the_owners_metric_asks_for_the_direction_too()
     derived = derive(evidence, METRIC_DIRECTIONS, CardOverrides(metric="mae"))
     assert [(one.field, one.line) for one in derived.missing] == [("direction", 'direction = "minimize"')]
     assert derive(evidence, METRIC_DIRECTIONS, CardOverrides(metric="mae", direction="minimize")).card is not None
+
+
+def test_an_owners_grader_scores_what_no_name_is_known_of_and_takes_the_boards_direction() -> None:
+    text = "Submissions are evaluated on the harmonic mean of two things."
+    own = CardOverrides(metric="graders/grade.py")
+    for board, direction in ((BOARDS["up"], "minimize"), (BOARDS["down"], "maximize")):
+        card = derive(make_evidence(text, board=board, tables=make_tables(DATA["houses"])), METRIC_DIRECTIONS, own).card
+        assert card is not None
+        assert (card.metric.name, card.metric.direction, card.metric.params) == ("grade.py", direction, {})
+        assert "graders/grade.py" in card.sources["metric"]
+    silent = make_evidence(text, board=(), tables=make_tables(DATA["houses"]))
+    (missing,) = derive(silent, METRIC_DIRECTIONS, own).missing
+    assert (missing.field, missing.line) == ("direction", 'direction = "maximize"')
+    said = own.model_copy(update={"direction": "minimize", "metric_params": {"predictions": "text"}})
+    told = derive(silent, METRIC_DIRECTIONS, said).card
+    assert told is not None
+    assert (told.metric.direction, told.metric.params) == ("minimize", {"predictions": "text"})
+    # The owner's word goes before the board's, which is kept as what speaks against it.
+    against = derive(
+        make_evidence(text, board=BOARDS["down"], tables=make_tables(DATA["houses"])), METRIC_DIRECTIONS, said
+    )
+    assert against.card is not None
+    assert against.findings["direction"].conflicts
 
 
 def test_an_owner_cannot_turn_a_metric_round_or_name_one_that_is_not_there() -> None:
