@@ -1,6 +1,6 @@
 """Approvals and wishes: what the owner's word is asked for and what it was, each move with its event in one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -71,10 +71,11 @@ def undecided(session: Session) -> Sequence[Approval]:
     return session.exec(select(Approval).where(col(Approval.decision).is_(None)).order_by(col(Approval.id))).all()
 
 
-def let_pass(session: Session, run_id: str) -> set[str]:
-    """Return the submissions of a run, by id, that their owner did not want, or let pass."""
-    query = select(Approval.submission).where(Approval.run_id == run_id, col(Approval.decision).in_(_LET_PASS))
-    return set(session.exec(query))
+def let_pass(session: Session, rows: Iterable[Submission]) -> list[Submission]:
+    """Return those that their owner did not want, or let pass."""
+    query = select(Approval.run_id, Approval.submission).where(col(Approval.decision).in_(_LET_PASS))
+    known = set(session.exec(query))
+    return [row for row in rows if (row.run_id, row.id) in known]
 
 
 def find_approval(session: Session, name: str) -> Approval | None:

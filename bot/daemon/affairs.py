@@ -37,6 +37,8 @@ class Affairs:
 
     rows: Sequence[Submission]
     """The run's submissions."""
+    earlier: Sequence[Submission]
+    """Those of the competition's other live runs, whose validation scores mean something else."""
     sent: int
     """Of the competition, by whatever run."""
     sent_today: int
@@ -72,13 +74,16 @@ def affairs_now(
 ) -> Affairs:
     """Read how things stand; the deadline is the owner's word, else what the site said last, else `deadline`, the card's."""
     run = session.get_one(Run, run_id)
-    sent = _sent(session, run.competition)
+    runs = _live_runs(session, run.competition)
+    earlier = [row for one in runs if one.id != run_id for row in submissions_of(session, one.id)]
+    rows = submissions_of(session, run_id)
+    sent = [row for row in (*earlier, *rows) if may_be_there(row)]
     facts = _facts(session, run.competition)
     if settings.deadline is not None:
         deadline = settings.deadline
     elif told := facts.get("deadline"):
         deadline = datetime.fromisoformat(told)
-    rules, changed = _rules(session, run)
+    rules, changed = _rules(session, run.competition, runs)
     late = deadline is not None and now >= deadline - timedelta(days=settings.reserved_days)
     limits = last(session, run.competition, "limits")
     left = {} if limits is None else {name: limits.data.get(name) for name in ("num_allowed_now", "limited_by_total")}
@@ -86,7 +91,8 @@ def affairs_now(
     capped = cap_reached(spending)
     standing = (now.date(), late, len(sent), deadline, entered, closed, rules, changed, left, capped is None)
     return Affairs(
-        rows=submissions_of(session, run_id),
+        rows=rows,
+        earlier=earlier,
         sent=len(sent),
         sent_today=sum(row.sent_at is not None and row.sent_at.date() == now.date() for row in sent),
         deadline=deadline,
@@ -113,11 +119,10 @@ def cap_reached(spending: Level) -> Cap | None:
         return Cap(str(error), error.renews)
 
 
-def _sent(session: Session, competition: str) -> list[Submission]:
-    runs = select(Run.id).where(Run.competition == competition, col(Run.cutoff).is_(None))
-    return [
-        row for row in session.exec(select(Submission).where(col(Submission.run_id).in_(runs))) if may_be_there(row)
-    ]
+def _live_runs(session: Session, competition: str) -> Sequence[Run]:
+    """Return all live runs of a competition, the earliest first."""
+    live = select(Run).where(Run.competition == competition, col(Run.cutoff).is_(None))
+    return session.exec(live.order_by(col(Run.created_at), col(Run.id))).all()
 
 
 def _facts(session: Session, competition: str) -> Mapping[str, Any]:
@@ -135,15 +140,16 @@ def _closed(facts: Mapping[str, Any]) -> str | None:
     return "the site takes no submissions any more" if facts.get("submissions_disabled") else None
 
 
-def _rules(session: Session, run: Run) -> tuple[str | None, bool]:
-    """Return the rules page's hash, and whether it is another than that by which the run began, or that was accepted since."""
-    now = last(session, run.competition, "page", "rules")
+def _rules(session: Session, competition: str, runs: Sequence[Run]) -> tuple[str | None, bool]:
+    """Return the rules page's hash, and whether it is another than that by which the first run began, or one accepted since."""
+    now = last(session, competition, "page", "rules")
     if now is None:
         return None, False
-    before = last(session, run.competition, "page", "rules", run.created_at)
+    before = last(session, competition, "page", "rules", runs[0].created_at)
     if before is None:
-        before = history(session, run.competition, "page", "rules")[0]
+        before = history(session, competition, "page", "rules")[0]
     if now.sha256 == before.sha256:
         return now.sha256, False
-    accepted = session.exec(select(Event.data).where(Event.run_id == run.id, Event.type == ACCEPTED)).all()
+    of_them = col(Event.run_id).in_([run.id for run in runs])
+    accepted = session.exec(select(Event.data).where(of_them, Event.type == ACCEPTED)).all()
     return now.sha256, now.sha256 not in {data.get("sha256") for data in accepted}

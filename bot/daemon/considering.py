@@ -104,8 +104,7 @@ class Considering:
     def _over(self, affairs: Affairs) -> set[int]:
         """Return the nodes that the owner does not want, or has let pass."""
         with self._context.store.read() as session:
-            over = let_pass(session, self._context.run_id)
-        return {row.node for row in affairs.rows if row.id in over}
+            return {row.node for row in let_pass(session, affairs.rows)}
 
     def _considered(self) -> dict[int, _Considered]:
         if self._before is None:

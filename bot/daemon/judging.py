@@ -119,15 +119,15 @@ class Judge:
 
     def _again(self, asked: Asked, affairs: Affairs) -> str | None:
         """Say as what the same file was sent before, or put before the owner in vain; None: neither."""
+        same = [row for row in (*affairs.earlier, *affairs.rows) if row.file_sha == asked.sha256]
+        if asked.row is not None:
+            same = [row for row in same if row.tag != asked.row.tag]
+        for row in filter(may_be_there, same):
+            return f"it was sent as {_named(row, self._context.run_id)}"
         with self._context.store.read() as session:
-            passed = let_pass(session, self._context.run_id)
-        for row in affairs.rows:
-            if row.file_sha != asked.sha256 or (asked.row is not None and row.id == asked.row.id):
-                continue
-            if may_be_there(row):
-                return f"it was sent as submission {row.id}, of node {row.node}"
-            if row.id in passed:
-                return f"it was put before you as submission {row.id}, of node {row.node}, and you did not let it go"
+            passed = let_pass(session, same)
+        for row in passed:
+            return f"it was put before you as {_named(row, self._context.run_id)}, and you did not let it go"
         return None
 
     async def _with_quota(self, facts: Facts) -> Facts:
@@ -135,3 +135,7 @@ class Judge:
         if quota.remaining is not None and quota.resets_at is None:
             return replace(facts, remaining_total=quota.remaining)
         return replace(facts, remaining_today=quota.remaining)
+
+
+def _named(row: Submission, run_id: str) -> str:
+    return f"submission {row.id}, of node {row.node}{'' if row.run_id == run_id else f' of {row.run_id}'}"

@@ -15,6 +15,7 @@ from bot.daemon.preparing import Task, deadline_of
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
 from bot.daemon.spending import open_run
+from bot.daemon.telling import ANOTHER_RUN, telling
 from bot.leaderboard.board import read_board
 from bot.models import Item
 from bot.models.settings import ModelChoice, ModelSettings
@@ -30,9 +31,10 @@ from scrapers.card import TaskCard
 from state.clock import Clock
 from state.community import CommunityView
 from state.errors import UsageError
+from state.outward import advance_submission, submissions_of
 from state.progress import create_run, resume_run
 from state.steering import notes
-from state.store import Store
+from state.store import Store, Transaction
 from state.tables import Run
 
 __all__ = ["LiveRun", "begin_run", "choice_of", "live_run_of", "open_run_context"]
@@ -103,6 +105,8 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings, *, at_its_en
     if known is not None and not goes_on:
         shared.say(slug, f"another run is begun: scores of {known.id} would not compare, or it is another agent's")
     with shared.store.write() as tx:
+        if known is not None and not goes_on:
+            _withdraw(tx, known)
         if known is None or not goes_on:
             name = run_id(slug, own.agent, choice.spec, own.seed, tx.now())
             row = create_run(
@@ -163,6 +167,14 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
             plan, shared.machinery, store, shared.clock, spending, budget, stopwatch, say
         ) as context:
             yield context
+
+
+def _withdraw(tx: Transaction, run: Run) -> None:
+    """Take back what a run meant to send, which nobody would look after any more."""
+    tell = telling(run.competition)
+    for row in submissions_of(tx.session, run.id):
+        if row.status == "intended":
+            tell(tx, advance_submission(tx, run.id, row.id, "withdrawn", message=ANOTHER_RUN))
 
 
 def _is_same(shared: Shared, known: Run, card: TaskCard, own: CompetitionSettings) -> bool:

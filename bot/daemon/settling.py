@@ -44,13 +44,14 @@ class Settling:
 
     async def scores(self) -> None:
         """Write down public scores that have come, and what the site found invalid; each is told in the same transaction."""
-        for row in self._judge.affairs().there:
+        affairs = self._judge.affairs()
+        for row in (*affairs.earlier, *affairs.there):
             if row.status != "confirmed" or row.score is not None or row.ref is None:
                 continue
             reading, polled = self._read(row.ref)
             if reading is not None and self._take(row, reading):
                 continue
-            if not polled and self._may_ask(row.id):
+            if not polled and row.run_id == self._context.run_id and self._may_ask(row.id):
                 await self._ask(row)
 
     def _read(self, ref: str) -> tuple[Reading | None, bool]:
@@ -139,13 +140,15 @@ class Settling:
             notify(tx, event.notice(context.run_id))
 
     def _choices(self, affairs: Affairs) -> list[Choice]:
-        confirmed = {row.file_sha: row for row in affairs.there if row.status == "confirmed"}
+        rows = (*affairs.earlier, *affairs.rows)
+        confirmed = {row.file_sha: row for row in rows if row.status == "confirmed"}
         with self._context.store.read() as session:
-            nodes = {row.node: session.get(Node, (row.run_id, row.node)) for row in confirmed.values()}
-        found = [
-            Choice(row.tag, row.node, row.score, node.score if (node := nodes[row.node]) is not None else None)
-            for row in confirmed.values()
-        ]
+            # Of other runs the public score alone can be compared.
+            nodes = {row.node: session.get(Node, (row.run_id, row.node)) for row in affairs.rows}
+        found = []
+        for row in confirmed.values():
+            node = nodes[row.node] if row.run_id == self._context.run_id else None
+            found.append(Choice(row.tag, row.node, row.score, None if node is None else node.score))
         return choose(found, lower_is_better=self._context.card.lower_is_better)
 
 

@@ -47,7 +47,7 @@ class Undone:
 
 
 def all_runs(session: Session, competitions: Iterable[str]) -> Sequence[Run]:
-    """Return all live runs of some competitions, the earliest first; another agent begins another run."""
+    """Return all live runs of some competitions, the earliest first; see `begin_run` for when another is begun."""
     live = select(Run).where(col(Run.cutoff).is_(None), col(Run.competition).in_(list(competitions)))
     return session.exec(live.order_by(col(Run.created_at), col(Run.id))).all()
 

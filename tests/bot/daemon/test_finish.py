@@ -1,14 +1,12 @@
 """A live run's end: its folder holds what a replay leaves too, and speaks of leaderboards."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from bot.evaluation.worker import Worker
 from bot.report.read_back import RunResult
@@ -19,13 +17,6 @@ from tests.bot.report.test_page import Page
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 FIELD = [round(0.3 + 0.002 * place, 5) for place in range(199)]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def worker() -> AsyncIterator[Worker]:
-    """Return a worker process that all share: drawing needs libraries that are slow to load."""
-    async with aclosing(Worker()) as started:
-        yield started
 
 
 @pytest.fixture

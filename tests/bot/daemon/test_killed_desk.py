@@ -1,19 +1,18 @@
 """The desk killed at every point: whoever takes the run up again sends each file once, asks once and tells once."""
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from bot.daemon.settings import CompetitionSettings
 from bot.evaluation.worker import Worker
 from state.approvals import decide_approval, undecided
 from state.steps import Steps
 from state.store import Store, Transaction
-from tests.bot.daemon.desk_parts import RUN, SENDING, Ground, Live, ground, live
+from tests.bot.daemon.desk_parts import RUN, SENDING, Ground, Live, live
 from tests.bot.submission.parts import Fate, Killed, MortalSubmitter
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.integration]
@@ -33,17 +32,6 @@ class MortalStore(Store):
             yield tx
             self.fate.boundary("before its commit")
         self.fate.boundary("after its commit")
-
-
-@pytest.fixture(scope="module")
-def the_ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    return ground(tmp_path_factory.mktemp("ground"))
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def worker() -> AsyncIterator[Worker]:
-    async with aclosing(Worker()) as one:
-        yield one
 
 
 async def one_life(run: Live, settings: CompetitionSettings, fate: Fate) -> None:

@@ -1,10 +1,6 @@
 """Likeness: which public kernel a script nearly is, whoever has sketched it, and of what is visible alone."""
 
-from collections.abc import AsyncIterator
-from contextlib import aclosing
-
 import pytest
-import pytest_asyncio
 from sqlmodel import func, select
 
 from bot.daemon.likeness import Likenesses
@@ -19,12 +15,6 @@ __all__ = ["clock", "store"]
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 OTHER = "\n".join(f"model_{n} = Ridge(alpha={n}).fit(train[{n}:], target[{n}:], sample_weight=None)" for n in range(40))
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def worker() -> AsyncIterator[Worker]:
-    async with aclosing(Worker()) as one:
-        yield one
 
 
 async def test_a_script_is_like_the_kernel_whose_code_it_has(

@@ -2,12 +2,10 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from bot.budgets.levels import budget
 from bot.budgets.settings import Caps
@@ -18,30 +16,12 @@ from bot.evaluation.worker import Worker
 from state.approvals import decide_approval, make_wish, open_wishes
 from state.series import last
 from state.tables import Approval
-from tests.bot.daemon.desk_parts import GRADED, KERNEL, RUN, SENDING, Ground, Live, add_kernel, ground, live, write
+from tests.bot.daemon.desk_parts import GRADED, KERNEL, RUN, SENDING, Ground, Live, add_kernel, live, write
 from tests.bot.rehearsal.parts import DEADLINE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ASKING = CompetitionSettings(submit=True, approve="ask", approval_hours=2.0)
-
-
-@pytest.fixture(scope="module")
-def the_ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    return ground(tmp_path_factory.mktemp("ground"))
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def worker() -> AsyncIterator[Worker]:
-    one = Worker()
-    yield one
-    await one.aclose()
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def run(the_ground: Ground, tmp_path: Path, worker: Worker) -> AsyncIterator[Live]:
-    async with live(the_ground, tmp_path, worker) as opened:
-        yield opened
 
 
 async def test_the_best_node_is_refitted_sent_once_and_scored(run: Live) -> None:
