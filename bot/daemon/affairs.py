@@ -14,7 +14,7 @@ from bot.daemon.settings import CompetitionSettings
 from state.errors import BudgetExceeded
 from state.outward import OPEN, may_be_there, submissions_of
 from state.series import history, last
-from state.tables import Event, Run, Submission
+from state.tables import Event, Node, Run, Submission
 
 __all__ = ["ACCEPTED", "Affairs", "Cap", "affairs_now", "cap_reached"]
 
@@ -38,7 +38,9 @@ class Affairs:
     rows: Sequence[Submission]
     """The run's submissions."""
     earlier: Sequence[Submission]
-    """Those of the competition's other live runs, whose validation scores mean something else."""
+    """Those of the competition's other live runs."""
+    comparable: Sequence[float]
+    """Validation scores, as the metric has them, of what those of these runs have sent whose scores mean the same."""
     sent: int
     """Of the competition, by whatever run."""
     sent_today: int
@@ -93,6 +95,7 @@ def affairs_now(
     return Affairs(
         rows=rows,
         earlier=earlier,
+        comparable=_comparable(session, run, runs, earlier),
         sent=len(sent),
         sent_today=sum(row.sent_at is not None and row.sent_at.date() == now.date() for row in sent),
         deadline=deadline,
@@ -123,6 +126,12 @@ def _live_runs(session: Session, competition: str) -> Sequence[Run]:
     """Return all live runs of a competition, the earliest first."""
     live = select(Run).where(Run.competition == competition, col(Run.cutoff).is_(None))
     return session.exec(live.order_by(col(Run.created_at), col(Run.id))).all()
+
+
+def _comparable(session: Session, run: Run, runs: Sequence[Run], earlier: Sequence[Submission]) -> list[float]:
+    same = {one.id for one in runs if one.config.get("scores") == run.config.get("scores")}
+    nodes = [session.get(Node, (row.run_id, row.node)) for row in earlier if row.run_id in same and may_be_there(row)]
+    return [node.score for node in nodes if node is not None and node.score is not None]
 
 
 def _facts(session: Session, competition: str) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from bot.daemon.turns import LiveTurns
 from bot.notify.events.standing import NewBest
 from bot.notify.outbox import notify
 from bot.runs.context import RunContext
+from bot.runs.graders import grader_text
 from bot.runs.stopwatch import Stopwatch
 from bot.strategies.agents import AGENTS, READERS
 from bot.strategies.attempts import load_tree
@@ -44,6 +45,8 @@ class AtWork:
     context: RunContext
     stopwatch: Stopwatch
     desk: Desk
+    grader: str
+    """The text of the owner's grader, by which the run is scored; nothing where there is none."""
     turns: LiveTurns = field(init=False)
     search: Search = field(init=False)
     _told_best: int | None = None
@@ -117,12 +120,17 @@ async def open_work(shared: Shared, run: LiveRun) -> AsyncIterator[AtWork]:
     """Open a run's services, and have it take part in the slots while this lasts; raises as `open_run_context`."""
     slug, stopwatch = run.card.slug, Stopwatch()
     async with open_run_context(shared, run, stopwatch) as context:
-        at_work = AtWork(shared, run, context, stopwatch, open_desk(shared, run, context))
+        at_work = AtWork(shared, run, context, stopwatch, open_desk(shared, run, context), grader_of(run))
         shared.slots.join(slug, at_work.weight)
         try:
             yield at_work
         finally:
             shared.slots.leave(slug)
+
+
+def grader_of(run: LiveRun) -> str:
+    """Return the text of a run's own copy of its grader."""
+    return grader_text(run.folder.grader) if run.folder.grader.exists() else ""
 
 
 def _gains(nodes: list[NodeView]) -> list[bool]:

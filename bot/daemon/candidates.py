@@ -60,7 +60,7 @@ class Candidates:
         self._folder = folder
         self._worker = worker
         self._likenesses = Likenesses(context.store, context.card.slug, context.clock, worker)
-        self._noise: dict[tuple[int, int], float | None] = {}
+        self._noise: dict[tuple[int, int | None], float | None] = {}
         self._checked: dict[tuple[str, frozenset[str]], Checked] = {}
 
     def kept(self, sha256: str) -> Path:
@@ -99,22 +99,25 @@ class Candidates:
         """
         return await self._likenesses.likest(code(self._context, node))
 
-    async def noise(self, node: int, other: int) -> float | None:
-        """Return the standard error of the difference of two nodes' validation scores; None where it cannot be told."""
+    async def noise(self, node: int, other: int | None) -> float | None:
+        """Return the standard error of the difference of two nodes' validation scores; None where it cannot be told.
+
+        The other may be one of an earlier run (None), whose predictions are not looked for.
+        """
         if (node, other) not in self._noise:
             self._noise[node, other] = await self._difference(node, other)
         return self._noise[node, other]
 
-    async def _difference(self, node: int, other: int) -> float | None:
-        context = self._context
-        files = [context.executor.submission_of(one, "holdout").with_name(PREDICTIONS) for one in (node, other)]
+    async def _difference(self, node: int, other: int | None) -> float | None:
+        context, nodes = self._context, (node,) if other is None else (node, other)
+        files = [context.executor.submission_of(one, "holdout").with_name(PREDICTIONS) for one in nodes]
         try:
             told = await self._worker.call(
                 "score_noise",
                 labels_dir=str(context.executor.labels("holdout")),
                 view_dir=str(await context.executor.view("holdout")),
                 predictions=str(files[0]),
-                other=str(files[1]) if files[1].is_file() else None,
+                other=str(files[-1]) if len(files) > 1 and files[-1].is_file() else None,
                 card=context.card.model_dump(mode="json"),
                 seed=context.seed,
                 seconds=_NOISE_SECONDS,

@@ -68,6 +68,12 @@ class Considering:
         self._considered()[node] = _Considered(decision.verdict, affairs.key, decision.until, decision.of_file)
         return decision
 
+    def refuse_wishes(self, why: str) -> None:
+        """Answer all that the owner still waits for."""
+        with self._context.store.write() as tx:
+            for wish in open_wishes(tx.session, self._context.run_id):
+                answer_wish(tx, wish.id or 0, "refused", why)
+
     async def _decided(self, asked: Asked) -> tuple[Decision, Candidate | None]:
         """Decide, and if it may go make its file and decide with that."""
         decision = await self._judge.decide(asked)
@@ -87,7 +93,7 @@ class Considering:
         scores, now = self._judge.scores(), self._context.clock.now()
         gone = {row.node for row in affairs.rows if row.status != "withdrawn"} | self._over(affairs)
         going = [scores[row.node] for row in (*affairs.there, *affairs.open) if row.node in scores]
-        floor = max(going, default=None)
+        floor = max((*going, *map(self._context.card.oriented, affairs.comparable)), default=None)
         before = self._considered()
         for node in sorted(scores, key=lambda node: (-scores[node], node)):
             if floor is not None and scores[node] <= floor:

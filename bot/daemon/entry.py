@@ -2,28 +2,42 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 from bot.daemon.at_work import AtWork, open_work
 from bot.daemon.candidates import FILES
 from bot.daemon.finish import finish_live
-from bot.daemon.live_run import LiveRun, begin_run, live_run_of
+from bot.daemon.live_run import LiveRun, begin_run, goes_on, live_run_of, run_as_it_was
 from bot.daemon.preparing import Task, Waiting, deadline_of, prepare
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
-from bot.daemon.trouble import begin, end
-from bot.notify.outbox import NO_RUN
+from bot.daemon.telling import ANOTHER_RUN
+from bot.daemon.trouble import begin, begin_work_broken, end
+from bot.evaluation.leaderboard import MEDALS
+from bot.notify.events import CompetitionOver, GraderUnusable
+from bot.notify.outbox import NO_RUN, notify
 from bot.report.result import Ended
-from bot.runs.graders import is_kept
+from bot.runs.folder import RunFolder
+from bot.runs.graders import grader_text
 from bot.strategies.attempts import load_tree
 from scrapers.card import TaskCard
 from scrapers.kaggle.polling.watch import Part
-from state.errors import BotError, KaggleError, NotAuthenticated, NotSent, SiteUnavailable
+from state.errors import (
+    BotError,
+    DownloadFailed,
+    InfrastructureFailure,
+    KaggleError,
+    NotAuthenticated,
+    NotSent,
+    SiteUnavailable,
+    SubmissionInDoubt,
+)
 from state.progress import end_run
 from state.steering import control
+from state.tables import Run
 
 __all__ = ["Entry", "State"]
 
@@ -33,6 +47,9 @@ State = Literal["waiting", "working", "paused", "stopped", "over"]
 _LOOK_AGAIN = 3600.0
 """Seconds of the clock after which what a competition waits for is looked at again."""
 _AFTER_FAILURE = 600.0
+_OVER_BY_ITSELF = timedelta(hours=1)
+_PASSING = (KaggleError, SiteUnavailable, InfrastructureFailure, DownloadFailed, SubmissionInDoubt)
+_IN_ORDER = "its search is ended in order"
 _AFTERWARDS = timedelta(days=7)
 """For so long after the end private scores are waited for."""
 _AT_THE_END: tuple[Part, ...] = ("competitions", "submissions", "top", "board")
@@ -59,13 +76,12 @@ class Entry:
         while True:
             with self._shared.store.read() as session:
                 wish = control(session, self.slug)
-            if wish == "stopped":
-                self._set("stopped", "the owner has stopped it")
-                return
             try:
+                if wish == "stopped":
+                    await self._stop()
+                    return
                 if await self._step():
                     return
-                self._trouble_over()
             except NotAuthenticated:
                 self._set("waiting", "Kaggle does not take the key")
                 await self._pause(_AFTER_FAILURE)
@@ -155,22 +171,22 @@ class Entry:
         with self._shared.store.read() as session:
             wish = control(session, self.slug)
         if wish == "stopped":
-            here.search.interrupt()
+            here.search.interrupt(_IN_ORDER)
         deadline = deadline_of(self._shared, here.run.card, self.own)
         seconds = (deadline - here.run.began).total_seconds() / self._shared.speed
         if abs(seconds - here.context.budget.seconds) > 1.0:
             self._again = True  # the deadline was moved
-            here.search.interrupt()
+            here.search.interrupt(_IN_ORDER)
         self._shared.slots.pulse()
 
     def configure(self, own: CompetitionSettings) -> None:
         """Go on with these settings; what waited, or is to be scored by another file now, begins anew."""
-        run = None if self._open is None else self._open.run
-        graded_anew = run is not None and own.grader is not None and not is_kept(own.grader, run.folder)
+        here = self._open
+        graded_anew = here is not None and own.grader is not None and grader_text(own.grader) != here.grader
         if own != self.own or self.state == "waiting" or graded_anew:
             self.own, self._again = own, True
             if self._open is not None:
-                self._open.search.interrupt()
+                self._open.search.interrupt(_IN_ORDER)
             self._changed.set()
 
     async def _step(self) -> bool:
@@ -180,6 +196,7 @@ class Entry:
             return await self._end()
         task = await prepare(self._shared, self.slug, self.own)
         if isinstance(task, Waiting):
+            self._trouble_over()
             self._set("waiting", task.why)
             await self._pause(_LOOK_AGAIN)
             return False
@@ -194,15 +211,24 @@ class Entry:
     async def _search(self, task: Task) -> None:
         """Search until the time is used up, or somebody wants it otherwise; the desk stays open to the deadline."""
         self._again = False
+        known = live_run_of(self._shared.store, self.slug)
+        if known is not None and known.status == "running" and not goes_on(self._shared, known, task, self.own):
+            why = f"the scores of {known.id} would not compare, or it is another agent's"
+            self._shared.say(self.slug, f"another run is begun: {why}")
+            await self._close(known, ANOTHER_RUN)
         run = begin_run(self._shared, task, self.own)
         async with self._opened(run) as here:
+            if self._is_unscored(here):
+                await self._pause(_LOOK_AGAIN)
+                return
             self._set("working", "")
+            self._trouble_over()
             searching = asyncio.create_task(here.search.run())
             try:
                 await self._attend(here, searching)
             except asyncio.CancelledError:
                 # Nodes in flight are left as they are, and go on with the next start.
-                here.search.interrupt()
+                here.search.interrupt(_IN_ORDER)
                 await asyncio.gather(searching, return_exceptions=True)
                 raise
             if here.search.misconfigured or here.search.status == "failed":
@@ -240,17 +266,17 @@ class Entry:
         if row is None or card is None:
             self._set("over", "it is over, and nothing was done")
             return True
-        task = Task(card, self._shared.competition(self.slug) / "data")
-        run = begin_run(self._shared, task, self.own, at_its_end=True)
         await self._read_the_end()
-        async with self._opened(run) as here:
-            await here.desk.settle()
-            machinery = self._shared.machinery
-            ended = Ended(run.folder, here.context, machinery.sandbox.describe(), here.stopwatch, "finished")
-            files = self._shared.competition(self.slug) / FILES
-            result = await finish_live(ended, files, machinery.worker)
+        result = await self._finish(row, None)
+        self._trouble_over()
+        medal = next((name for name in MEDALS if result[f"{name}_medal"]), None)
+        private = result["score_kind"] == "private"
+        report = str(RunFolder(self._shared.runs / row.id).report)
+        over = CompetitionOver(
+            self.slug, row.id, result["score"], private, result["rank"], result["n_teams"], medal, report
+        )
         with self._shared.store.write() as tx:
-            end_run(tx, run.id, "finished")
+            notify(tx, over.notice(row.id))
         late = self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS
         if result["score_kind"] == "private" or late or not result["submissions"]:
             self._set("over", "")
@@ -258,6 +284,46 @@ class Entry:
         self._set("over", "private scores are waited for")
         await self._pause(_LOOK_AGAIN)
         return False
+
+    async def _stop(self) -> None:
+        """Bring its run to its end, as the owner wants no more of it; what was sent stays sent."""
+        row = live_run_of(self._shared.store, self.slug)
+        if row is not None and row.status == "running":
+            await self._close(row, "the owner has stopped it")
+        self._trouble_over()
+        self._set("stopped", "the owner has stopped it")
+
+    async def _close(self, row: Run, why: str) -> None:
+        """Bring a run to its end before the competition's: what is not sent yet is given up, and its result is written."""
+        run = run_as_it_was(self._shared, row)
+        async with self._opened(run) as here:
+            await here.desk.give_up(why)
+        await self._finish(row, why)
+
+    async def _finish(self, row: Run, stopped_by: str | None) -> Mapping[str, Any]:
+        """Write a run's result and report, and end it; may be done again."""
+        run, machinery = run_as_it_was(self._shared, row), self._shared.machinery
+        async with self._opened(run) as here:
+            await here.desk.settle()
+            sandbox = machinery.sandbox.describe()
+            ended = Ended(run.folder, here.context, sandbox, here.stopwatch, "finished", stopped_by)
+            files = self._shared.competition(self.slug) / FILES
+            result = await finish_live(ended, files, machinery.worker)
+        with self._shared.store.write() as tx:
+            end_run(tx, run.id, "finished")
+        return result
+
+    def _is_unscored(self, here: AtWork) -> bool:
+        """Whether the owner's grader cannot score a view, which is told; scores that scripts print were not asked for."""
+        reason = here.context.executor.unscored if here.run.own.grader is not None else None
+        with self._shared.store.write() as tx:
+            if reason is None:
+                end(tx, f"grader/{self.slug}")
+                return False
+            told = f"{here.run.own.grader}: {reason}"
+            begin(tx, f"grader/{self.slug}", f"no score can be had: {told}", GraderUnusable(self.slug, told), asks=True)
+        self._set("waiting", f"no score can be had: {told}")
+        return True
 
     async def _read_the_end(self) -> None:
         """Read what the end changes now: some of it would not be due for a day."""
@@ -311,8 +377,10 @@ class Entry:
 
     def _failed(self, error: BotError) -> None:
         self._set("waiting", str(error))
+        # What a site or a machine cannot do now may be over by itself.
+        patience = _OVER_BY_ITSELF if isinstance(error, _PASSING) else timedelta(0)
         with self._shared.store.write() as tx:
-            begin(tx, f"entry/{self.slug}", f"{self.slug}: {error}")
+            begin_work_broken(tx, f"entry/{self.slug}", self.slug, str(error), patience)
 
     def _trouble_over(self) -> None:
         with self._shared.store.write() as tx:

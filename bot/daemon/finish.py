@@ -35,7 +35,7 @@ async def finish_live(ended: Ended, files: Path, worker: Worker) -> dict[str, An
     with context.store.read() as session:
         look = look_at(session, card.slug, context.clock.now(), lower_is_better=card.lower_is_better)
         entries = entries_of(session, context.run_id, look.sent if look else ())
-    verdict = Verdict(card, entries, look)
+    verdict = Verdict(context.run_id, card, entries, look)
     counted = verdict.counted
     if counted is not None:
         _place(files / f"{counted.row.file_sha}.csv", ended.folder.submission)
@@ -59,6 +59,8 @@ def _handed(context: RunContext, verdict: Verdict) -> HandedIn:
         if best is None:
             return HandedIn(None, None, "nothing was sent, as no node has a score")
         return HandedIn(best.id, None, f"nothing was sent; node {best.id} has the best validation score")
+    if counted.row.run_id != context.run_id:
+        return HandedIn(None, None, f"what counts is {counted.row.tag}, which the run {counted.row.run_id} sent before")
     how: HandedInAs = next((name for name in get_args(HandedInAs) if name == counted.row.handed_in), "holdout")
     if verdict.score(counted) is None:
         why = "is the latest"

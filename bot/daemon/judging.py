@@ -15,7 +15,7 @@ from bot.submission import Submitter
 from bot.submission.policy import Decision, Facts, decide
 from state.approvals import let_pass
 from state.errors import InfrastructureFailure, KaggleError, SiteUnavailable
-from state.outward import may_be_there
+from state.outward import OPEN, may_be_there
 from state.tables import Submission
 
 __all__ = ["AGAIN", "Asked", "Judge"]
@@ -64,25 +64,32 @@ class Judge:
     async def decide(self, asked: Asked) -> Decision:
         """Decide about a file; the site is asked only if nothing that is known here settles it."""
         affairs = self.affairs()
-        best = self._best(asked, affairs)
-        facts = self._facts(asked, affairs, None if best is None else self.scores()[best])
+        best, bar = self._best(asked, affairs)
+        facts = self._facts(asked, affairs, bar)
         early = decide(replace(facts, noise=0.0), self.settings)
         if early.verdict in ("never", "wait"):
             return early
         try:
-            if best is not None and not asked.wished:
+            if bar is not None and not asked.wished:
                 facts = replace(facts, noise=await self._candidates.noise(asked.node, best))
             facts = await self._with_quota(await self._with_file(facts, asked, affairs))
         except (SiteUnavailable, KaggleError, InfrastructureFailure) as error:
             return Decision("wait", f"it could not be decided: {error}", self._context.clock.now() + AGAIN)
         return decide(replace(facts, now=self._context.clock.now()), self.settings)
 
-    def _best(self, asked: Asked, affairs: Affairs) -> int | None:
-        """Return the node that has to be bettered: the best that was sent; of something new, the best that is to be too."""
+    def _best(self, asked: Asked, affairs: Affairs) -> tuple[int | None, float | None]:
+        """Return what has to be bettered: the best that was sent; of something new, the best that is to be too.
+
+        That is a node of this run and its oriented score, None where an earlier run's is as good, and None, None without any.
+        """
         scores = self.scores()
         others = affairs.there if asked.row is not None else [*affairs.there, *affairs.open]
         nodes = {row.node for row in others if asked.row is None or row.id != asked.row.id} & scores.keys()
-        return max(nodes, key=lambda node: (scores[node], -node), default=None)
+        best = max(nodes, key=lambda node: (scores[node], -node), default=None)
+        before = max(map(self._context.card.oriented, affairs.comparable), default=None)
+        if before is not None and (best is None or before >= scores[best]):
+            return None, before
+        return best, None if best is None else scores[best]
 
     def _facts(self, asked: Asked, affairs: Affairs, best_sent: float | None) -> Facts:
         now, row, cap = self._context.clock.now(), asked.row, affairs.capped
@@ -122,12 +129,15 @@ class Judge:
         same = [row for row in (*affairs.earlier, *affairs.rows) if row.file_sha == asked.sha256]
         if asked.row is not None:
             same = [row for row in same if row.tag != asked.row.tag]
-        for row in filter(may_be_there, same):
-            return f"it was sent as {_named(row, self._context.run_id)}"
         with self._context.store.read() as session:
-            passed = let_pass(session, same)
+            passed = [] if asked.approved else let_pass(session, same)
         for row in passed:
             return f"it was put before you as {_named(row, self._context.run_id)}, and you did not let it go"
+        for row in same:
+            if may_be_there(row):
+                return f"it was sent as {_named(row, self._context.run_id)}"
+            if row.status in OPEN and (asked.row is None or int(row.id) < int(asked.row.id)):
+                return f"it is to be sent as {_named(row, self._context.run_id)}"
         return None
 
     async def _with_quota(self, facts: Facts) -> Facts:

@@ -1,5 +1,6 @@
 """A competition's live run: found again or begun, with its settings, its budget and its services."""
 
+import hashlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,14 +16,13 @@ from bot.daemon.preparing import Task, deadline_of
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
 from bot.daemon.spending import open_run
-from bot.daemon.telling import ANOTHER_RUN, telling
 from bot.leaderboard.board import read_board
 from bot.models import Item
 from bot.models.settings import ModelChoice, ModelSettings
 from bot.runs.budget import RunBudget
 from bot.runs.context import EngineSettings, ReadingSettings, RunContext
 from bot.runs.folder import RunFolder, run_id
-from bot.runs.graders import is_kept, keep_grader
+from bot.runs.graders import grader_text, keep_grader
 from bot.runs.services import RunPlan, open_context
 from bot.runs.settings import RunSettings
 from bot.runs.stopwatch import Stopwatch
@@ -31,13 +31,12 @@ from scrapers.card import TaskCard
 from state.clock import Clock
 from state.community import CommunityView
 from state.errors import UsageError
-from state.outward import advance_submission, submissions_of
 from state.progress import create_run, resume_run
 from state.steering import notes
-from state.store import Store, Transaction
+from state.store import Store
 from state.tables import Run
 
-__all__ = ["LiveRun", "begin_run", "choice_of", "live_run_of", "open_run_context"]
+__all__ = ["LiveRun", "begin_run", "choice_of", "goes_on", "live_run_of", "open_run_context", "run_as_it_was"]
 
 _SCRIPTS = 20
 """Scripts for which a competition is to have time, one after the other."""
@@ -78,17 +77,16 @@ def live_run_of(store: Store, competition: str) -> Run | None:
         return session.exec(live.order_by(col(Run.created_at).desc()).limit(1)).first()
 
 
-def begin_run(shared: Shared, task: Task, own: CompetitionSettings, *, at_its_end: bool = False) -> LiveRun:
-    """Take up the competition's run, or begin one; where scores would mean something else, or for another agent, another.
+def goes_on(shared: Shared, known: Run, task: Task, own: CompetitionSettings) -> bool:
+    """Whether a run goes on with these settings: it is the same agent's, and its scores mean the same."""
+    return known.agent == own.agent and known.config.get("scores") == _meaning(task.card, own)
 
-    Args:
-        shared: what competitions share.
-        task: what is worked on.
-        own: the competition's settings.
-        at_its_end: whether only what was done is to be told: no other run is begun.
+
+def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
+    """Take up the competition's run, or begin one where it does not go on with these settings (see `goes_on`).
 
     Raises:
-        UsageError: its model is not there, or would have its code run where nothing contains it.
+        UsageError: its model is not there, or would have its code run where nothing contains it; or the grader is not there.
     """
     slug, choice = task.card.slug, choice_of(shared.machinery.models, own)
     _ensure_contained(shared, choice)
@@ -99,15 +97,11 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings, *, at_its_en
         "settings": settings.model_dump(mode="json"),
         "own": own.model_dump(mode="json"),
         "card": task.card.model_dump(mode="json"),
+        "scores": _meaning(task.card, own),
     }
     known = live_run_of(shared.store, slug)
-    goes_on = known is not None and (at_its_end or _is_same(shared, known, task.card, own))
-    if known is not None and not goes_on:
-        shared.say(slug, f"another run is begun: scores of {known.id} would not compare, or it is another agent's")
     with shared.store.write() as tx:
-        if known is not None and not goes_on:
-            _withdraw(tx, known)
-        if known is None or not goes_on:
+        if known is None or not goes_on(shared, known, task, own):
             name = run_id(slug, own.agent, choice.spec, own.seed, tx.now())
             row = create_run(
                 tx,
@@ -127,12 +121,25 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings, *, at_its_en
     folder = RunFolder(shared.runs / row.id, shared.store.path)
     if not folder.path.exists():
         folder.make()
-    if own.grader is not None and not at_its_end:
-        keep_grader(own.grader, folder)
+    if own.grader is not None:
+        try:
+            keep_grader(own.grader, folder)
+        except OSError as error:
+            raise UsageError(f"{own.grader} cannot be kept: {error.strerror or error}") from error
     partial = folder.config.with_suffix(".partial")
     partial.write_text(json.dumps({"run_id": row.id, **config}, indent=1) + "\n", encoding="utf-8")
     partial.replace(folder.config)
     return LiveRun(row.id, task.card, task, folder, settings, own, row.created_at)
+
+
+def run_as_it_was(shared: Shared, known: Run) -> LiveRun:
+    """Return a run by what it went by last, to bring it to its end: no model is asked any more."""
+    card = TaskCard.model_validate(known.config["card"])
+    settings = RunSettings.model_validate(known.config["settings"]).model_copy(update={"model": "builtin", "roles": {}})
+    task = Task(card, shared.competition(card.slug) / "data")
+    folder = RunFolder(shared.runs / known.id, shared.store.path)
+    own = CompetitionSettings.model_validate(known.config["own"])
+    return LiveRun(known.id, card, task, folder, settings, own, known.created_at)
 
 
 @asynccontextmanager
@@ -169,22 +176,11 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
             yield context
 
 
-def _withdraw(tx: Transaction, run: Run) -> None:
-    """Take back what a run meant to send, which nobody would look after any more."""
-    tell = telling(run.competition)
-    for row in submissions_of(tx.session, run.id):
-        if row.status == "intended":
-            tell(tx, advance_submission(tx, run.id, row.id, "withdrawn", message=ANOTHER_RUN))
-
-
-def _is_same(shared: Shared, known: Run, card: TaskCard, own: CompetitionSettings) -> bool:
-    """Whether a run goes on with these settings: its scores are of the same rows and columns, by the same metric."""
-    before = TaskCard.model_validate(known.config["card"])
-    return (
-        (known.agent, known.seed) == (own.agent, own.seed)
-        and (before.metric, before.columns) == (card.metric, card.columns)
-        and (own.grader is None or is_kept(own.grader, RunFolder(shared.runs / known.id)))
-    )
+def _meaning(card: TaskCard, own: CompetitionSettings) -> str:
+    """Return a hash of all that a validation score goes by: the metric, the columns, the split and the grader."""
+    grader = grader_text(own.grader) if own.grader is not None else ""
+    told = (card.metric.model_dump_json(), card.columns, own.seed, grader)
+    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
 
 def _notes(shared: Shared, slug: str) -> tuple[OwnerNote, ...]:

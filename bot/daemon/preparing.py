@@ -78,7 +78,6 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         except UsageError as error:
             unusable = GraderUnusable(slug, str(error))
             return _trouble(shared, f"grader/{slug}", Waiting(f"no score can be had: {error}"), unusable)
-    _over(shared, f"grader/{slug}")
     return Task(derived.card, await data.fetch())
 
 

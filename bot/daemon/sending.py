@@ -79,6 +79,12 @@ class Sending:
             if one is not None and self._rested(id):
                 await self._one(one, found)
 
+    async def give_up(self, why: str) -> None:
+        """Withdraw all that is not confirmed, but what turns out to be at the site; raises as `ExactlyOnce.withdraw`."""
+        for row in self._judge.affairs().open:
+            row = await self._once.withdraw(row.id, why)
+            self._context.say(f"{row.tag} is {row.status}: {why}")
+
     def _open(self) -> list[_Open]:
         rows, scores, run_id = self._judge.affairs().open, self._judge.scores(), self._context.run_id
         with self._context.store.read() as session:

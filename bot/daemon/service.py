@@ -20,7 +20,7 @@ from bot.daemon.shared import Shared
 from bot.daemon.supervision import Supervisor
 from bot.daemon.systemd import Systemd
 from bot.daemon.ticks import Ticks
-from bot.daemon.trouble import begin, end
+from bot.daemon.trouble import begin_work_broken, end, end_all_of
 from bot.daemon.watchdog import Watchdog
 from bot.daemon.workers import Workers
 from bot.notify.outbox import Delivered, deliver
@@ -161,7 +161,7 @@ class _Daemon:
             except Exception as error:  # the daemon's supervision boundary: the traceback is kept as an event
                 with shared.store.write() as tx:
                     record_failure(tx, "entry.failed", error, competition=slug)
-                    begin(tx, f"entry/{slug}", f"{slug}: {type(error).__name__}: {error}")
+                    begin_work_broken(tx, f"entry/{slug}", slug, f"{type(error).__name__}: {error}")
                 shared.say(slug, f"its work broke, and is taken up again later: {error}")
                 await shared.clock.sleep(_ENTRY_PAUSE)
 
@@ -174,7 +174,8 @@ class _Daemon:
         except ConfigurationError as error:
             self._shared.say("", f"the configuration is wrong, and the earlier one goes on: {error}")
             with store.write() as tx:
-                begin(tx, "configuration", f"the configuration is wrong, and the earlier one goes on: {error}")
+                why = f"it is wrong, and the configuration from before goes on: {error}"
+                begin_work_broken(tx, "configuration", "bot.toml", why)
         else:
             with store.write() as tx:
                 end(tx, "configuration")
@@ -182,6 +183,8 @@ class _Daemon:
             for slug in gone:
                 del self._entries[slug]
                 asyncio.ensure_future(self._supervisor.remove(_loop(slug)))  # noqa: RUF006 - the supervisor holds it
+                with store.write() as tx:
+                    end_all_of(tx, slug)
             self._configure(found)
             self._shared.say("", f"the configuration was read again: {', '.join(found.competitions) or 'nothing'}")
         self._systemd.ready(self._status())

@@ -82,6 +82,16 @@ class Desk:
         async with self._turns["send"]:
             await self._sending.all()
 
+    async def give_up(self, why: str) -> None:
+        """Send nothing more: what is not at the site is withdrawn, wishes are refused.
+
+        Raises:
+            SiteUnavailable, KaggleError: the site cannot be asked what it has; SubmissionInDoubt where it may have a file.
+        """
+        async with self._turns["consider"], self._turns["send"]:
+            await self._sending.give_up(why)
+            self._considering.refuse_wishes(why)
+
     async def settle(self) -> None:
         """Write down the public scores that have come; what a poll has read of them is preferred to asking."""
         async with self._turns["settle"]:

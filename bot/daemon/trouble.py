@@ -1,16 +1,16 @@
 """Trouble that needs a person: when it began and whether it is over, kept as events of no run."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlmodel import Session
 
-from bot.notify.events import Event
+from bot.notify.events import Event, WorkBroken
 from bot.notify.outbox import notify
 from state.latest import latest, latest_of_each
 from state.store import NO_RUN, Transaction
 
-__all__ = ["Trouble", "begin", "current", "end"]
+__all__ = ["Trouble", "begin", "begin_work_broken", "current", "end", "end_all_of"]
 
 _BEGAN, _ENDED = "trouble.began", "trouble.ended"
 
@@ -51,6 +51,14 @@ def begin(tx: Transaction, key: str, sentence: str, event: Event | None = None, 
     return True
 
 
+def begin_work_broken(tx: Transaction, key: str, of: str, why: str, patience: timedelta = timedelta(0)) -> None:
+    """Write down what keeps the bot from its work; the owner is told of what has lasted for longer than that."""
+    begin(tx, key, f"{of}: {why}")
+    since = next(one.since for one in current(tx.session) if one.key == key)
+    if tx.now() - since >= patience:
+        notify(tx, WorkBroken(since, of, why).notice())
+
+
 def end(tx: Transaction, key: str) -> bool:
     """Write down that a trouble is over; returns whether there was one."""
     before = latest(tx.session, NO_RUN, (_BEGAN, _ENDED), "key", key)
@@ -58,6 +66,13 @@ def end(tx: Transaction, key: str) -> bool:
         return False
     tx.record(_ENDED, run_id=NO_RUN, key=key)
     return True
+
+
+def end_all_of(tx: Transaction, name: str) -> None:
+    """Write down that what troubled something, such as a competition that is not worked on any more, is over."""
+    for one in current(tx.session):
+        if one.key.split("/")[1:] == [name]:
+            end(tx, one.key)
 
 
 def current(session: Session) -> list[Trouble]:

@@ -95,6 +95,11 @@ class Executor:
         """Why the scores of this run are what its scripts print; None: they are the evaluator's. Known after the first view."""
         return self._views.self_reported
 
+    @property
+    def unscored(self) -> str | None:
+        """Why the task's own grader scores none of its views; None: it does, or there are none. Known after the first view."""
+        return self._views.unscored
+
     async def view(self, name: str) -> Path:
         """Return a view's folder, built at its first use; see `RunViews.view` for what it raises."""
         return await self._views.view(name)

@@ -58,6 +58,12 @@ class RunViews:
                 self._views[str(view)] = await self._built(view)
         return self._views[str(view)]
 
+    @property
+    def unscored(self) -> str | None:
+        """Why the grader scores no view though labels were withheld from one; None: it does, or none were."""
+        withheld = (self.labels(_FIRST) / "labels.csv").is_file()
+        return self.self_reported if withheld else None
+
     def labels(self, name: str) -> Path:
         """Return the folder with a view's withheld labels, which is for the worker alone."""
         return self._folder.evaluator / ViewName.parse(name).folder

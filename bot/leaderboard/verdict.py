@@ -13,14 +13,14 @@ from bot.leaderboard.sent import Sent
 from scrapers.card import TaskCard
 from state.outward import submissions_of
 from state.store import iso
-from state.tables import Node, Submission
+from state.tables import Node, Run, Submission
 
 __all__ = ["Entry", "Verdict", "entries_of"]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A submission of the run that the site has, and how it stands there."""
+    """A submission of the run, or of the competition's run before it, that the site has, and how it stands there."""
 
     row: Submission
     validation: float | None
@@ -45,6 +45,7 @@ class Entry:
 class Verdict:
     """What the leaderboard says of a run's submissions."""
 
+    run_id: str
     card: TaskCard
     entries: Sequence[Entry]
     look: Look | None
@@ -96,10 +97,11 @@ class Verdict:
     def nodes(self) -> dict[int, tuple[float | None, float | None]]:
         """Return the best public score of each node that was sent, and what share of the teams it beats."""
         board = self.look.board.scores if self.look is not None and self.look.board is not None else []
-        return {node: self._node(node, board) for node in dict.fromkeys(one.row.node for one in self.entries)}
+        own = [one.row.node for one in self.entries if one.row.run_id == self.run_id]
+        return {node: self._node(node, board) for node in dict.fromkeys(own)}
 
     def _node(self, node: int, board: Sequence[float]) -> tuple[float | None, float | None]:
-        own = [one for one in self.entries if one.row.node == node]
+        own = [one for one in self.entries if (one.row.run_id, one.row.node) == (self.run_id, node)]
         public = max((one.public for one in own if one.public is not None), key=self.card.oriented, default=None)
         score = max((s for one in own if (s := self.score(one)) is not None), key=self.card.oriented, default=None)
         if score is None or not board:
@@ -146,16 +148,23 @@ class Verdict:
 
 
 def entries_of(session: Session, run_id: str, sent: Sequence[Sent]) -> list[Entry]:
-    """Return the run's submissions that the site has, in the order in which they were made."""
+    """Return what the run and those before it on the competition have at the site, in the order in which it was made.
+
+    Only validation scores of the run itself are told: others may be of another metric.
+    """
     by_ref, by_tag = ({getattr(one, name): one for one in sent} for name in ("ref", "tag"))
     query = select(Node.id, Node.score).where(Node.run_id == run_id, col(Node.score).is_not(None))
     validation = dict(session.exec(query).all())
+    run = session.get_one(Run, run_id)
+    live = select(Run.id).where(Run.competition == run.competition, col(Run.cutoff).is_(None))
+    before = live.where(col(Run.created_at) < run.created_at).order_by(col(Run.created_at), col(Run.id))
     found = []
-    for row in submissions_of(session, run_id):
+    for row in (row for one in (*session.exec(before), run_id) for row in submissions_of(session, one)):
         there = by_tag.get(row.tag) or (by_ref.get(row.ref) if row.ref else None)
         if there is None and row.status != "confirmed":
             continue
         public, private = (there.public, there.private) if there else (row.score, None)
         at = (there.at if there else "") or iso(row.at)
-        found.append(Entry(row, validation.get(row.node), public, private, at))
+        score = validation.get(row.node) if row.run_id == run_id else None
+        found.append(Entry(row, score, public, private, at))
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 from bot.runs.folder import RunFolder
 from state.errors import UsageError
 
-__all__ = ["check_grader", "is_kept", "keep_grader"]
+__all__ = ["check_grader", "grader_text", "keep_grader"]
 
 _NAME = "grade"
 
@@ -30,12 +30,12 @@ def keep_grader(grade_py: Path, folder: RunFolder) -> None:
     partial.rename(kept)
 
 
-def is_kept(grade_py: Path, folder: RunFolder) -> bool:
-    """Return whether a run is scored by this grader, or may be: it has none yet. One that cannot be read is another."""
+def grader_text(grade_py: Path) -> str:
+    """Return all that a grader computes by, itself and the modules beside it; nothing where it cannot be read."""
     try:
-        return not folder.grader.exists() or _modules(grade_py) == _modules(folder.grader)
+        return repr(sorted(_modules(grade_py).items()))
     except OSError:
-        return False
+        return ""
 
 
 def check_grader(grade_py: Path) -> None:

@@ -79,10 +79,10 @@ class Search:
         """Return when a person or the system asks to stop."""
         await self._interrupt.wait()
 
-    def interrupt(self) -> None:
+    def interrupt(self, told: str = "stopping: the best so far will be handed in") -> None:
         """End in order because a person or the system asked to; nodes in flight wait for the run to be resumed."""
         self._interrupt.set()
-        self._context.say("stopping: the best so far will be handed in")
+        self._context.say(told)
         self.stop("interrupted")
 
     def stop(self, why: str) -> None:

@@ -132,7 +132,7 @@ def _forbidden(facts: Facts, settings: CompetitionSettings) -> Decision | None:
         return Decision("never", f"the file is not valid: {facts.invalid}", of_file=True)
     if facts.copied is not None:
         return Decision("never", f"the file is not our own: {facts.copied}", of_file=True)
-    if facts.again is not None and not facts.wished and not facts.approved:
+    if facts.again is not None and not facts.wished:
         return Decision("never", f"the file is one that is known already: {facts.again}", of_file=True)
     if facts.self_reported and not facts.wished:
         told = "its score is self-reported, as no labels could be withheld; `bot submit` sends it all the same"

@@ -2,7 +2,7 @@
 
 from bot.notify.events.base import Event
 from bot.notify.events.spending import SHARES, BudgetReached, shares_reached
-from bot.notify.events.standing import BoardMoved, Medal, MedalChanged, NewBest, RankChanged
+from bot.notify.events.standing import BoardMoved, CompetitionOver, Medal, MedalChanged, NewBest, RankChanged
 from bot.notify.events.submissions import (
     ApprovalAsked,
     Choice,
@@ -21,6 +21,7 @@ from bot.notify.events.trouble import (
     RulesNotAccepted,
     TaskCardIncomplete,
     TokenRefused,
+    WorkBroken,
 )
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "BudgetReached",
     "Choice",
     "CompetitionDay",
+    "CompetitionOver",
     "DailySummary",
     "DiskLow",
     "DockerGone",
@@ -51,6 +53,7 @@ __all__ = [
     "TaskCardIncomplete",
     "TokenRefused",
     "Trial",
+    "WorkBroken",
     "shares_reached",
 ]
 
@@ -59,6 +62,7 @@ EVENTS: tuple[type[Event], ...] = (
     MedalChanged,
     BoardMoved,
     NewBest,
+    CompetitionOver,
     SubmissionScored,
     SubmissionFailed,
     SubmissionRefused,
@@ -71,6 +75,7 @@ EVENTS: tuple[type[Event], ...] = (
     DiskLow,
     DockerGone,
     GpuGone,
+    WorkBroken,
     ApprovalAsked,
     FinalSelectionProposed,
     DailySummary,

@@ -8,7 +8,7 @@ from bot.evaluation.leaderboard import Medal
 from bot.notify.events.base import Event
 from state.store import iso
 
-__all__ = ["BoardMoved", "Medal", "MedalChanged", "NewBest", "RankChanged"]
+__all__ = ["BoardMoved", "CompetitionOver", "Medal", "MedalChanged", "NewBest", "RankChanged"]
 
 
 @dataclass(frozen=True)
@@ -109,3 +109,28 @@ class NewBest(Event):
     def key(self) -> str:
         """One a node."""
         return f"best/{self.run}/{self.node}"
+
+
+@dataclass(frozen=True)
+class CompetitionOver(Event):
+    """A competition has ended, and what the run reached is written down."""
+
+    kind: ClassVar[str] = "standing.over"
+    template: ClassVar[str] = "competition_over.j2"
+
+    competition: str
+    run: str
+    score: float | None
+    """None: nothing was sent, or no score was told."""
+    private: bool
+    """Whether it is by the private leaderboard, which is final."""
+    rank: int | None
+    teams: int
+    medal: Medal | None
+    report: str
+    """Where the page lies."""
+
+    @property
+    def key(self) -> str:
+        """One a run and leaderboard."""
+        return f"over/{self.run}/{'private' if self.private else 'public'}"

@@ -16,6 +16,7 @@ __all__ = [
     "RulesNotAccepted",
     "TaskCardIncomplete",
     "TokenRefused",
+    "WorkBroken",
 ]
 
 
@@ -83,6 +84,23 @@ class _Since(Event):
 
     since: datetime
     """When it began: the same trouble is told once."""
+
+
+@dataclass(frozen=True)
+class WorkBroken(_Since):
+    """Something keeps the bot from its work, and no other event says what to do about it."""
+
+    kind: ClassVar[str] = "trouble.work"
+    template: ClassVar[str] = "work_broken.j2"
+
+    of: str
+    """A competition, or `bot.toml`."""
+    why: str
+
+    @property
+    def key(self) -> str:
+        """One a time that it began."""
+        return f"trouble/work/{self.of}/{iso(self.since)}"
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class LiveRun:
         context = self.ended.context
         with context.store.read() as session:
             look = look_at(session, SLUG, self.clock.now(), lower_is_better=context.card.lower_is_better)
-            return Verdict(context.card, entries_of(session, RUN, look.sent if look else ()), look)
+            return Verdict(RUN, context.card, entries_of(session, RUN, look.sent if look else ()), look)
 
     async def finish(self) -> dict[str, Any]:
         result = await finish_live(self.ended, self.files, self.worker)

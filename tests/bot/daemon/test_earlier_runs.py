@@ -2,33 +2,32 @@
 
 import hashlib
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from bot.daemon.affairs import ACCEPTED
-from bot.daemon.live_run import begin_run
-from bot.daemon.preparing import Task
 from bot.daemon.settings import CompetitionSettings
-from state.approvals import approval_of, ask_approval, decide_approval
+from state.approvals import ask_approval, decide_approval
 from state.outward import advance_submission, intend_submission, submissions_of, update_submission
 from state.progress import create_node, create_run, end_node
 from state.series import last
 from state.tables import Submission
 from tests.bot.daemon.desk_parts import Live
-from tests.bot.daemon.site_parts import shared
-from tests.bot.rehearsal.parts import DEADLINE, START, served, tiny
+from tests.bot.rehearsal.parts import DEADLINE, START
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 EARLIER = "tiny_table-comind-builtin-0-20191210T120000Z"
 
 
-def earlier(run: Live, sha: str, *, public: float | None = None, score: float = 0.001) -> Submission:
+def earlier(
+    run: Live, sha: str, *, public: float | None = None, score: float = 9.0, scores: str | None = None
+) -> Submission:
     """Have an earlier run, which submitted one file (none that was sent, without a public score)."""
     now, run.clock.time = run.clock.time, START - timedelta(days=20)
     with run.store.write() as tx:
-        create_run(tx, EARLIER, competition=run.context.card.slug, agent="comind", model="builtin", seed=0, cutoff=None)
+        config, slug = {} if scores is None else {"scores": scores}, run.context.card.slug
+        create_run(tx, EARLIER, competition=slug, agent="comind", model="builtin", seed=0, cutoff=None, config=config)
         create_node(tx, EARLIER, action="draft", id=7, code="print(7)")
         end_node(tx, EARLIER, 7, "valid", score=score)
         row = intend_submission(tx, EARLIER, node=7, handed_in="refit", file_sha=sha)
@@ -66,8 +65,10 @@ async def test_a_file_that_the_owner_refused_in_an_earlier_run_is_not_asked_abou
     assert run.notices("approval.asked") == []
 
 
-async def test_its_validation_scores_are_no_bar_and_its_files_count_for_the_cap(run: Live) -> None:
-    earlier(run, "ab" * 32, public=0.4)  # by validation better than any that follows
+async def test_where_its_scores_mean_something_else_they_are_no_bar_but_its_files_count_for_the_cap(run: Live) -> None:
+    earlier(
+        run, "ab" * 32, public=0.4, score=0.001, scores="of another metric"
+    )  # by validation better than any that follows
     run.node(2, 0.5)
     decision = await run.desk(CompetitionSettings(submit=True, max_submissions=1)).consider()
     assert decision is not None
@@ -75,6 +76,19 @@ async def test_its_validation_scores_are_no_bar_and_its_files_count_for_the_cap(
     decision = await run.desk(CompetitionSettings(submit=True, max_submissions=2)).consider()
     assert decision is not None
     assert decision.verdict == "send"
+
+
+async def test_where_its_scores_mean_the_same_what_follows_must_be_better(run: Live) -> None:
+    worse, better = run.node(2, 0.3), run.node(3, 0.9)
+    earlier(run, "ab" * 32, public=0.4, score=(worse + better) / 2)
+    desk = run.desk()
+    decision = await desk.consider()
+    assert decision is not None
+    assert decision.verdict == "send"
+    assert "over the best sent" in decision.why
+    await desk.send()
+    assert run.states() == [(3, "confirmed")]
+    assert await desk.consider() is None  # node 2 is no better than what an earlier run has sent
 
 
 async def test_rules_that_changed_before_this_run_began_are_still_to_be_read_by_the_owner(run: Live) -> None:
@@ -123,26 +137,3 @@ async def test_a_score_that_comes_late_for_an_earlier_run_is_taken_from_what_was
     await run.desk().settle()
     with run.store.read() as session:
         assert [one.score for one in submissions_of(session, EARLIER)] == [0.25]
-
-
-async def test_what_an_earlier_run_meant_to_send_is_withdrawn_when_another_is_begun(tmp_path: Path) -> None:
-    own = CompetitionSettings(model="builtin")
-    with served(tiny(tmp_path)) as site:
-        task = Task(site.competition.card, site.competition.snapshot.data)
-        async with shared(site, tmp_path / "state") as here:
-            first = begin_run(here, task, own)
-            with here.store.write() as tx:
-                for number in (1, 2):
-                    create_node(tx, first.id, action="draft", id=number, code="")
-                    intend_submission(tx, first.id, node=number, handed_in="refit", file_sha=str(number) * 64)
-                advance_submission(tx, first.id, "2", "sending")
-                ask_approval(tx, first.id, "1", expires_at=tx.now() + timedelta(hours=1), why="it is asked")
-            begin_run(here, task, own)
-            with here.store.read() as session:
-                assert [row.status for row in submissions_of(session, first.id)] == ["intended", "sending"]
-            begin_run(here, task, own.model_copy(update={"seed": 1}))
-            with here.store.read() as session:
-                assert [row.status for row in submissions_of(session, first.id)] == ["withdrawn", "sending"]
-                held = approval_of(session, first.id, "1")
-            assert held is not None
-            assert held.decision == "moot"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.configuration import Settings
-from bot.daemon.live_run import begin_run, live_run_of, open_run_context
+from bot.daemon.live_run import begin_run, goes_on, live_run_of, open_run_context, run_as_it_was
 from bot.daemon.preparing import Task
 from bot.daemon.settings import CompetitionSettings, DaemonSettings
 from bot.runs.stopwatch import Stopwatch
@@ -47,7 +47,7 @@ async def test_a_run_is_taken_up_again_and_another_agent_begins_another(tmp_path
         {"grader": "def grade(submission, answers):\n    return 2.0\n"},
     ],
 )
-async def test_where_scores_would_mean_something_else_another_run_is_begun_unless_all_is_over(
+async def test_where_scores_would_mean_something_else_another_run_is_begun(
     tmp_path: Path, changed: dict[str, Any]
 ) -> None:
     grader = tmp_path / "grader" / "grade.py"
@@ -66,7 +66,10 @@ async def test_where_scores_would_mean_something_else_another_run_is_begun_unles
             fields = {name: value for name, value in changed.items() if name in ("metric", "key_columns")}
             task = Task(TaskCard.model_validate({**card.model_dump(), **fields}), data)
             site.clock.pass_by(hours=1)
-            assert begin_run(here, Task(card, data), later, at_its_end=True).id == first.id
+            row = live_run_of(here.store, card.slug)
+            assert row is not None
+            assert not goes_on(here, row, task, later)
+            assert run_as_it_was(here, row).folder == first.folder
             other = begin_run(here, task, later)
             assert other.id != first.id
             assert begin_run(here, task, later).id == other.id

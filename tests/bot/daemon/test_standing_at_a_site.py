@@ -73,6 +73,6 @@ async def test_from_before_the_first_submission_to_the_private_board(
             with store.read() as session:
                 seen = look_at(session, SLUG, here.clock.now(), lower_is_better=snapshot.card.lower_is_better)
                 assert seen is not None
-                report = Verdict(snapshot.card, entries_of(session, "r", seen.sent), seen).report()
+                report = Verdict("r", snapshot.card, entries_of(session, "r", seen.sent), seen).report()
             assert (report["score"], report["score_kind"], report["rank"]) == (after.score, "private", own)
             assert report["win_rate"] == (len(private) - own) / len(private)

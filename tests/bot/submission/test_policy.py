@@ -250,7 +250,9 @@ def test_having_sent_more_never_lets_more_go(one: Facts, own: CompetitionSetting
     sent = replace(one, sent=one.sent + more, sent_today=one.sent_today + more)
     if one.remaining_today is not None:
         sent = replace(sent, remaining_today=max(0, one.remaining_today - more))
-    assert _RANK[decide(sent, own).verdict] <= _RANK[fewer.verdict]
+    # What is not worth it may wait for the next day first, where the day's files are used up.
+    goes = _RANK["send"]
+    assert _RANK[decide(sent, own).verdict] < goes or _RANK[fewer.verdict] == goes
 
 
 @given(st.integers(0, 10**6))

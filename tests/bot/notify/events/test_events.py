@@ -15,6 +15,7 @@ from bot.notify.events import (
     BudgetReached,
     Choice,
     CompetitionDay,
+    CompetitionOver,
     DailySummary,
     DiskLow,
     DockerGone,
@@ -33,6 +34,7 @@ from bot.notify.events import (
     TaskCardIncomplete,
     TokenRefused,
     Trial,
+    WorkBroken,
     shares_reached,
 )
 
@@ -46,6 +48,7 @@ ALL: tuple[Event, ...] = (
     MedalChanged("wine", "gold", None, 3, 100, T),
     BoardMoved("wine", 0.25, 0.125, None, 0.5, None, None, None, T),
     NewBest("wine", "wine-aide", 4, 0.5, None, NASTY),
+    CompetitionOver("wine", "wine-aide", 0.25, False, 3, 100, "gold", "/runs/wine/report.html"),
     SubmissionScored("wine", "wine-1-ab", 7, 0.25, None, 4),
     SubmissionFailed("wine", "wine-1-ab", 7, NASTY),
     SubmissionRefused("wine", "wine-1-ab", 7, NASTY),
@@ -58,6 +61,7 @@ ALL: tuple[Event, ...] = (
     DiskLow(T, "/var/lib/bot", 1.25, 10.0),
     DockerGone(T, NASTY),
     GpuGone(T, "0", NASTY),
+    WorkBroken(T, "wine", NASTY),
     ApprovalAsked("wine", "wine-1-ab", 7, "4", 0.25, NASTY),
     FinalSelectionProposed("wine", CHOICES, T, "https://www.kaggle.com/c/wine"),
     DailySummary(date(2026, 1, 2), (DAY, DAY), ("accept the rules",)),
