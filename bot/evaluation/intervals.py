@@ -228,17 +228,20 @@ def _clusters(view: GuardedView, ids: Sequence[str]) -> tuple[list[Rows], str | 
         return alone, None
     if column is None:
         return alone, None
+    key_of = {place: key for places, key in zip(view.asked, keys, strict=True) for place in places}
     theirs, ours = Repeats(), Repeats()
-    place = dict(zip(map(theirs.numbered, view.ids), keys, strict=True))
+    place_of = {theirs.numbered(id): place for place, id in enumerate(view.asked_ids)}
     found: dict[Any, list[int]] = {}
     for row, id in enumerate(ids):
-        found.setdefault(place[ours.numbered(id)], []).append(row)
+        place = place_of[ours.numbered(id)]
+        # Of a very large table only the first rows are looked at; the others go alone.
+        found.setdefault((True, key_of[place]) if place in key_of else (False, row), []).append(row)
     return [np.array(rows) for rows in found.values()], column
 
 
 def _time_of(view: GuardedView) -> tuple[str, list[Any]] | None:
     """Return the column by which time parts validation rows from training rows, and the stretch of each validation row."""
-    columns = [(view.card.id_column, view.train_ids, view.plain_ids)]
+    columns = [(view.card.id_column, view.train_ids, view.ids)]
     columns += [(name, view.train[name].tolist(), view.validation[name].tolist()) for name in view.features]
     for name, train, asked in columns:
         times = parse_times(train), parse_times(asked)
@@ -254,14 +257,19 @@ def _time_of(view: GuardedView) -> tuple[str, list[Any]] | None:
 
 def _group_of(view: GuardedView) -> tuple[str, list[Any]] | None:
     """Return the column whose groups are not parted between training and validation rows, and the group of each."""
-    column = disjoint_group_column(view.layout.train, read_table(view.folder / "validation.csv"), view.features)
+    column = disjoint_group_column(view.layout.train, view.validation_table, view.features)
     return None if column is None else (column, view.validation[column].tolist())
 
 
 def _together_of(view: GuardedView) -> tuple[str, list[Any]] | None:
-    """Return the id where rows of one id, or of ids that begin alike, stay on one side; with what each row's has."""
+    """Return the id where rows of one id, or of ids that begin alike, stay on one side; with what each row's has.
+
+    So do the many predictions of one row.
+    """
+    ids, form = view.ids, view.layout.form
+    if form is not None and form.several:
+        return view.layout.id_column, ids
     if view.layout.together is None:
         return None
-    ids = view.plain_ids
     repeated = len(set(ids)) < len(ids)
     return view.card.id_column, ids if repeated else [id.rpartition("_")[0] or id for id in ids]

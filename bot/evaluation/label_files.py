@@ -12,7 +12,7 @@ from bot.evaluation.directions import prediction_kind
 from bot.evaluation.file_tables import INDEX, FileTable, RowFile, index_header
 from bot.evaluation.labelled import Asked, Layout
 from bot.evaluation.shared_files import data_files
-from bot.evaluation.tables import Rows, Table
+from bot.evaluation.tables import Rows, Table, read_table
 from scrapers.card import TaskCard
 from state.errors import UnsupportedLayout
 
@@ -52,6 +52,17 @@ class Pixels:
     def unit(self, identifier: str) -> str:
         """Return the id of the row that a row of predictions is of."""
         return identifier.rsplit("_", 2)[0]
+
+    @property
+    def several(self) -> bool:
+        """Whether a training row may become more rows of predictions than one."""
+        return True
+
+    def brightness(self, layout: Layout, row: int) -> float:
+        """Return the mean of what is asked for one training row."""
+        with Image.open(self.data_dir / layout.labels[row][0]) as image:
+            values = image.convert("L").tobytes()
+        return sum(values) / len(values) / 255
 
 
 def _brightness(value: int) -> str:
@@ -94,6 +105,32 @@ def files_with_labels(data_dir: Path, card: TaskCard, test: Rows | None, sample:
         classes=None,
         form=form,
         notes=(f"the labels are the files in {pairs[0][1].as_posix()}/; train.csv is an index of the files",),
+    )
+
+
+def files_in_index(view_dir: Path, card: TaskCard, sample: Table) -> Layout | None:
+    """Read the training rows of a view of such files from their index; None where it has none.
+
+    The folders of a view cannot tell which images are which: those that it asks for have no labels there.
+    """
+    form, index = _form(view_dir, sample, card), view_dir / INDEX
+    if form is None or not index.is_file():
+        return None
+    table, header = read_table(index), index_header(card.id_column, LABEL_FILE)
+    if table.header != header:
+        return None
+    return Layout(
+        card,
+        table,
+        None,
+        sample,
+        card.id_column,
+        tuple(table.column(card.id_column)),
+        withheld_columns=header[1:],
+        label_columns=(LABEL_FILE,),
+        labels=tuple(table.columns((LABEL_FILE,))),
+        classes=None,
+        form=form,
     )
 
 

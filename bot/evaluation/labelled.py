@@ -41,6 +41,11 @@ class Form(Protocol):
         """Return the id that a row of its own would have, of one that the sample asks for."""
         ...
 
+    @property
+    def several(self) -> bool:
+        """Whether a training row may become more rows of predictions than one."""
+        ...
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -68,6 +73,13 @@ class Layout:
     """None: one training row is one row of predictions."""
     notes: tuple[str, ...] = ()
     """What had to be found out, in sentences."""
+    joined: tuple[str, ...] = ()
+    """The training columns whose cells, joined by `_`, are the ids; nothing where `id_column` holds them."""
+
+    @property
+    def id_parts(self) -> tuple[str, ...]:
+        """The training columns that make up the ids."""
+        return self.joined or (self.id_column,)
 
     @property
     def is_classification(self) -> bool:

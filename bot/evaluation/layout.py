@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bot.evaluation.class_files import files_by_class
 from bot.evaluation.finding import find_test, find_training_tables, joined_ids, read_any, row_ids
-from bot.evaluation.label_files import files_with_labels
+from bot.evaluation.label_files import files_in_index, files_with_labels
 from bot.evaluation.labelled import Layout, check_rows, find_labels
 from bot.evaluation.melted import melted
 from bot.evaluation.several_rows import Paired, several_rows
@@ -14,7 +14,7 @@ from bot.evaluation.tables import Rows, Table, read_table
 from scrapers.card import TaskCard
 from state.errors import UnsupportedLayout
 
-__all__ = ["Layout", "read_layout", "read_sample"]
+__all__ = ["Layout", "read_layout", "read_sample", "read_view_layout"]
 
 
 def read_layout(data_dir: Path, card: TaskCard) -> Layout:
@@ -32,6 +32,15 @@ def read_layout(data_dir: Path, card: TaskCard) -> Layout:
         key = " and ".join(card.row_columns)
         raise UnsupportedLayout(f"Training rows are not told apart by {key}, as the sample submission's are.")
     return layout
+
+
+def read_view_layout(folder: Path, card: TaskCard) -> Layout:
+    """Read the same of a view's data folder, whose training rows may be an index of files.
+
+    Raises:
+        UnsupportedLayout: what the view holds cannot be understood by itself.
+    """
+    return files_in_index(folder, card, read_sample(folder, card)) or read_layout(folder, card)
 
 
 def _read(data_dir: Path, card: TaskCard) -> Layout:
@@ -97,6 +106,7 @@ def _of_table(train: Rows, test: Rows | None, sample: Table, card: TaskCard) -> 
         labels=tuple(train.columns(label_columns)),
         classes=classes,
         together=_prefixes(ids) if len(columns) == 1 else tuple(train.column(columns[0])),
+        joined=columns if len(columns) > 1 else (),
     )
     check_rows(layout)
     return layout

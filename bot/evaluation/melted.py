@@ -31,6 +31,11 @@ class Columns:
         """Return the id of the row that a row of predictions is of."""
         return next((identifier[: -len(c) - 1] for c in self.columns if identifier.endswith(f"_{c}")), identifier)
 
+    @property
+    def several(self) -> bool:
+        """Whether a training row may become more rows of predictions than one."""
+        return True
+
 
 @dataclass(frozen=True)
 class Places:
@@ -49,6 +54,11 @@ class Places:
     def unit(self, identifier: str) -> str:
         """Return the id of the row that a row of predictions is of."""
         return identifier.rpartition("_")[0]
+
+    @property
+    def several(self) -> bool:
+        """Whether a training row may become more rows of predictions than one."""
+        return True
 
 
 def _text(value: Any) -> str:

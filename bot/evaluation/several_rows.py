@@ -31,6 +31,11 @@ class Joined:
         """Return the id of the row that a row of predictions is of."""
         return identifier
 
+    @property
+    def several(self) -> bool:
+        """Whether a training row may become more rows of predictions than one."""
+        return False
+
 
 @dataclass(frozen=True)
 class Paired:
@@ -51,6 +56,11 @@ class Paired:
     def unit(self, identifier: str) -> str:
         """Return the id of the row that a row of predictions is of."""
         return identifier
+
+    @property
+    def several(self) -> bool:
+        """Whether a training row may become more rows of predictions than one."""
+        return False
 
 
 def several_rows(

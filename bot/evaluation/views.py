@@ -19,7 +19,7 @@ from bot.evaluation.view_files import (
     write_swapped_rows,
     write_training_rows,
 )
-from bot.evaluation.view_names import ViewName
+from bot.evaluation.view_names import VALIDATION, ViewName
 from scrapers.card import TaskCard
 from state.errors import UnsupportedLayout, UsageError
 
@@ -28,7 +28,7 @@ VERSION = 1
 SAMPLE_TRAIN, SAMPLE_VALIDATION, SAMPLE_TEST = 400, 200, 200
 SAMPLE_PER_CLASS = 5
 FULL_VALIDATION = 20
-_OURS = ("validation.csv", "validation.tsv", "validation.json", "validation.jsonl", "sample_validation.csv")
+_OURS = (*VALIDATION, "sample_validation.csv")
 
 
 @dataclass(frozen=True)

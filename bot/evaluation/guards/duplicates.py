@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from bot.evaluation.guards.findings import Finding, passed, suspicious
 from bot.evaluation.guards.guarded_view import GuardedView, Target
 from bot.evaluation.guards.traces import Traces
-from scrapers.row_keys import Repeats
 
 SHARE = 0.01
 FEWEST = 5
@@ -79,10 +78,8 @@ def better_on_duplicates(guard: str, traces: Traces) -> Finding:
     view = traces.view
     if not view.features:
         return passed(guard, "rows have no columns to compare them by")
-    scored, shown = Repeats(), Repeats()
-    place = {scored.numbered(id): at for at, id in enumerate(traces.ids)}
-    rows = zip(map(shown.numbered, view.ids), _validation_repeats(view), strict=True)
-    repeated = {place[id] for id, again in rows if again}
+    rows = zip(view.asked, _validation_repeats(view), strict=True)
+    repeated = {place for places, again in rows if again for place in places}
     if len(repeated) < max(FEWEST, SHARE * len(traces.ids)):
         return passed(guard, f"{len(repeated)} of {len(traces.ids)} validation rows repeat a training row")
     if _is_coarse(_keys(view.train)):

@@ -55,9 +55,9 @@ def spoiling(guard: str, sentence: str, **evidence: Evidence) -> Finding:
     return Finding(guard, "suspicious", sentence, evidence, spoils=True)
 
 
-def not_run(guard: str, why: str) -> Finding:
+def not_run(guard: str, why: str, **evidence: Evidence) -> Finding:
     """Return that a guard could not do its work."""
-    return Finding(guard, "not run", why)
+    return Finding(guard, "not run", why, evidence)
 
 
 def not_run_at_all(guards: Iterable[str], why: str) -> list[Finding]:

@@ -1,44 +1,27 @@
 """A view as the guards look at it: its tables as text, and its targets in a form in which they can be foretold."""
 
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from bot.evaluation.directions import prediction_kind
-from bot.evaluation.layout import Layout, read_layout
-from bot.evaluation.ranks import mean_ranks
+from bot.evaluation.finding import joined_ids, read_any
+from bot.evaluation.guards.targets import Asked, Target, targets_of
+from bot.evaluation.layout import Layout, read_view_layout
 from bot.evaluation.submission_file import read_truth
 from bot.evaluation.tables import Rows, read_table
+from bot.evaluation.view_names import VALIDATION
 from scrapers.card import TaskCard
+from scrapers.row_keys import row_key
+from state.errors import UnsupportedLayout
 
 __all__ = ["GuardedView", "Target"]
 
 MOST_CELLS = 10_000_000
 """Cells of one table that are read; of a larger one the first rows must do."""
-MOST_CLASSES = 1_000
-"""A target with more different values than this, most of them rare, is no class."""
-
-Values = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Target:
-    """One target of the training and of the validation rows.
-
-    Classes are whole numbers that mean the same on both sides, -1 where a training row has none of those that are scored.
-    Quantities are ranks among the training rows, between 0 and 1: what foretells the order foretells the quantity.
-    """
-
-    name: str
-    kind: Literal["classes", "quantity"]
-    train: Values
-    validation: Values
 
 
 class GuardedView:
@@ -52,15 +35,16 @@ class GuardedView:
     @cached_property
     def layout(self) -> Layout:
         """Its tables as the view builder understands them. Raises UnsupportedLayout."""
-        return read_layout(self.folder, self.card)
+        return read_view_layout(self.folder, self.card)
 
     @cached_property
     def features(self) -> list[str]:
-        """Columns, the id not among them, that training, validation and test rows all have."""
-        shared = [name for name in self._validation.header if name in self.layout.train.header]
+        """Columns, those that make up the id not among them, that training, validation and test rows all have."""
+        shared = [name for name in self.validation_table.header if name in self.layout.train.header]
         test = self.layout.test
         kept = shared if test is None else [name for name in shared if name in test.header]
-        return [name for name in kept if name != self.card.id_column and name not in self.layout.withheld_columns]
+        left_out = {self.card.id_column, *self.layout.id_parts, *self.layout.withheld_columns}
+        return [name for name in kept if name not in left_out]
 
     @cached_property
     def train(self) -> pd.DataFrame:
@@ -69,8 +53,11 @@ class GuardedView:
 
     @cached_property
     def validation(self) -> pd.DataFrame:
-        """Features of the validation rows, as text, in the order of `ids`."""
-        return self._read(self._validation)
+        """Features of the validation rows, as text, those left out for which nothing is asked."""
+        table = self._read(self.validation_table)
+        if all(self._asked):
+            return table
+        return table.iloc[[row for row, places in enumerate(self._asked) if places]].reset_index(drop=True)
 
     @cached_property
     def test(self) -> pd.DataFrame:
@@ -79,13 +66,18 @@ class GuardedView:
 
     @cached_property
     def ids(self) -> list[str]:
-        """What tells those validation rows apart that were read."""
-        return self._validation.keys(self.card.row_columns)[: len(self.validation)]
+        """Ids of these validation rows, written as those of the training rows are."""
+        return [id for id, places in zip(self._validation_ids, self._asked, strict=True) if places]
 
     @cached_property
-    def plain_ids(self) -> list[str]:
-        """The id column of these rows alone."""
-        return self._validation.column(self.card.id_column)[: len(self.validation)]
+    def asked(self) -> list[Sequence[int]]:
+        """For each of these validation rows, where the rows of predictions that are asked for it stand in `asked_ids`."""
+        return [places for places in self._asked if places]
+
+    @cached_property
+    def asked_ids(self) -> list[str]:
+        """What tells rows of predictions apart, as `row_key` writes it, in the order of sample_validation.csv."""
+        return read_table(self.folder / "sample_validation.csv").keys(self.card.row_columns)
 
     @cached_property
     def train_ids(self) -> list[str]:
@@ -94,64 +86,56 @@ class GuardedView:
 
     @cached_property
     def test_ids(self) -> list[str]:
-        """Ids of the test rows."""
-        return self.layout.sample.column(self.card.id_column)
+        """Ids of the test rows, written as those of the training rows are."""
+        ids = self.layout.sample.column(self.card.id_column)
+        form = self.layout.form
+        return list(dict.fromkeys(map(form.unit, ids))) if form is not None and form.several else ids
 
     @cached_property
     def targets(self) -> list[Target]:
         """What is to be foretold: classes as a whole, each quantity by itself."""
-        layout, rows = self.layout, range(len(self.train))
-        truth = read_truth(self.labels / "labels.csv", self.ids, self.card)
-        known = [layout.truth(row) if layout.has_label(row) else None for row in rows]
-        if layout.classes is not None:
-            hot = [None if row is None else "\x1f".join(row) for row in known]
-            return [_classes(layout.label_columns[0], hot, [_hot(row) for row in truth])]
-        found = []
-        for place, name in enumerate(self.card.prediction_columns):
-            cells, answers = [None if row is None else row[place] for row in known], truth[:, place]
-            if layout.is_classification or prediction_kind(self.card) != "number":
-                spelled = [None if cell is None else _spelled(cell) for cell in cells]
-                found.append(_classes(name, spelled, [_spelled(answer) for answer in answers]))
-            else:
-                found.append(_quantity(name, cells, answers.astype(float)))
-        return found
+        truth = read_truth(self.labels / "labels.csv", self.asked_ids, self.card)
+        return targets_of(self.layout, range(len(self.train)), Asked(self.asked_ids, truth, self.asked))
 
     @cached_property
-    def _validation(self) -> Rows:
-        return read_table(self.folder / "validation.csv")
+    def validation_table(self) -> Rows:
+        """The validation rows as the view holds them, in whatever format. Raises UnsupportedLayout."""
+        found = next((self.folder / name for name in VALIDATION if (self.folder / name).is_file()), None)
+        if found is None:
+            raise UnsupportedLayout("The view holds no validation rows.")
+        return read_any(found)
+
+    @cached_property
+    def _validation_ids(self) -> tuple[str, ...]:
+        table, parts = self.validation_table, self.layout.id_parts
+        if lacking := [name for name in parts if name not in table.header]:
+            raise UnsupportedLayout(f"{table.path.name} has no column {lacking[0]!r}.")
+        return joined_ids(table, parts)[: self._most]
+
+    @cached_property
+    def _asked(self) -> list[Sequence[int]]:
+        """For each row of the validation table that is read, where its rows of predictions stand; equal ids take turns."""
+        form, table = self.layout.form, self.validation_table
+        found: dict[str, list[int]] = defaultdict(list)
+        if form is not None and form.several:
+            for place, identifier in enumerate(self.asked_ids):
+                found[form.unit(identifier)].append(place)
+            asked: list[Sequence[int]] = [found.pop(id, ()) for id in self._validation_ids]
+        else:
+            for place in reversed(range(len(self.asked_ids))):
+                found[self.asked_ids[place]].append(place)
+            more = table.columns(self.card.key_columns)
+            keys = (row_key((id, *cells)) for id, cells in zip(self._validation_ids, more, strict=False))
+            asked = [[found[key].pop()] if found[key] else () for key in keys]
+        if not any(asked) or not (all(asked) or (form is not None and form.several)):
+            raise UnsupportedLayout(f"The rows of {table.path.name} are not those of sample_validation.csv.")
+        return asked
+
+    @property
+    def _most(self) -> int:
+        return max(1_000, MOST_CELLS // max(1, len(self.features)))
 
     def _read(self, table: Rows) -> pd.DataFrame:
-        most = max(1_000, MOST_CELLS // max(1, len(self.features)))
         places = [table.header.index(name) for name in self.features]
-        cells = [[row[place] for place in places] for row in islice(table.rows(), most)]
+        cells = [[row[place] for place in places] for row in islice(table.rows(), self._most)]
         return pd.DataFrame(cells, columns=self.features, index=range(len(cells)), dtype=object)
-
-
-def _hot(row: Values) -> str:
-    return "\x1f".join("1" if cell == 1 else "0" for cell in row)
-
-
-def _spelled(cell: Any) -> str:
-    """Return one spelling for all of a class's: `1`, `1.0` and `true` are the same."""
-    text = str(cell).strip()
-    try:
-        return f"{float(text):g}"
-    except ValueError:
-        return {"true": "1", "false": "0"}.get(text.lower(), text)
-
-
-def _classes(name: str, train: list[str | None], validation: list[str]) -> Target:
-    codes: dict[str, int] = {}
-    seen = [-1 if cell is None else codes.setdefault(cell, len(codes)) for cell in train]
-    asked = [codes.setdefault(cell, len(codes)) for cell in validation]
-    return Target(name, "classes", np.array(seen, dtype=int), np.array(asked, dtype=int))
-
-
-def _quantity(name: str, train: list[str | None], validation: NDArray[np.float64]) -> Target:
-    values = np.array([np.nan if cell is None else float(cell) for cell in train])
-    known = np.isfinite(values)
-    ranks = np.full(len(values), np.nan)
-    ranks[known] = mean_ranks(values[known]) / max(1, known.sum())
-    ordered = np.sort(values[known])
-    places = (np.searchsorted(ordered, validation, "left") + np.searchsorted(ordered, validation, "right") + 1) / 2
-    return Target(name, "quantity", ranks, places / max(1, len(ordered)))

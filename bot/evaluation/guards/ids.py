@@ -21,7 +21,7 @@ _RUNS = 3
 
 def labels_by_id(guard: str, view: GuardedView) -> Finding:
     """Foretell the validation rows' labels by the training rows whose ids are nearest, or have the same words."""
-    ids, train = view.plain_ids, view.train_ids
+    ids, train = view.ids, view.train_ids
     if len(ids) < FEWEST:
         return passed(guard, f"{len(ids)} validation rows are too few to try ids on", rows=len(ids))
     if parse_times(train) is not None:

@@ -12,6 +12,7 @@ from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.guards.registry import EXECUTION_GUARDS, VIEW_GUARDS
 from bot.evaluation.guards.traces import OtherNode, Traces
 from scrapers.card import TaskCard
+from state.errors import BotError
 
 __all__ = ["guard_execution", "guard_view"]
 
@@ -104,10 +105,13 @@ def _one(name: str, path: str, looked_at: Any) -> Finding:
     guard: Callable[[str, Any], Finding] = getattr(importlib.import_module(module), function)
     try:
         return guard(name, looked_at)
+    except BotError as error:
+        return not_run(name, f"it could not be run: {_short(str(error))}")
     except (
         Exception
     ) as error:  # a supervision boundary: whatever keeps a guard from its work means that it has not passed
-        return not_run(name, f"it could not be run ({type(error).__name__}): {_short(str(error))}")
+        why = f"{type(error).__name__}: {_short(str(error))}"
+        return not_run(name, "it could not be run, by a fault of its own on data like this", error=why)
 
 
 def _short(text: str) -> str:

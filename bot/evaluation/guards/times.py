@@ -70,7 +70,7 @@ def _with_future(train: Numbers, asked: Numbers, test: Numbers) -> float:
 def _columns(view: GuardedView, name: str) -> tuple[Numbers, Numbers, Numbers, bool] | None:
     """Return a column of training, validation and test rows as numbers, and whether these are times; None: it holds neither."""
     if name == view.card.id_column:
-        sides: list[list[str]] = [view.train_ids, view.plain_ids, view.test_ids]
+        sides: list[list[str]] = [view.train_ids, view.ids, view.test_ids]
     elif not len(view.test):
         return None
     else:

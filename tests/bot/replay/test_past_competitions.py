@@ -148,6 +148,8 @@ def test_a_competition_is_imported_checked_replayed_and_graded(
     assert result["valid_submission"]
     assert result["self_reported"] is None, "the labels could not be withheld"
     assert result["validation_score"] is not None
+    assert [one for one in result["guards"] if one["verdict"] == "not run"] == []
+    assert result["validation_interval"] is not None, result["validation_interval_note"]
     run = Path(result["run"])
     graded = bot("grade", snapshot, run / "submission.csv", "--json")
     assert graded.exit_code == 0
