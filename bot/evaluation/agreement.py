@@ -60,8 +60,8 @@ def agree(file_a: Path, file_b: Path, card: TaskCard) -> dict[str, Any]:
         correlation = _mean_correlation(left, right, probabilities=card.metric.name in CLASSIFICATION_METRICS)
         floor, what = CORRELATION_FLOOR, "correlation"
         shares = _probability_shares(left, right) if card.metric.name in CLASSIFICATION_METRICS else None
-        if card.metric.name not in CLASSIFICATION_METRICS and (shift := _shift(left, right)) > SHIFT_CEILING:
-            faults.append(f"the mean moved by {shift:.2f} standard deviations (at most {SHIFT_CEILING})")
+        if card.metric.name not in CLASSIFICATION_METRICS and (moved := _moved(left, right)) is not None:
+            faults.append(moved)
     if correlation is None or correlation < floor:
         shown = "undefined" if correlation is None else f"{correlation:.3f}"
         faults.append(f"the {what} is {shown} (at least {floor})")
@@ -83,6 +83,18 @@ def _mean_correlation(left: NDArray[Any], right: NDArray[Any], *, probabilities:
         # A column that only one side varies in agrees in nothing.
         each.append(max((value for value in both if value is not None), default=0.0))
     return float(np.mean(each)) if each and len(left) > 1 else None
+
+
+def _moved(left: NDArray[Any], right: NDArray[Any]) -> str | None:
+    """Say that the mean of a quantity is elsewhere; None where it is not."""
+    shift = _shift(left, right)
+    if shift <= SHIFT_CEILING:
+        return None
+    if math.isfinite(shift):
+        return f"the mean moved by {shift:.2f} standard deviations (at most {SHIFT_CEILING})"
+    means = left.mean(axis=0), right.mean(axis=0)
+    at = next(at for at in range(left.shape[1]) if left.std(axis=0)[at] == 0 and means[0][at] != means[1][at])
+    return f"one file predicts {means[0][at]:.6g} for every row, where the mean of the other is {means[1][at]:.6g}"
 
 
 def _shift(left: NDArray[Any], right: NDArray[Any]) -> float:

@@ -36,6 +36,12 @@ def test_the_same_order_on_another_scale_disagrees_for_a_quantity(tmp_path):
     assert not result["agrees"] and "standard deviations" in result["message"]
 
 
+def test_that_a_constant_has_moved_is_told_without_its_standard_deviation(tmp_path):
+    message = compare(tmp_path, np.full(200, 3.0), np.linspace(4, 6, 200), "rmse")["message"]
+    assert "one file predicts 3 for every row, where the mean of the other is 5" in message
+    assert "inf" not in message
+
+
 def test_saturated_probabilities_agree_by_value_though_not_by_rank(tmp_path):
     sure = np.where(np.arange(200) % 4 == 0, 0.001, 0.999)
     left, right = (sure + RNG.uniform(-0.001, 0.001, 200) for _ in range(2))
