@@ -5,7 +5,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from scrapers.found import Found
 from scrapers.inside import escapes
@@ -45,6 +45,12 @@ def check_archive(path: Path, name: str, found: Found) -> bool:
     except BROKEN as error:
         found.add(name, f"is not a zip archive that can be read: {error}")
         return False
+
+
+def is_litter(member_name: str) -> bool:
+    """Whether a Mac has put a member into a zip by itself: its folder, the forks of files, and how a window looked."""
+    path = PurePosixPath(member_name)
+    return "__MACOSX" in path.parts or path.name == ".DS_Store" or path.name.startswith("._")
 
 
 def excess(members: Sequence[zipfile.ZipInfo], packed: int) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from scrapers.archives import BROKEN, excess, is_archive
+from scrapers.archives import BROKEN, excess, is_archive, is_litter
 from scrapers.csv_files import is_table
 from scrapers.download import SPARE_BYTES, Pin
 from scrapers.inside import escapes
@@ -24,8 +24,6 @@ _DEEPEST = 40
 _SHOWN = 3
 _OF_NAMES = (None, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ)
 """Errors of the file system that names in a zip bring about: two that are one here, a file that is also a folder."""
-_LITTER = ("__MACOSX", ".DS_Store")
-"""What a Mac adds to a zip."""
 
 
 @dataclass
@@ -80,7 +78,7 @@ class Unpacking:
         if wrong := list(_wrong(members)):
             more = f", and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else ""
             raise DownloadFailed(f"{self.name} holds {', '.join(wrong[:_SHOWN])}{more}: nothing of it is unpacked")
-        return [member for member in members if not _is_litter(member)]
+        return [member for member in members if not is_litter(member.filename)]
 
     def _ask_for_room(self, size: int) -> None:
         free = shutil.disk_usage(self.folder).free
@@ -117,7 +115,9 @@ class Unpacking:
         path = self.folder / inner
         try:
             with zipfile.ZipFile(path) as opened:
-                kept = [member for member in opened.infolist() if not member.is_dir() and not _is_litter(member)]
+                kept = [
+                    member for member in opened.infolist() if not member.is_dir() and not is_litter(member.filename)
+                ]
                 names = [PurePosixPath(member.filename).name for member in kept]
                 if (
                     len(kept) != 1
@@ -166,8 +166,3 @@ def _wrong(members: Sequence[zipfile.ZipInfo]) -> Iterator[str]:
         elif str(path) in seen:
             yield f"{name[:200]!r} twice"
         seen.add(str(path))
-
-
-def _is_litter(member: zipfile.ZipInfo) -> bool:
-    parts = PurePosixPath(member.filename).parts
-    return bool(parts) and (parts[0] == _LITTER[0] or parts[-1] == _LITTER[1])

@@ -2,13 +2,15 @@
 
 import gzip
 import io
+import shutil
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TextIO, cast
 
+from scrapers.archives import is_litter
 from state.errors import UnsupportedLayout
 
 SUFFIXES = frozenset({".gz", ".zip"})
@@ -58,15 +60,46 @@ def _unpacked(path: Path) -> Iterator[IO[bytes]]:
 
 
 def only_member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    """Return the one file of an archive; what macOS adds does not count.
+    """Return the one file of an archive; what a Mac adds does not count.
 
     Raises:
         UnsupportedLayout: there are others, or none.
     """
-    members = [m for m in archive.infolist() if not m.is_dir() and not m.filename.startswith("__MACOSX/")]
+    members = [m for m in archive.infolist() if not m.is_dir() and not is_litter(m.filename)]
     if len(members) != 1:
         raise UnsupportedLayout(f"{name} holds {len(members)} files.")
     return members[0]
+
+
+def among_litter(archive: zipfile.ZipFile, kinds: Set[str]) -> zipfile.ZipInfo | None:
+    """Return the one file of an archive if it is of those kinds (suffixes) and a Mac has put something beside it."""
+    try:
+        one = only_member(archive, "")
+    except UnsupportedLayout:
+        return None
+    return one if len(archive.infolist()) > 1 and Path(one.filename).suffix.lower() in kinds else None
+
+
+def copy_alone(source: Path, target: Path, kinds: Set[str]) -> bool:
+    """Copy a zip of one file of those kinds (suffixes) without what a Mac has put beside it; whether there was such a thing."""
+    if source.suffix.lower() != ".zip":
+        return False
+    try:
+        with zipfile.ZipFile(source) as old:
+            one = among_litter(old, kinds)
+            if one is None:
+                return False
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with (
+                old.open(one) as content,
+                zipfile.ZipFile(target, "w") as new,
+                new.open(member(one.filename), "w", force_zip64=True) as copy,
+            ):
+                shutil.copyfileobj(content, copy)
+    except _BROKEN:
+        target.unlink(missing_ok=True)
+        return False
+    return True
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from bot.evaluation.labelled import Layout
 from bot.evaluation.named_files import archive_names
 from bot.evaluation.row_files import Pattern, placed, row_files
 from bot.evaluation.shared_files import data_files, share
+from scrapers.archives import is_litter
 from state.errors import UnsupportedLayout
 
 
@@ -115,7 +116,8 @@ def rewrite_archive(data_dir: Path, archive: Path, changes: Moves, out: Path) ->
     count = 0
     with zipfile.ZipFile(data_dir / archive) as old, zipfile.ZipFile(target, "w") as new:
         for info in old.infolist():
-            if info.is_dir() or info.filename in left_out:
+            # What a Mac adds has the names of files that may be withheld, in the folders they lay in.
+            if info.is_dir() or info.filename in left_out or is_litter(info.filename):
                 continue
             packed = info.compress_type != zipfile.ZIP_STORED
             with (

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bot.evaluation.labelled import Layout
 from bot.evaluation.shared_files import data_files
+from scrapers.archives import is_litter
 from state.errors import UnsupportedLayout
 
 _FEWEST = 20
@@ -45,14 +46,14 @@ def file_names(data_dir: Path) -> Iterator[str]:
 
 
 def archive_names(path: Path) -> list[str] | None:
-    """Return the names of an archive's members, or None if the file is not a zip or tar archive."""
+    """Return the names of an archive's members but for what a Mac adds, or None if the file is not a zip or tar archive."""
     try:
         if path.suffix.lower() == ".zip":
             with zipfile.ZipFile(path) as archive:
-                return [member.filename for member in archive.infolist() if not member.is_dir()]
+                return [m.filename for m in archive.infolist() if not m.is_dir() and not is_litter(m.filename)]
         if path.suffix.lower() in {".tar", ".tgz"} or path.name.lower().endswith((".tar.gz", ".tar.bz2", ".tar.xz")):
             with tarfile.open(path) as tar:
-                return [member.name for member in tar if member.isfile()]
+                return [member.name for member in tar if member.isfile() and not is_litter(member.name)]
     except (OSError, zipfile.BadZipFile, tarfile.TarError):
         return None
     return None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, cast
 
+from bot.evaluation.compressed import among_litter, copy_alone
 from bot.evaluation.labelled import Layout
 from bot.evaluation.tables import Table, read_table, write_table
 from state.errors import UnsupportedLayout
@@ -35,6 +36,8 @@ _OPAQUE = frozenset(
 """Files that may be tables but are not rewritten: left out where a label column's name occurs in them."""
 _KEYED = frozenset({".json", ".jsonl", ".ndjson"})
 """Where names of columns stand in quotes."""
+_ALONE = _TEXT_TABLES | _KEYED
+"""Tables that are carried without what a Mac has put beside them into a zip."""
 _CHUNK = 1 << 20
 _FEWEST_KEYS = 10
 
@@ -106,6 +109,12 @@ def share(source: Path, target: Path) -> None:
         shutil.copyfile(real, target)
 
 
+def share_readable(source: Path, target: Path) -> None:
+    """Share a file; of a zip with one table, beside which a Mac has put something, the table alone: readers take no other."""
+    if not copy_alone(source, target, _ALONE):
+        share(source, target)
+
+
 def carry(source: Path, target: Path, withheld: Withheld) -> str | None:
     """Put one file into a view without what is withheld; returns a note where it was changed or left out."""
     name = source.name
@@ -129,7 +138,7 @@ def carry(source: Path, target: Path, withheld: Withheld) -> str | None:
             return f"{name} left out: {error}"
     if _may_tell(source, withheld):
         return f"{name} left out: it may hold the labels"
-    share(source, target)
+    share_readable(source, target)
     return None
 
 
@@ -244,7 +253,8 @@ def _may_tell(path: Path, withheld: Withheld) -> bool:
 def _zip_tells(path: Path, names: Sequence[bytes]) -> bool:
     lowered = {name.lower() for name in names}
     with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
+        alone = among_litter(archive, _ALONE)
+        for member in archive.infolist() if alone is None else [alone]:
             # Arrays in an .npz are members named by their columns.
             stem, _, suffix = member.filename.lower().rpartition("/")[2].rpartition(".")
             if stem.encode("utf-8", "surrogateescape") in lowered:

@@ -12,7 +12,7 @@ from bot.evaluation.labelled import Layout
 from bot.evaluation.moves import Moves, moves, put_added, rewrite_archive, test_place
 from bot.evaluation.row_files import placed
 from bot.evaluation.several_rows import Paired
-from bot.evaluation.shared_files import carry, data_files, is_submission, share, swap_sibling, withheld_from
+from bot.evaluation.shared_files import carry, data_files, is_submission, share_readable, swap_sibling, withheld_from
 from bot.evaluation.tables import write_table
 from bot.evaluation.view_names import ViewName
 from state.errors import UnsupportedLayout
@@ -124,7 +124,7 @@ def write_others(
         if path in done or path in changes.files:
             continue
         if view.kind == "full" or path in untouched:
-            share(data_dir / path, out / path)
+            share_readable(data_dir / path, out / path)
         elif swap and is_submission(data_dir / path, withheld):
             write_sample(layout, rows, out / path)
         elif swap and (note := swap_sibling(data_dir / path, out / path, withheld, rows.validation)) is not None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from scrapers.archives import is_litter
 from scrapers.csv_files import NotCsv, Rows, is_table, open_table
 from scrapers.unpacking import Unpacking
 from state.errors import DownloadFailed, Problem, SnapshotError
@@ -75,7 +76,9 @@ def unpack_sample(sample: Path, scratch: Path) -> Path:
             return sample
         folder = scratch / "sample"
         folder.mkdir()
-        tables = [name for name in Unpacking(sample.name, sample, folder).run() if is_table(name)]
+        tables = [
+            name for name in Unpacking(sample.name, sample, folder).run() if is_table(name) and not is_litter(name)
+        ]
     except (DownloadFailed, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise SnapshotError([Problem(sample.name, None, f"cannot be unpacked: {error}")]) from error
     if len(tables) != 1:

@@ -2,10 +2,12 @@ import hashlib
 import zipfile
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from bot.evaluation.views import VERSION, build_view
 from state.errors import UnsupportedLayout, UsageError
+from tests.bot.evaluation.layouts import write_layout
 from tests.bot.evaluation.parts import card, column, competition, read, write
 
 SUBMISSION = ("id", "a", "b")
@@ -191,3 +193,32 @@ def test_a_competitions_own_validation_file_is_refused(data):
 def test_labels_may_not_lie_in_the_view(data, tmp_path):
     with pytest.raises(UsageError, match="must not lie in the view"):
         build_view(data, TASK, "holdout", 0, tmp_path / "v", tmp_path / "v" / "labels")
+
+
+FORK = b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X        "
+
+
+@pytest.mark.parametrize("name", [*VIEWS, "swap"])
+def test_what_a_mac_puts_into_a_zip_is_in_none_of_a_view(data, name):
+    for side in ("train", "test", "more"):
+        with zipfile.ZipFile(data / f"{side}.csv.zip", "w") as archive:
+            archive.write(data / ("test.csv" if side == "more" else f"{side}.csv"), f"{side}.csv")
+            archive.writestr(f"__MACOSX/._{side}.csv", FORK)
+            archive.writestr("._folder", FORK)
+    (data / "train.csv").unlink()
+    (data / "test.csv").unlink()
+    _, out, _ = view(data, name)
+    rows = {path.name: len(pd.read_csv(path)) for path in sorted(out.glob("*.zip"))}
+    assert rows.keys() == {"more.csv.zip", "test.csv.zip", "train.csv.zip"}
+    assert rows["test.csv.zip"] == len(read(out / "sample_submission.csv")) - 1
+
+
+def test_a_fork_does_not_tell_of_which_class_a_withheld_file_is(tmp_path):
+    data, task = write_layout("plant_seedlings", tmp_path)
+    with zipfile.ZipFile(data / "train.zip", "w") as archive:
+        for path in sorted((data / "train").glob("*/*")):
+            archive.write(path, path.relative_to(data))
+            archive.writestr(f"__MACOSX/{path.parent.relative_to(data)}/._{path.name}", FORK)
+    _, out, _ = view(data, task=task)
+    with zipfile.ZipFile(out / "train.zip") as archive:
+        assert len(archive.namelist()) == len(read(out / "train.csv")) - 1

@@ -195,6 +195,7 @@ def test_a_zipped_sample_submission_is_unpacked(tmp_path: Path, packed: str) -> 
     plain = (public / "sample_submission.csv").read_bytes()
     with zipfile.ZipFile(public / packed, "w") as archive:
         archive.write(public / "sample_submission.csv", "sample_submission.csv")
+        archive.writestr("__MACOSX/._sample_submission.csv", b"\0\5\x16\7")
     (public / "sample_submission.csv").unlink()
     assert imported(tmp_path)["sums"].status == "imported"
     assert files(tmp_path / "out/sums/data") == {"sample_submission.csv", "train.csv", "test.csv"}
