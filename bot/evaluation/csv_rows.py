@@ -4,6 +4,7 @@ import csv
 import errno
 import io
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from state.errors import InvalidSubmission
 _HEAD = 4096
 _LONGEST_CELL = 2**31 - 1
 _SHOWN = 60
+_SURROGATE = re.compile(r"(?<!\\)\\udc([89a-f][0-9a-f])")
 _KINDS = (
     (stat.S_ISDIR, "is a folder"),
     (stat.S_ISFIFO, "is a pipe, not a plain file"),
@@ -150,8 +152,19 @@ def shown_name(path: Path) -> str:
 
 
 def short(text: str) -> str:
-    """Return a text in quotes, its beginning if it is long."""
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+    """Return a text in quotes, its beginning if it is long; bytes that are not UTF-8 as `repr` of bytes writes them."""
+    return _SURROGATE.sub(r"\\x\1", repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"))
+
+
+def foreign_bytes(text: str) -> bytes:
+    """Return the bytes of a text that are not UTF-8, of which `open_rows` makes surrogates."""
+    if text.isascii():
+        return b""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return bytes(ord(letter) - 0xDC00 for letter in text if "\udc80" <= letter <= "\udcff")
+    return b""
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation import likely_causes
 from bot.evaluation.bounds import Bounds, value_bounds
-from bot.evaluation.csv_rows import Limits, Rows, open_rows, short
+from bot.evaluation.csv_rows import Limits, Rows, foreign_bytes, open_rows, short
 from bot.evaluation.directions import PredictionKind, prediction_kind
 from bot.evaluation.places import TAKEN, Places
 from bot.evaluation.tables import read_table
@@ -147,6 +147,7 @@ def _collect(rows: Rows, ids: Sequence[str], card: TaskCard, *, strict: bool) ->
         place = places.take(identifier)
         if place is None or place == TAKEN:
             if strict:
+                _reject_bytes([(rows.header[at], row[at]) for at in ids_at], where=f"{rows.name}, row {number}")
                 _reject_id(identifier, ids, known=place is not None, where=f"{rows.name}, row {number}")
             continue
         cells = [read(row[at]) for at in columns]
@@ -178,6 +179,16 @@ def _whole(rows: Rows) -> Iterator[tuple[int, list[str]]]:
                 f"{rows.name}, row {number}: {len(row):,} cells where the header has {width:,}{_also(cause)}."
             )
         yield number, row
+
+
+def _reject_bytes(cells: Sequence[tuple[str, str]], *, where: str) -> None:
+    """Refuse a row whose id cannot be read; one that the sample writes in the same bytes has been found by now."""
+    for column, cell in cells:
+        if found := foreign_bytes(cell):
+            shown = ", ".join(f"0x{byte:02X}" for byte in found[:3]) + (", …" if len(found) > 3 else "")
+            raise InvalidSubmission(
+                f"{where}, column {short(column)}: bytes that are not UTF-8 ({shown}): {short(cell)}."
+            )
 
 
 def _reject_id(identifier: str, ids: Sequence[str], *, known: bool, where: str) -> None:
@@ -226,12 +237,7 @@ _READERS: dict[PredictionKind, Callable[[str], float | str | None]] = {"label": 
 def _fault_of_text(text: str) -> str | None:
     if "\0" in text:
         return "holds a NUL character"
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return "is not UTF-8 text"
-    return None
+    return "is not UTF-8 text" if foreign_bytes(text) else None
 
 
 def _fault(text: str, kind: PredictionKind, bounds: Bounds) -> str:

@@ -50,6 +50,20 @@ def test_text_that_is_not_utf_8_or_holds_a_nul_is_no_prediction(sample, metric, 
     assert "(id '2'): the value of 'y' holds a NUL character" in saying(sample, long + b"2,a\0b\n", task)
 
 
+def test_bytes_that_are_not_utf_8_are_named_where_they_make_an_id_another(sample):
+    said = saying(sample, b"id,y\n1,1\n2\xe9,1\n", card())
+    assert said == r"submission.csv, row 2, column 'id': bytes that are not UTF-8 (0xE9): '2\xe9'."
+
+
+def test_an_id_in_the_bytes_of_the_sample_is_taken_and_shown_as_such(tmp_path):
+    sample = tmp_path / "sample_submission.csv"
+    sample.write_bytes(b"id,y\ncaf\xe9,0\n2,0\n")
+    path = tmp_path / "submission.csv"
+    path.write_bytes(b"id,y\n2,3\ncaf\xe9,1\n")
+    assert read_submission(path, sample, card())[1].ravel().tolist() == [1.0, 3.0]
+    assert r"the first missing id is 'caf\xe9'" in saying(sample, b"id,y\n2,3\n", card())
+
+
 _CHILD = """
 import resource, sys
 from pathlib import Path
