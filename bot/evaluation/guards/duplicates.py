@@ -163,6 +163,7 @@ def _keys(frame: pd.DataFrame) -> NDArray[np.uint64]:
     """Return a hash of each row."""
     if not len(frame):
         return np.zeros(0, dtype=np.uint64)
-    stripped = frame.apply(lambda column: column.str.strip())
+    # As bytes, since a text that was not UTF-8 cannot be hashed.
+    stripped = frame.apply(lambda column: column.str.strip().str.encode("utf-8", "surrogatepass"))
     keys: NDArray[np.uint64] = pd.util.hash_pandas_object(stripped, index=False).to_numpy().astype(np.uint64)
     return keys

@@ -155,6 +155,24 @@ def test_ids_of_two_columns_are_looked_at(tmp_path: Path, leaks: bool) -> None:
     assert [one.guard for one in found.values() if not one.passed] == (["target in features"] if leaks else [])
 
 
+def test_texts_that_are_not_utf_8_are_compared_as_well(tmp_path: Path) -> None:
+    rng, data = random.Random(9), tmp_path / "data"
+    rows = [
+        (b"caf\xe9%d" % n, b"t\xe9%d" % rng.randrange(10**6), b"%d" % rng.randrange(2)) for n in range(TRAIN + TEST)
+    ]
+    rows[50:TRAIN:5] = [(b"caf\xe9x%d" % at, *one[1:]) for at, one in enumerate(rows[: (TRAIN - 50) // 5])]
+    data.mkdir()
+    for name, header, part in (
+        ("train", b"id,x,y", rows[:TRAIN]),
+        ("test", b"id,x", [row[:2] for row in rows[TRAIN:]]),
+        ("sample_submission", b"id,y", [(row[0], b"0.5") for row in rows[TRAIN:]]),
+    ):
+        (data / f"{name}.csv").write_bytes(b"".join(b",".join(row) + b"\n" for row in [(header,), *part]))
+    found = guards_of(data, card("log_loss"))
+    assert [one.guard for one in found.values() if not one.passed] == ["duplicate rows"]
+    assert found["duplicate rows"].verdict == "suspicious"
+
+
 def test_a_guard_that_cannot_run_says_so_in_words(tmp_path: Path) -> None:
     data, task = write_layout("statoil_icebergs", tmp_path)
     _, view, labels = view_of(data, task)
