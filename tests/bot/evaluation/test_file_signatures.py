@@ -44,7 +44,7 @@ def test_a_file_of_another_kind_is_called_by_its_name(sample, what):
         (GOOD.encode("utf-32"), "is UTF-32 text, not UTF-8"),
         ("id,y\n1,0\n2,\0\n3,1\n", "holds a NUL byte in line 3"),
         ("id,y\n1,0\n" + "\n" * 900 + " " * 8000 + "\n2,\0\n", "row 903 .id '2'.*holds a NUL character: '.x00'"),
-        ("id,y\n1,0\nn\xe4her,1\n3,2\n".encode("latin-1"), r"row 2: the id 'n\\udce4her' is not in the sample"),
+        ("id,y\n1,0\nn\xe4her,1\n3,2\n".encode("latin-1"), r"column 'id': bytes that are not UTF-8 \(0xE4\)"),
         ("id,y\n1,0\n2,1\xb5\n3,2\n".encode("latin-1"), r"row 2 \(id '2'\): the value of 'y' is not UTF-8 text"),
     ],
 )
