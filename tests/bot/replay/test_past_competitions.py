@@ -129,6 +129,9 @@ def test_a_competition_whose_answers_have_other_names_is_graded_by_its_own_grade
         (layouts.salt_masks, "grade.py"),  # run lengths
         (layouts.tract_segmentation, "grade.py"),  # a row for each class of an image
         (layouts.insults, "roc_auc"),  # ids that repeat
+        (layouts.acts_of_pizza, "roc_auc"),  # an array of records
+        (layouts.cervical_fractures, "log_loss"),  # a row for each column of the labels
+        (layouts.text_normalization, "accuracy"),  # ids of two columns
     ],
 )
 def test_a_competition_is_imported_checked_replayed_and_graded(
