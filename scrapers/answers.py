@@ -33,6 +33,8 @@ class Answers:
     """Key to one value a label; of very long answers a seeded part of the keys."""
     numbered: bool = False
     """Whether most keys repeat, so that equal ones are numbered; else those that repeat are left out."""
+    predicted: bool = True
+    """Whether the labels are the prediction columns."""
 
 
 def value(cell: str) -> Value:
@@ -98,7 +100,7 @@ def read_answers(
         if sample is not None:
             _compare(answers.keys(part, parts), sample.keys(part, parts), found)
     values, numbered = answers.values(0, parts)
-    return Answers(tuple(rows), tuple(labels), values, numbered)
+    return Answers(tuple(rows), tuple(labels), values, numbered, tuple(labels) == tuple(predictions))
 
 
 def _other_columns(root: Path, rows: Sequence[str], predictions: Sequence[str]) -> Sequence[str]:

@@ -1,17 +1,16 @@
-"""CSV files read row by row in bounded memory, in folders and inside zip archives."""
+"""CSV files read row by row in bounded memory."""
 
 import contextlib
 import csv
 import gzip
 import io
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
 _ARCHIVES = ((b"PK\x03\x04", "a zip archive"), (b"\x1f\x8b", "packed with gzip"))
 """How files begin that are no tables, and what they are."""
-_LONGEST_FIELD = 16_000_000  # characters; a stray quote must not swallow a whole file
+LONGEST_FIELD = 16_000_000  # characters; a stray quote must not swallow a whole file
 
 
 class NotCsv(Exception):
@@ -37,34 +36,35 @@ def open_table(path: Path) -> Iterator[Rows]:
         NotCsv: it is an archive, whatever its name.
     """
     with path.open("rb") as raw:
-        head = raw.read(4)
-        raw.seek(0)
-        packed = path.name.lower().endswith(".gz")
-        for signature, kind in () if packed else _ARCHIVES:
-            if head.startswith(signature):
-                raise NotCsv(f"is {kind}, whatever its name: unpack it")
         if path.name.lower().endswith(".gz"):
-            with gzip.open(raw) as unpacked, _text(unpacked) as text:
-                yield _rows(text, _delimiter(path.name))
+            with gzip.open(raw) as unpacked, as_text(unpacked) as text:
+                yield rows_of(text, delimiter_of(path.name))
         else:
-            with _text(raw) as text:
-                yield _rows(text, _delimiter(path.name))
+            refuse_packed(raw.peek(4))
+            with as_text(raw) as text:
+                yield rows_of(text, delimiter_of(path.name))
 
 
-@contextlib.contextmanager
-def open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[Rows]:
-    """Open a table inside an archive, as `open_table` does."""
-    with archive.open(member) as unpacked, _text(unpacked) as text:
-        yield _rows(text, _delimiter(member.filename))
+def refuse_packed(head: bytes) -> None:
+    """Raise NotCsv where a file that begins so is an archive."""
+    for signature, kind in _ARCHIVES:
+        if head.startswith(signature):
+            raise NotCsv(f"is {kind}, whatever its name: unpack it")
 
 
-def _text(binary: IO[bytes] | gzip.GzipFile) -> io.TextIOWrapper:
+def as_text(binary: IO[bytes] | gzip.GzipFile) -> io.TextIOWrapper:
+    """Read bytes as UTF-8, others kept apart from one another, without a byte order mark."""
     return io.TextIOWrapper(binary, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
-def _rows(text: io.TextIOWrapper, delimiter: str) -> Rows:
-    csv.field_size_limit(_LONGEST_FIELD)
-    reader = csv.reader(text, delimiter=delimiter)
+def rows_of(lines: Iterable[str], delimiter: str) -> Rows:
+    """Yield a table's rows; where they are parted by blanks, several are as one.
+
+    Raises:
+        NotCsv: it cannot be tokenised.
+    """
+    csv.field_size_limit(LONGEST_FIELD)
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter == " ")
     try:
         for cells in reader:
             if cells:
@@ -78,5 +78,6 @@ def is_table(name: str) -> bool:
     return name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
 
 
-def _delimiter(name: str) -> str:
+def delimiter_of(name: str) -> str:
+    """Return what a table's name says that parts its cells."""
     return "\t" if name.lower().removesuffix(".gz").endswith(".tsv") else ","

@@ -1,23 +1,19 @@
 """Tables of JSON records, an array or one a line: read one by one, and written with the text of those that stay."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from bot.evaluation.compressed import reading, writing
 from bot.evaluation.tables import Rows
+from scrapers.json_values import json_cell, json_values
 from state.errors import UnsupportedLayout
 
 JSON = frozenset({".json", ".jsonl", ".ndjson"})
 _CHUNK = 1 << 16
-_LONGEST = 1 << 28
-"""Characters of one record; a file that has no end of one within so many is no table."""
 _BLANK = " \t\r\n"
-_BETWEEN = {False: re.compile(r"[ \t\r\n]*"), True: re.compile(r"[ \t\r\n,]*")}
-"""What may stand before a value; in an array, and elsewhere."""
 
 Record = dict[str, Any]
 
@@ -40,7 +36,7 @@ class JsonTable(Rows):
     def rows(self) -> Iterator[list[str]]:
         """Yield the records as cells: texts as they are, nothing for null and for what is missing, else as JSON."""
         for _, record in self.records():
-            yield [_cell(record.get(key)) for key in self.header]
+            yield [json_cell(record.get(key)) for key in self.header]
 
     def write_part(self, target: Path, rows: Set[int]) -> int:
         """Write the records of those numbers (from 0) as they are, in order; returns how many."""
@@ -76,41 +72,12 @@ def read_json_table(path: Path) -> JsonTable:
 def _records(path: Path) -> Iterator[tuple[str, Record]]:
     try:
         with reading(path) as file:
-            for text, value in _values(file):
+            for text, value in json_values(file):
                 if not isinstance(value, dict):
                     raise UnsupportedLayout(f"{path.name} is no table: it holds something else than records.")
                 yield text, value
     except ValueError as error:
         raise UnsupportedLayout(f"{path.name} cannot be read as JSON: {error}.") from error
-
-
-def _values(file: TextIO) -> Iterator[tuple[str, Any]]:
-    """Yield the values of an array, or those that follow each other, with their texts; a chunk at a time."""
-    decoder, text, step = json.JSONDecoder(), file.read(_CHUNK).lstrip(_BLANK), _CHUNK
-    array = text.startswith("[")
-    between, at = _BETWEEN[array], int(array)
-    while True:
-        at = between.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
-        if array and text.startswith("]", at):
-            return
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except ValueError:
-            end = len(text)
-            if end - at > _LONGEST:
-                raise
-        if end < len(text):
-            yield text[at:end], value
-            at, step = end, _CHUNK
-            continue
-        more = file.read(step)
-        if not more:
-            if at < len(text):
-                value, end = decoder.raw_decode(text, at)
-                yield text[at:end], value
-            return
-        # Twice as much each time: a long record is not tried anew for every chunk of it.
-        text, at, step = text[at:] + more, 0, 2 * step
 
 
 def _write(target: Path, texts: Iterator[str], *, lines: bool) -> int:
@@ -122,9 +89,3 @@ def _write(target: Path, texts: Iterator[str], *, lines: bool) -> int:
             count += 1
         file.write("" if lines else "]\n" if count else "[]\n")
     return count
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -145,6 +145,18 @@ def test_tables_with_the_answers_in_a_column_are_left_out_in_zips_too(tmp_path: 
     assert not {"known.csv", "known.zip"} & files(tmp_path / "out/sums/data")
 
 
+def test_the_answers_are_left_out_as_json_and_under_other_names_too(tmp_path: Path) -> None:
+    public = numbers("sums", tmp_path) / "prepared/public"
+    known = [(f"n{place:03d}", round(3 + place * 0.37 % 5 + place % 7, 3)) for place in range(80)]
+    (public / "test.json").write_text(json.dumps([{"id": id, "x": 1, "y": y} for id, y in known]))
+    write_table(public / "labels.txt", ("image", "label"), known)
+    outcome = imported(tmp_path)["sums"]
+    assert outcome.status == "imported", told(outcome)
+    assert [one.split()[0] for one in outcome.left_out] == ["labels.txt", "test.json"]
+    assert all("gives the answers away" in one for one in outcome.left_out)
+    assert not (tmp_path / "out/sums/data/test.json").exists()
+
+
 def test_a_gold_submission_is_left_out_though_its_bytes_are_not_those_of_the_answers(tmp_path: Path) -> None:
     prepared = questions("asked", tmp_path) / "prepared"
     shutil.copyfile(prepared / "private/gold_submission.csv", prepared / "public/gold.csv")

@@ -1,0 +1,58 @@
+"""JSON values that follow each other or make up one array, read one by one in bounded memory."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+_CHUNK = 1 << 16
+_LONGEST = 1 << 28
+"""Characters of one value; a file that has no end of one within so many is no table."""
+_BLANK = " \t\r\n"
+_BETWEEN = {False: re.compile(r"[ \t\r\n]*"), True: re.compile(r"[ \t\r\n,]*")}
+"""What may stand before a value; in an array, and elsewhere."""
+
+
+def json_values(file: TextIO, longest: int = _LONGEST) -> Iterator[tuple[str, Any]]:
+    """Yield the values of an array, or those that follow each other, with their texts; a chunk at a time.
+
+    Args:
+        file: where it starts.
+        longest: characters within which a value must end.
+
+    Raises:
+        ValueError: it is no JSON, or a value is too long.
+        RecursionError: absurd nesting.
+    """
+    decoder, text, step = json.JSONDecoder(), file.read(_CHUNK).lstrip(_BLANK), _CHUNK
+    array = text.startswith("[")
+    between, at = _BETWEEN[array], int(array)
+    while True:
+        at = between.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+        if array and text.startswith("]", at):
+            return
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except ValueError:
+            end = len(text)
+            if end - at > longest:
+                raise
+        if end < len(text):
+            yield text[at:end], value
+            at, step = end, _CHUNK
+            continue
+        more = file.read(step)
+        if not more:
+            if at < len(text):
+                value, end = decoder.raw_decode(text, at)
+                yield text[at:end], value
+            return
+        # Twice as much each time: a long record is not tried anew for every chunk of it.
+        text, at, step = text[at:] + more, 0, 2 * step
+
+
+def json_cell(value: Any) -> str:
+    """Return a value as a table's cell: a text as it is, nothing for null, else as JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
