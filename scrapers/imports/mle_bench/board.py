@@ -29,6 +29,8 @@ class Board:
     """A leaderboard in file order."""
 
     entries: tuple[Entry, ...]
+    unscored: int = 0
+    """Entries without a score, which are left out."""
 
     @property
     def scores(self) -> list[float]:
@@ -51,12 +53,15 @@ class Board:
 def read_board(path: Path) -> Board:
     """Read a leaderboard; a date without a zone is UTC, as Kaggle's are, and one that is no date counts as none.
 
+    A team whose submissions all failed stands there without a score: it is left out.
+
     Raises:
-        SnapshotError: no column `score`, no entries, a score that is no finite number, or scores that are not in order.
+        SnapshotError: no column `score`, no entries with one, a score that is no finite number, or scores that are not in order.
     """
     found = Found()
     entries: list[Entry] = []
     lines: list[int] = []
+    unscored = 0
     try:
         with found.reading(LEADERBOARD), open_table(path) as rows:
             header = next(rows, (0, []))[1]
@@ -66,6 +71,9 @@ def read_board(path: Path) -> Board:
             for line, cells in rows:
                 row = dict(zip(header, cells, strict=False))
                 score = row.get(_SCORE, "")
+                if not score.strip():
+                    unscored += 1
+                    continue
                 if not _is_number(score):
                     found.add(LEADERBOARD, f"`{_SCORE}` is {score[:40]!r}, not a finite number", line, kind="scores")
                     continue
@@ -74,12 +82,12 @@ def read_board(path: Path) -> Board:
     except NotCsv as error:
         found.add(LEADERBOARD, str(error), error.line)
     if not entries and not found.problems:
-        found.add(LEADERBOARD, "has no entries")
+        found.add(LEADERBOARD, "has no entries with a score" if unscored else "has no entries")
     if not found.problems:
         _check_order(Board(tuple(entries)), lines, found)
     if found.problems:
         raise SnapshotError(found.problems)
-    return Board(tuple(entries))
+    return Board(tuple(entries), unscored)
 
 
 def write_board(board: Board, path: Path) -> None:

@@ -131,6 +131,9 @@ def _imported(
     notes = [*columns.notes, *metric.notes]
     if prepared.sample_is_private:
         notes.append(f"only {prepared.sample.name} was taken from private/")
+    if board.unscored:
+        entries = "entry without a score is" if board.unscored == 1 else "entries without a score are"
+        notes.append(f"{board.unscored:,} {entries} left out of {LEADERBOARD}")
     return Outcome(
         slug=prepared.slug,
         status="imported",

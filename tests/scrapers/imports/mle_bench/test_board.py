@@ -45,13 +45,19 @@ def test_the_order_says_which_way_is_better(tmp_path: Path, scores: tuple[int, .
         ((1, 3, 2, 4), "leaderboard.csv:4: is not best first: 2 stands below 3"),
         ((1, 2, 1), "leaderboard.csv:3: is not best first"),
         ((1, "nan", 2), "leaderboard.csv:3: `score` is 'nan', not a finite number"),
-        ((1, "", 2), "leaderboard.csv:3: `score` is '', not a finite number"),
+        ((1, "none", 2), "leaderboard.csv:3: `score` is 'none', not a finite number"),
+        (("", " "), "leaderboard.csv: has no entries with a score"),
         ((), "leaderboard.csv: has no entries"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, scores: tuple[object, ...], said: str) -> None:
     with pytest.raises(SnapshotError, match=said):
         read_board(board(tmp_path, *((1, "", score) for score in scores)))
+
+
+def test_entries_without_a_score_are_left_out_and_counted(tmp_path: Path) -> None:
+    read = read_board(board(tmp_path, (1, "", 1), (2, "", ""), (3, "", 2), (4, "", " ")))
+    assert (read.scores, read.unscored) == ([1.0, 2.0], 2)
 
 
 def test_a_file_without_scores(tmp_path: Path) -> None:

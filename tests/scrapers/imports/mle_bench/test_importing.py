@@ -114,6 +114,16 @@ def test_without_dates_on_the_board_they_must_be_given(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("many", "said"), [(1, "1 entry without a score is"), (2, "2 entries without a score are")])
+def test_entries_of_the_board_without_a_score_are_left_out_and_told(tmp_path: Path, many: int, said: str) -> None:
+    numbers("sums", tmp_path)
+    with (tmp_path / "competitions/sums/leaderboard.csv").open("a") as board:
+        board.write("".join(f",{900 + team},True,2019-01-11 10:20:30,,False\n" for team in range(many)))
+    outcome = imported(tmp_path)["sums"]
+    assert (outcome.status, outcome.teams) == ("imported", 12)
+    assert f"{said} left out of leaderboard.csv" in outcome.notes
+
+
 def test_of_private_only_the_sample_submission_reaches_the_data(tmp_path: Path) -> None:
     folder = spoken("spoken", tmp_path)
     (folder / "prepared/private/notes.txt").write_text("how the answers were made")
