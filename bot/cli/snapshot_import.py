@@ -48,7 +48,7 @@ def mle_live(
     """Lay the forums and kernels of MLE-Live folders onto tasks: a snapshot for each competition that has both.
 
     MLE-Live has neither answers nor dates of comments. What is complete is not made again, so that an import that was
-    stopped goes on. Exits with 1 where a competition failed, or none has come in.
+    stopped goes on. Exits with 1 where a competition failed or a list of it cannot be read, or none has come in.
 
     Example: bot snapshot import mle-live MLE-Live --tasks tasks --out snapshots
     """
@@ -61,7 +61,7 @@ def mle_live(
         print_json({"out": str(out), "undated_at": undated_at, "snapshots": len(good), "competitions": records})
     else:
         _print(outcomes, dated=undated_at is not None)
-    if not good or any(one.status == "failed" for one in outcomes):
+    if not good or not all(one.whole for one in outcomes):
         raise typer.Exit(1)
 
 
@@ -92,7 +92,7 @@ def _record(outcome: Outcome) -> dict[str, Any]:
     path = None if outcome.path is None else str(outcome.path)
     came = None if outcome.came is None else asdict(outcome.came)
     facts = {"competition": outcome.competition, "status": outcome.status, "path": path, "sentence": outcome.sentence}
-    return facts | (came or {"rows": None, "undated": None, "left_out": [], "remarks": []})
+    return facts | (came or {"rows": None, "undated": None, "left_out": [], "remarks": [], "broken": []})
 
 
 def _print(outcomes: Sequence[Outcome], *, dated: bool) -> None:
@@ -102,6 +102,8 @@ def _print(outcomes: Sequence[Outcome], *, dated: bool) -> None:
     for one in outcomes:
         if one.sentence:
             typer.echo(f"{one.competition}: {one.status}: {one.sentence}")
+        for what in one.came.broken if one.came else ():
+            typer.echo(f"{one.competition}: failed: {what}")
         for what in one.came.left_out if one.came else ():
             typer.echo(f"{one.competition}: left out: {what}")
         for what in one.came.remarks if one.came else ():
@@ -113,7 +115,8 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
         return (outcome.competition, *"–––––", outcome.status)
     rows, left = outcome.came.rows, sum(reason.count for reason in outcome.came.left_out)
     counts = (f"{count:,}" for count in (rows.topics, rows.messages, rows.kernels))
-    return (outcome.competition, *counts, _kinds(outcome.came.undated), f"{left:,}", outcome.status)
+    status = outcome.status if outcome.whole else f"{outcome.status}, with a broken list"
+    return (outcome.competition, *counts, _kinds(outcome.came.undated), f"{left:,}", status)
 
 
 def _kinds(kinds: Kinds) -> str:

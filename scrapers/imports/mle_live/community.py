@@ -42,6 +42,8 @@ class Came:
     left_out: tuple[Reason, ...]
     remarks: tuple[Reason, ...]
     """What was wrong with what came in."""
+    broken: tuple[Reason, ...]
+    """Lists of entries of which nothing could be read."""
 
 
 class CommunityWriter:
@@ -57,7 +59,7 @@ class CommunityWriter:
             deadline: the time that rows without one get; None: they get none.
         """
         self._source, self._target, self._slug, self._deadline = source, target, slug, deadline
-        self._left_out, self._remarks = Tally(), Tally()
+        self._left_out, self._remarks, self._broken = Tally(), Tally(), Tally()
         self._rows, self._undated = Kinds(), Kinds()
 
     def write(self, lower_is_better: bool, tick: Callable[[int], None]) -> Came:
@@ -90,14 +92,15 @@ class CommunityWriter:
                     )
                 self._kernel(entry, text, kernels)
                 tick(done := done + 1)
-        return Came(self._rows, self._undated, self._left_out.reasons, self._remarks.reasons)
+        tallies = (self._left_out, self._remarks, self._broken)
+        return Came(self._rows, self._undated, *(tally.reasons for tally in tallies))
 
     def _texts(self, kind: str) -> Iterator[tuple[Entry, str]]:
         """Yield every entry that has a text, and every text that has no entry, with an empty one."""
         folder = self._source / kind
         if not folder.is_dir():
             return
-        entries = read_info(folder, kind, self._left_out, self._remarks)
+        entries = read_info(folder, kind, self._left_out, self._remarks, self._broken)
         listed = len(entries) > 0
         for path in sorted(folder.iterdir()):
             if path.name == INFO or path.name.startswith("."):

@@ -33,6 +33,11 @@ class Outcome:
     sentence: str | None = None
     """Why there is none, and what to do."""
 
+    @property
+    def whole(self) -> bool:
+        """Whether nothing failed: neither the competition nor the reading of one of its lists."""
+        return self.status != "failed" and not (self.came and self.came.broken)
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -173,6 +178,6 @@ def _came(content: dict[str, Any]) -> Came:
     """
     reasons = (
         tuple(Reason(one["text"], one["count"], tuple(one["examples"])) for one in content[name])
-        for name in ("left_out", "remarks")
+        for name in ("left_out", "remarks", "broken")
     )
     return Came(Kinds(**content["rows"]), Kinds(**content["undated"]), *reasons)

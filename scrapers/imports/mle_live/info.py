@@ -35,19 +35,22 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def read_info(folder: Path, kind: str, left_out: Tally, remarks: Tally) -> dict[str, Entry]:
+def read_info(folder: Path, kind: str, left_out: Tally, remarks: Tally, broken: Tally) -> dict[str, Entry]:
     """Return the entries of a folder's `info.json` by id, the first of each id; none where it cannot be read.
 
     Args:
         folder: of `info.json` and the texts.
         kind: what the entries are, in the plural, as the tallies call them.
         left_out: receives entries that cannot be used.
-        remarks: receives what is wrong but does not keep an entry out.
+        remarks: receives what is wrong but does not keep an entry out; also that there is no list.
+        broken: receives why a list that is there cannot be read.
     """
     read = read_text(folder, INFO)
     place = f"{folder.name}/{INFO}"
     if isinstance(read, Unread):
-        remarks.add(f"list of {kind} {read.reason}, so that none of them has a date or votes", place)
+        there = (folder / INFO).is_symlink() or (folder / INFO).exists()
+        tally = broken if there else remarks
+        tally.add(f"list of {kind} {read.reason}, so that none of them has a date or votes", place)
         return {}
     repeated: list[str] = []
     try:
@@ -55,7 +58,7 @@ def read_info(folder: Path, kind: str, left_out: Tally, remarks: Tally) -> dict[
     except (ValueError, RecursionError):  # no JSON, a number of thousands of digits, absurd nesting
         content = None
     if not isinstance(content, list | dict):
-        remarks.add(f"list of {kind} that is no JSON list or object, so that none of them has a date or votes", place)
+        broken.add(f"list of {kind} that is no JSON list or object, so that none of them has a date or votes", place)
         return {}
     entries: dict[str, Entry] = {}
     for id, fields in _pairs(content):

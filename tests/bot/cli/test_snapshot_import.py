@@ -60,6 +60,24 @@ def test_json_says_the_same(folders: list[str]):
     assert small["left_out"] == []
 
 
+def test_a_broken_list_is_told_in_the_table_and_by_the_exit_status(folders: list[str]):
+    (Path(folders[0]) / "small/discussions/info.json").write_text('{"a":')
+    for status in ("imported", "there already"):
+        done = mle_live(*folders, "--competition", "small")
+        assert done.exit_code == 1, done.output
+        assert f"{status}, with a broken list" in done.stdout
+        assert "small: failed: 1 list of discussions that is no JSON list or object" in done.stdout
+    said = json.loads(mle_live(*folders, "--competition", "small", "--json").stdout)
+    assert [one["examples"] for one in said["competitions"][0]["broken"]] == [["discussions/info.json"]]
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", None])
+def test_an_empty_list_or_none_is_no_failure(folders: list[str], content: str | None):
+    info = Path(folders[0]) / "small/discussions/info.json"
+    info.unlink() if content is None else info.write_text(content)
+    assert mle_live(*folders, "--competition", "small").exit_code == 0
+
+
 def test_nothing_imported_and_a_failure_are_told_by_the_exit_status(folders: list[str], tmp_path: Path):
     assert mle_live(*folders, "--competition", "another").exit_code == 1
     assert mle_live(*folders, "--competition", "small").exit_code == 0

@@ -62,9 +62,11 @@ def test_what_is_wrong_with_files_is_counted_and_named(wish: Wish):
     ]
     assert sorted(map(str, came.remarks)) == [
         "1 kernels whose text is not UTF-8, read as Windows-1252 (203)",
+        "3 kernels without an entry in info.json, so without a date or votes (203, 204, 205)",
+    ]
+    assert [str(one) for one in came.broken] == [
         "1 list of discussions that is no JSON list or object, so that none of them has a date or votes "
         "(discussions/info.json)",
-        "3 kernels without an entry in info.json, so without a date or votes (203, 204, 205)",
     ]
     community = wish.out / SLUG / "community/kernels"
     assert (community / "202.py").read_text() == "import os\n"

@@ -10,7 +10,7 @@ from scrapers.imports.mle_live.info import Entry, read_info
 from scrapers.imports.tally import Tally
 
 
-def read(folder: Path, content: object) -> tuple[dict[str, Entry], list[str], list[str]]:
+def read(folder: Path, content: object, broken: Tally | None = None) -> tuple[dict[str, Entry], list[str], list[str]]:
     """Return the entries, what was left out and what was remarked on."""
     text = (
         content
@@ -19,7 +19,7 @@ def read(folder: Path, content: object) -> tuple[dict[str, Entry], list[str], li
     )
     (folder / "info.json").write_bytes(text)
     left, remarks = Tally(), Tally()
-    entries = read_info(folder, "kernels", left, remarks)
+    entries = read_info(folder, "kernels", left, remarks, broken or Tally())
     return entries, [str(one) for one in left.reasons], [str(one) for one in remarks.reasons]
 
 
@@ -81,14 +81,30 @@ def test_what_names_no_file_is_left_out(tmp_path: Path):
 
 @pytest.mark.parametrize("content", ["", "[{", "7", "null", "[" * 100_000, '[{"id": ' + "9" * 5000 + "}]"])
 def test_a_broken_list_dates_nothing_and_says_so(tmp_path: Path, content: str):
-    entries, left, remarks = read(tmp_path, content)
-    assert (entries, left) == ({}, [])
-    assert remarks[0].startswith("1 list of kernels that is no JSON list or object")
+    broken = Tally()
+    assert read(tmp_path, content, broken) == ({}, [], [])
+    assert str(broken.reasons[0]).startswith("1 list of kernels that is no JSON list or object")
+
+
+@pytest.mark.parametrize("content", ["[]", "{}"])
+def test_an_empty_list_is_none_that_is_broken(tmp_path: Path, content: str):
+    broken = Tally()
+    assert read(tmp_path, content, broken) == ({}, [], [])
+    assert broken.reasons == ()
+
+
+def test_a_list_that_is_no_file_is_broken(tmp_path: Path):
+    (tmp_path / "info.json").mkdir()
+    remarks, broken = Tally(), Tally()
+    assert read_info(tmp_path, "kernels", Tally(), remarks, broken) == {}
+    assert remarks.reasons == ()
+    assert str(broken.reasons[0]).startswith("1 list of kernels whose file is no plain file of its folder")
 
 
 def test_a_missing_list_is_told(tmp_path: Path):
-    remarks = Tally()
-    assert read_info(tmp_path, "kernels", Tally(), remarks) == {}
+    remarks, broken = Tally(), Tally()
+    assert read_info(tmp_path, "kernels", Tally(), remarks, broken) == {}
+    assert broken.reasons == ()
     assert str(remarks.reasons[0]).startswith(
         "1 list of kernels whose file is missing, so that none of them has a date"
     )
