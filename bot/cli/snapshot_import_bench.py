@@ -18,7 +18,7 @@ from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
 from scrapers.fields import parse_time
 from scrapers.imports.mle_bench.finding import FoundMetric, Question
-from scrapers.imports.mle_bench.importing import Importing
+from scrapers.imports.mle_bench.importing import Importing, remove_leftovers
 from scrapers.imports.mle_bench.manifest_of import Dates
 from scrapers.imports.mle_bench.outcome import Outcome
 from scrapers.imports.mle_bench.places import Place, find_places
@@ -55,6 +55,7 @@ def mle_bench(
     places = find_places(folders, package, competition or ())
     dates = _dates(enabled_at, deadline)
     with _sole_writer(out):
+        remove_leftovers(out)
         outcomes = _import(places, out, dates)
     _show(outcomes, json=json)
     if any(outcome.status == "failed" for outcome in outcomes):
@@ -76,10 +77,13 @@ def _import(places: Sequence[Place], out: Path, dates: Dates | None) -> list[Out
 
         importing = Importing(out, METRIC_DIRECTIONS, find_metric, SystemClock().now(), dates, told)
         try:
-            for place in places:
+            for number, place in enumerate(places, start=1):
+                if not console.is_terminal:
+                    begun = f"{number} of {len(places)}: {place.slug}: begun"
+                    console.print(begun, markup=False, highlight=False, soft_wrap=True)
                 outcomes.append(importing.run(place))
                 if not console.is_terminal:
-                    console.print(_line(outcomes[-1], len(outcomes), len(places)), markup=False, soft_wrap=True)
+                    console.print(_line(outcomes[-1], number, len(places)), markup=False, soft_wrap=True)
         finally:
             runner.run(worker.aclose())
     return outcomes

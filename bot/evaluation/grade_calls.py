@@ -8,8 +8,11 @@ from pathlib import Path
 from bot.evaluation.graders.process import GraderLimits, GraderProcess
 from state.errors import GraderStopped, InvalidSubmission, Problem, SnapshotError
 
-LIMITS = GraderLimits(seconds=600.0, memory_bytes=12 * 1024**3)
-"""An import meets the largest tables, ten million rows of text, and nobody waits for each score."""
+_MEMORY = 12 * 1024**3
+_SECONDS, _LONGEST = 60.0, 600.0
+_SECONDS_A_MILLION = 60.0
+"""More for each million rows: an import meets the largest tables, ten million rows of text."""
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,10 @@ def grader_of(grade_py: Path, answers: Path) -> Iterator[GradeCall]:
         answers: as it takes them (`.csv` or `.jsonl`).
 
     Raises:
-        SnapshotError: by the call: `grade.py` cannot be used, or takes more than the limits.
+        SnapshotError: by the call: `grade.py` cannot be used, or takes more than `limits_for` allows.
         InfrastructureFailure: by the call: no process can be started.
     """
-    with GraderProcess(grade_py, LIMITS) as process:
+    with GraderProcess(grade_py, limits_for(answers)) as process:
         truth = process.load(answers)
 
         def call(submission: Path) -> Graded:
@@ -52,3 +55,10 @@ def grader_of(grade_py: Path, answers: Path) -> Iterator[GradeCall]:
             return Graded(score, "no finite score" if score is None else None)
 
         yield call
+
+
+def limits_for(answers: Path) -> GraderLimits:
+    """Return what a score may take: the seconds grow with the lines of the answers, so that a grader that hangs is noticed."""
+    with answers.open("rb") as file:
+        lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_CHUNK), b""))
+    return GraderLimits(seconds=min(_LONGEST, _SECONDS + _SECONDS_A_MILLION * lines / 1_000_000), memory_bytes=_MEMORY)

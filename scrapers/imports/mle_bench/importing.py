@@ -28,6 +28,14 @@ from scrapers.manifest import DESCRIPTION, read_manifest
 from state.errors import Problem, SnapshotError
 
 _SCRATCH = "scratch"
+_STAGED = ".{}.importing"
+
+
+def remove_leftovers(out: Path) -> None:
+    """Remove the unfinished folders of imports that were killed; no other import may write there meanwhile."""
+    for left in out.glob(_STAGED.format("*")):
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ class Importing:
         target = self.out / place.slug
         if target.exists() or target.is_symlink():
             return _there_already(place.slug, target)
-        staged = self.out / f".{place.slug}.importing"
+        staged = self.out / _STAGED.format(place.slug)
         try:
             shutil.rmtree(staged, ignore_errors=True)
             (staged / _SCRATCH).mkdir(parents=True)

@@ -67,6 +67,23 @@ def test_what_is_wrong_with_a_competition_stands_in_the_table_and_in_the_exit_st
     assert json.loads(run(tmp_path, "--json").stdout)["failed"] == 1
 
 
+def test_without_a_terminal_a_line_says_that_a_competition_is_begun(tmp_path: Path) -> None:
+    numbers("sums", tmp_path)
+    (tmp_path / "competitions/sums/leaderboard.csv").write_text(POINTER)
+    lines = run(tmp_path).stderr.splitlines()
+    assert lines[0] == "1 of 1: sums: begun"
+    assert lines[1].startswith("1 of 1: sums: failed: ")
+
+
+def test_what_killed_imports_of_other_competitions_left_is_removed(tmp_path: Path) -> None:
+    numbers("sums", tmp_path)
+    (tmp_path / "competitions/sums/leaderboard.csv").write_text(POINTER)
+    for name in (".gone.importing/data", ".kept", "other/data"):
+        (tmp_path / "out" / name).mkdir(parents=True)
+    run(tmp_path)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {".kept", "other"}
+
+
 def test_a_board_without_dates_asks_for_the_options(tmp_path: Path) -> None:
     numbers("sums", tmp_path)
     write_board(tmp_path / "competitions/sums/leaderboard.csv", dated=False)
