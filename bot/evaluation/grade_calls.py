@@ -9,7 +9,7 @@ from bot.evaluation.graders.process import GraderLimits, GraderProcess
 from state.errors import GraderStopped, InvalidSubmission, Problem, SnapshotError
 
 _MEMORY = 12 * 1024**3
-_SECONDS, _LONGEST = 60.0, 600.0
+_SECONDS, _LONGEST = 120.0, 600.0
 _SECONDS_A_MILLION = 60.0
 """More for each million rows: an import meets the largest tables, ten million rows of text."""
 _CHUNK = 1 << 20
