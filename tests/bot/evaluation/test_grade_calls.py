@@ -23,7 +23,7 @@ def test_a_grader_that_hangs_is_stopped_and_named(tmp_path: Path, monkeypatch: p
     (tmp_path / "grade.py").write_text("def grade(submission, answers):\n    while True:\n        pass\n")
     write_table(tmp_path / "answers.csv", ("id", "y"), [(1, 2)])
     with (
-        pytest.raises(SnapshotError, match=r"grade.py took longer than 2 s"),
+        pytest.raises(SnapshotError, match=r"grade.py took longer than 2"),
         grader_of(tmp_path / "grade.py", tmp_path / "answers.csv") as call,
     ):
         call(tmp_path / "answers.csv")
