@@ -36,7 +36,8 @@ class _Told:
     rank: int | None = None
     medal: Medal | None = None
     private: bool = False
-    lines: Mapping[str, float] = field(default_factory=dict)
+    others: Mapping[str, float] = field(default_factory=dict)
+    """The lines of the others."""
     lines_at: datetime | None = None
     """When a move of them was told; None: never."""
     seen: Seen = field(default_factory=Seen)
@@ -140,7 +141,7 @@ def _events(session: Session, look: Look, told: _Told) -> list[Event]:
         if _is_another_medal(standing, told):
             found.append(MedalChanged(name, standing.medal, told.medal, rank, teams, at, standing.private))
     if _is_large(standing, told, standing.at):
-        first, gold = ((told.lines.get(line), standing.lines.get(line)) for line in ("first", "gold"))
+        first, gold = ((told.others.get(line), standing.others.get(line)) for line in ("first", "gold"))
         found.append(BoardMoved(name, *first, *gold, standing.score, rank, teams, at))
     return found
 
@@ -158,7 +159,7 @@ def _is_another_medal(standing: Standing, told: _Told) -> bool:
 def _is_large(standing: Standing, told: _Told, now: datetime) -> bool:
     if standing.private or (told.lines_at is not None and now - told.lines_at < _REST):
         return False
-    return lines_moved(told.lines, standing.lines, lower_is_better=standing.lower_is_better)
+    return lines_moved(told.others, standing.others, lower_is_better=standing.lower_is_better)
 
 
 def _told_after(told: _Told, standing: Standing, seen: Seen, events: Sequence[Event], now: datetime) -> _Told:
@@ -169,9 +170,9 @@ def _told_after(told: _Told, standing: Standing, seen: Seen, events: Sequence[Ev
     if MedalChanged in kinds:
         told = replace(told, medal=standing.medal)
     if BoardMoved in kinds:
-        told = replace(told, lines=standing.lines, lines_at=now)
+        told = replace(told, others=standing.others, lines_at=now)
     # Lines that were not known before are where moves are counted from.
-    return replace(told, lines={**standing.lines, **told.lines}, private=told.private or standing.private)
+    return replace(told, others={**standing.others, **told.others}, private=told.private or standing.private)
 
 
 def _written(kept: _Kept) -> dict[str, Any]:

@@ -45,6 +45,8 @@ class Standing:
     """By how much the score there is better than ours; 0: ours is as good, but came later, or the board shows it late."""
     lines: Mapping[str, float] = field(default_factory=dict)
     """Scores of the first team, of the last with each medal, and the median, as far as they are known."""
+    others: Mapping[str, float] = field(default_factory=dict)
+    """The same of a board without our row, whose moves are never our own doing; nothing on the private one."""
     passed: int = 0
     """Teams that are before us, and were not when we looked before."""
     passed_by: tuple[str, ...] = ()
@@ -93,13 +95,25 @@ def stands(
         rank, teams = told.rank, told.teams or teams
     if rank is not None and teams is not None:
         teams = max(rank, teams)
-    best = best_of(sent, lower_is_better=lower_is_better)
-    shown = None if own is None else places[own].score
-    # Our own submissions are read more often than the board.
-    score = shown if private or best is None else best.public
-    lines = _lines(places, teams, complete=board is not None and board.complete)
-    found = Standing(competition, at, lower_is_better, private, rank, teams, score, lines=lines)
+    complete = board is not None and board.complete
+    lines = _lines(places, teams, complete=complete)
+    others: Mapping[str, float] = {}
+    if not private:
+        rivals = [place for index, place in enumerate(places) if index != own]
+        others = _lines(rivals, teams and teams - (rank is not None), complete=complete)
+    score = _score(None if own is None else places[own].score, sent, private=private, lower_is_better=lower_is_better)
+    found = Standing(competition, at, lower_is_better, private, rank, teams, score, lines=lines, others=others)
     return found if rank is None or teams is None else _with_medals(found, rank, teams, places)
+
+
+def _score(shown: float | None, sent: Sequence[Sent], *, private: bool, lower_is_better: bool) -> float | None:
+    """Return our score: of the public board's and our submissions' the better, as either may be read later than the other."""
+    best = best_of(sent, lower_is_better=lower_is_better)
+    if private or best is None or best.public is None:
+        return shown
+    if shown is None:
+        return best.public
+    return min(shown, best.public) if lower_is_better else max(shown, best.public)
 
 
 def _with_medals(found: Standing, rank: int, teams: int, places: Sequence[Place]) -> Standing:
@@ -136,7 +150,7 @@ def far(earlier: int, rank: int) -> bool:
 
 
 def lines_moved(before: Mapping[str, float], after: Mapping[str, float], *, lower_is_better: bool) -> bool:
-    """Return whether the first team, or the last with a gold medal, has become much better."""
+    """Return whether the first team, or the last with a gold medal, has become much better; lines are those of the others."""
     known = [before[name] for name in (*MEDALS, "median") if name in before]
     if len(known) < 2:
         return False
@@ -146,13 +160,13 @@ def lines_moved(before: Mapping[str, float], after: Mapping[str, float], *, lowe
 
 
 def leaderboard_moved(before: Standing, after: Standing) -> bool:
-    """Return whether what happened between two looks is reason to try something else: the top has moved far, or we fell.
+    """Return whether what happened between two looks is reason to try something else: others' top has moved far, or we fell.
 
-    That the private leaderboard came out is none, as nothing can be done about it any more.
+    Our own submissions are none. That the private leaderboard came out is none, as nothing can be done about it any more.
     """
     if after.private:
         return False
-    if lines_moved(before.lines, after.lines, lower_is_better=after.lower_is_better):
+    if lines_moved(before.others, after.others, lower_is_better=after.lower_is_better):
         return True
     if before.rank is None or after.rank is None:
         return False

@@ -65,7 +65,7 @@ class MedalChanged(Event):
 
 @dataclass(frozen=True)
 class BoardMoved(Event):
-    """The top of the leaderboard has become much better: somebody has found something."""
+    """The top of the other teams has become much better: somebody has found something."""
 
     kind: ClassVar[str] = "standing.board"
     template: ClassVar[str] = "board_moved.j2"
@@ -73,7 +73,7 @@ class BoardMoved(Event):
     competition: str
     first_before: float | None
     first: float | None
-    """The best score of all; `gold`: the last that is worth a gold medal."""
+    """The best score of the others; `gold`: their last that is worth a gold medal."""
     gold_before: float | None
     gold: float | None
     score: float | None

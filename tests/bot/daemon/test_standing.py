@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlmodel import select
 
-from bot.daemon.standing import Standing, standing_of, watch_board
+from bot.daemon.standing import Standing, leaderboard_moved, standing_of, watch_board
 from bot.leaderboard.look import look_at
 from state.series import history
 from state.store import Store
@@ -78,13 +78,50 @@ def test_before_a_submission_there_are_the_lines_and_nothing_is_told(polls: Poll
 
 def test_a_place_on_the_board_has_a_rank_a_medal_and_a_way_to_the_next(polls: Polls, watch: Watch) -> None:
     polls.sent("1", 0.4)
-    polls.whole(placed(SCORES, 31, 0.395))
+    polls.whole(placed(SCORES, 31, 0.4))
     found = watch.look()
     assert (found.rank, found.teams, found.score) == (31, 100, 0.4)
     assert (found.medal, found.next_medal, found.places_to_next) == ("bronze", "silver", 11)
     assert found.score_to_next == pytest.approx(0.4 - SCORES[19])
     assert watch.told() == [("rank", "wine: rank 31 of 100"), ("medal", "wine: bronze medal at rank 31")]
     assert found.at == START
+
+
+@pytest.mark.parametrize(("told", "shown", "better"), [(0.4, 0.395, 0.395), (0.39, 0.395, 0.39), (0.4, None, 0.4)])
+def test_our_score_is_the_better_of_the_boards_and_our_submissions(
+    polls: Polls, watch: Watch, told: float, shown: float | None, better: float
+) -> None:
+    polls.sent("1", told)
+    polls.whole(placed(SCORES, 31, shown))
+    found = watch.look()
+    assert found.score == better
+    assert found.score_to_next == pytest.approx(better - SCORES[19])
+    assert f"public score of {better:g}." in watch.bodies()
+
+
+def test_our_own_way_to_the_top_is_no_move_of_the_leaderboard(polls: Polls, watch: Watch) -> None:
+    polls.sent("1", 0.9)
+    polls.whole(placed(SCORES, 90, 0.9))
+    before = watch.look()
+    polls.whole(placed(SCORES, 1, -3.0))
+    after = watch.look()
+    assert (after.rank, after.lines["first"]) == (1, -3.0)
+    assert after.others == before.others
+    assert not leaderboard_moved(before, after)
+    assert [kind for kind, _ in watch.told()] == ["rank", "rank", "medal"]
+    polls.whole([("leak", -4.0), *placed(SCORES, 1, -3.0)])
+    assert leaderboard_moved(after, watch.look())
+    assert ("board", "wine: the other teams' top has moved to -4") in watch.told()
+
+
+def test_our_first_place_on_a_small_board_moves_no_line_of_the_others(polls: Polls, watch: Watch) -> None:
+    polls.whole(rows(SCORES[:42]))
+    before = watch.look()
+    polls.sent("1", 0.0)
+    polls.whole(placed(SCORES[:42], 1, 0.0))
+    after = watch.look()
+    assert after.others == before.others == before.lines
+    assert not leaderboard_moved(before, after)
 
 
 def test_a_higher_score_is_better_where_the_metric_says_so(store: Store, clock: StandingClock, polls: Polls) -> None:
@@ -247,10 +284,10 @@ def test_a_move_of_the_top_is_told_once_a_day(polls: Polls, watch: Watch, clock:
     watch.look()
     polls.whole([("leak", -1.0), *rows(SCORES)])
     watch.look()
-    assert watch.told() == [("board", "wine: the top of the leaderboard has moved to 0")]
+    assert watch.told() == [("board", "wine: the other teams' top has moved to 0")]
     clock.pass_by(86400)
     watch.look()
-    assert watch.told()[1:] == [("board", "wine: the top of the leaderboard has moved to -1")]
+    assert watch.told()[1:] == [("board", "wine: the other teams' top has moved to -1")]
 
 
 def test_the_private_board_is_told_as_the_end_and_nobody_has_passed_us(

@@ -83,9 +83,9 @@ def test_how_far_a_rank_is_does_not_depend_on_the_way(one: int, other: int) -> N
     assert far(one, one + one)
 
 
-def standing(rank: int | None, *, private: bool = False, teams: int = 100, **lines: float) -> Standing:
+def standing(rank: int | None, *, private: bool = False, teams: int = 100, **others: float) -> Standing:
     medal = formulas.medal_at(rank, teams) if rank else None
-    return Standing("wine", AT, True, private, rank, teams, 0.4, medal, lines=lines)
+    return Standing("wine", AT, True, private, rank, teams, 0.4, medal, others=others)
 
 
 @pytest.mark.parametrize(
