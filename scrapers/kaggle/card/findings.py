@@ -36,10 +36,14 @@ class Missing:
     why: str
     line: str
     """For bot.toml, such as `metric = "rmse"`."""
+    brief: str = ""
+    """The same where it is repeated; nothing: the line is short."""
 
     def __str__(self) -> str:
-        section = f"[competitions.{toml_key(self.competition)}]"
-        return f"{self.competition}: {self.field} is not certain: {self.why}; write into bot.toml, below {section}: {self.line}"
+        section, line = f"[competitions.{toml_key(self.competition)}]", self.brief or self.line
+        return (
+            f"{self.competition}: {self.field} is not certain: {self.why}; write into bot.toml, below {section}: {line}"
+        )
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,8 @@ class MetricReading:
     """Whether the text says that a row has a list of labels."""
     told: tuple[str, ...] = ()
     """The sentences that name it, in comparable form."""
+    candidates: tuple[str, ...] = ()
+    """All that are named as the official one, in doubt or not."""
 
 
 def read_metric(field: str, blocks: Sequence[Block], columns: frozenset[str], title: str) -> MetricReading:
@@ -95,7 +97,7 @@ def read_metric(field: str, blocks: Sequence[Block], columns: frozenset[str], ti
     conflicts = [*_unclear(field, said, text, logarithms=logarithms), *_opposed(said, text, candidates)]
     sources = _sources(field, said, text)
     if len(candidates) != 1:
-        return MetricReading(None, sources=sources, conflicts=tuple(conflicts))
+        return MetricReading(None, sources=sources, conflicts=tuple(conflicts), candidates=tuple(sorted(candidates)))
     (metric,) = candidates
     official = frozenset(statement.sentence for statement in text.official)
     conflicts += suspicions(blocks, columns, metric, official, alone=said is None)
@@ -106,7 +108,7 @@ def read_metric(field: str, blocks: Sequence[Block], columns: frozenset[str], ti
     certain = None if conflicts or not sources else metric
     told = tuple(sorted({sentence.text for sentence in (*official, *text.telling)}))
     lists = any(_LISTS.search(comparable(block.text)) for block in blocks if block.kind != "code")
-    return MetricReading(certain, columnwise, multiclass, sources, tuple(conflicts), lists, told)
+    return MetricReading(certain, columnwise, multiclass, sources, tuple(conflicts), lists, told, (metric,))
 
 
 def _unclear(field: str, said: Named | None, text: Reading, *, logarithms: bool) -> Iterator[str]:

@@ -11,7 +11,8 @@ __all__ = ["Parameters", "read_cutoff", "read_parameters"]
 
 _PARAGRAPH = re.compile(r"\n\s*\n|(?<=[.!?])\s+(?=[A-Z\\])")
 _CLIPS = re.compile(
-    r"extremes? of the log|clip|max\s*\(\s*min|min\s*\(\s*max|bounded away|truncat|avoid (?:taking )?(?:the )?log|undefined",
+    r"extremes? of the log|clip|clamp|max\s*\(\s*min|min\s*\(\s*max|bounded away|truncat|avoid (?:taking )?(?:the )?log|undefined"
+    r"|(?:kept|held|bounded|limited|restricted|constrained)\s+(?:between|within|in|(?:to|inside)\s+(?:the\s+)?(?:range|interval))\b",
     re.IGNORECASE,
 )
 _EPSILON = re.compile(
@@ -19,6 +20,9 @@ _EPSILON = re.compile(
     re.IGNORECASE,
 )
 _DECIMAL = re.compile(r"(?<![\d.])0\.(0{2,}1)(?!\d)")
+_KEPT = re.compile(r"clip|clamp|truncat|kept|held|bounded|limited|restricted|constrained", re.IGNORECASE)
+_BOUND = re.compile(r"(?<![\d.])0?\.[0-4]\d*(?![\d.]*\d)")
+"""The lower one of an interval that is less usual."""
 _RESCALED = re.compile(
     r"\b(?:rescaled|re ?normali[sz]ed|normali[sz]ed|divided by (?:the|their|its) (?:row )?sum|scaled to sum)\b"
 )
@@ -75,4 +79,5 @@ def read_cutoff(field: str, blocks: Sequence[Block]) -> int | None:
 
 def _small_numbers(sentence: str) -> list[float]:
     found = [float(f"1e-{match[1] or match[2]}") for match in _EPSILON.finditer(sentence)]
-    return found + [float(f"0.{match[1]}") for match in _DECIMAL.finditer(sentence)]
+    bounds = [float(match[0]) for match in (_BOUND if _KEPT.search(sentence) else _DECIMAL).finditer(sentence)]
+    return found + [bound for bound in bounds if bound > 0]

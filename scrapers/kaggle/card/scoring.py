@@ -1,7 +1,7 @@
 """The card's metric with its direction and parameters: settled where at least two sources agree and none objects."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scrapers.card import OWN_GRADER, Direction, MetricSpec
 from scrapers.kaggle.card.board import BoardReading, read_order
@@ -66,7 +66,7 @@ class Scoring:
         known = name in self.metrics
         self.findings["metric"] = Finding(name if known else None, (OWNER, *reading.sources), reading.conflicts)
         if not known:
-            self._lacks("metric", f"{name!r} is no metric that can be computed", self._choice())
+            self._lacks_metric(f"{name!r} is no metric that can be computed")
         return name if known else None
 
     def _named(self, reading: MetricReading, board: BoardReading) -> str | None:
@@ -82,7 +82,7 @@ class Scoring:
         settled_name = None if problem else name
         self.findings["metric"] = Finding(settled_name, reading.sources, (problem,) if problem else ())
         if problem:
-            self._lacks("metric", problem, self._choice(name or reading.metric))
+            self._lacks_metric(problem, [name] if name else self._likely(reading, predictions))
         return settled_name
 
     def _objection(self, name: str, reading: MetricReading, board: BoardReading) -> str:
@@ -141,9 +141,23 @@ class Scoring:
     def _lacks(self, name: str, why: str, line: str) -> None:
         self.missing.append(Missing(self.evidence.slug, name, why, line))
 
-    def _choice(self, likely: str | None = None) -> str:
-        """Return the line that names a metric."""
-        if likely in self.metrics:
-            return f'metric = "{likely}"'
-        known = ", ".join(sorted(self.metrics))
-        return f'metric = "NAME", where NAME is one of {known}, or the path of a {OWN_GRADER} that scores'
+    def _likely(self, reading: MetricReading, predictions: Sequence[str]) -> list[str]:
+        """Return the metrics that are named though in doubt, as they are called for these columns."""
+        found = []
+        for metric in reading.candidates:
+            settled, _ = settle(
+                replace(reading, metric=metric), predictions, one_of_classes=self.columns.one_of_classes
+            )
+            found.append(settled or metric)
+        return found
+
+    def _lacks_metric(self, why: str, likely: Sequence[str] = ()) -> None:
+        """Ask for a metric: of those that are likely, if they can be computed, else of all."""
+        proposed = [name for name in likely if name in self.metrics]
+        if len(proposed) == 1:
+            self._lacks("metric", why, f'metric = "{proposed[0]}"')
+            return
+        other = f"or the path of a {OWN_GRADER} that scores"
+        line = f'metric = "NAME", where NAME is one of {", ".join(proposed or sorted(self.metrics))}, {other}'
+        brief = "" if proposed else f'metric = "NAME", the name of a metric (`bot doctor` lists them), {other}'
+        self.missing.append(Missing(self.evidence.slug, "metric", why, line, brief))

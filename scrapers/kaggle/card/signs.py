@@ -81,13 +81,32 @@ LOGARITHMS = _either(
 )
 """Signs of another metric, unless its name says logarithm."""
 
+_RESCALED = (
+    r"(?:re ?normali[sz]ed|normali[sz]ed|rescaled|scaled|divided) "
+    r"(?:by (?:the|their|its) (?:row )?sum|to sum to (?:one|1))"
+)
+_KEPT = (
+    r"(?:kept|held|bounded|limited|restricted|constrained|clipped|clamped|truncated)"
+    r"(?:\s|\b(?:to|between|within|away|from|in|by|at|of|the|range|interval|and|eps|epsilon)\b|[\d.,^{}()\[\]\\]|(?<=\d)e(?=[\s\d]))+"
+)
+_WAY = rf"(?:{_RESCALED}|{_KEPT})(?:\s*\b(?:before|prior to) (?:being )?scor(?:ed|ing))?"
+
 OF_LOG_LOSS = _either(
     r"rescaled|row sum|sum to one|sum to 1|divided by the (?:row )?sum|normali[sz]ed (?:so|to|by)",
     r"extremes of the log|clip|replaced with|probabilities (?:are|will be) (?:automatically )?normali[sz]ed",
+    r"^(?:(?:the|all|each|every|your|submitted|predicted|class) )*(?:probabilit(?:y|ies)|predictions?|rows?)"
+    r"(?: (?:of|for|in) (?:a|an|the|each|every|any)(?: given)? \w+)? (?:is|are|will be|get) "
+    rf"(?:(?:first|then|automatically) )?{_WAY}"
+    rf"(?:,? ?(?:and|then)(?: (?:and|then|are|is|afterwards|finally))* {_WAY})?\W*$",
 )
 """Log loss's own way with probabilities, which is read elsewhere."""
 
-WEIGHING = _either(r"weight|penalt|bonus|multipl|importan")
+WEIGHING = _either(
+    r"weight|penalt|bonus|multipl|importan",
+    r"\b(?:loss|scores?|metric|errors?) (?:is|are|will be) (?:then |also )?"
+    r"(?:(?:re ?)?scaled|divided|(?:re ?)?normali|clip|replaced)",
+)
+"""What is another metric though it speaks as log loss does: of losses that are treated so, not of probabilities."""
 
 HARMLESS_WEIGHTS = _either(
     r"\bweights? (?:must|should|files?)\b",

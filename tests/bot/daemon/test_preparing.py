@@ -3,12 +3,16 @@
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from sqlmodel import select
 
 from bot.daemon.preparing import Task, Waiting, deadline_of, prepare
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.trouble import current
+from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.settings import SiteSettings
+from scrapers.demo import DEMO_SLUG, write_demo
+from scrapers.snapshot import Snapshot
 from state.store import Store
 from state.tables import Notification
 from tests.bot.daemon.site_parts import shared
@@ -60,6 +64,21 @@ async def test_a_card_that_is_not_certain_names_the_lines_that_settle_it(tmp_pat
             assert told(here.store) == ["trouble.card"]
             own = CompetitionSettings(metric="log_loss", direction="minimize")
             assert isinstance(await prepare(here, site.competition.slug, own), Task)
+
+
+@pytest.mark.integration
+async def test_the_bundled_demo_is_certain_without_a_word_of_the_owner(tmp_path: Path) -> None:
+    demo = Snapshot.load(write_demo(tmp_path / "demo"), METRIC_DIRECTIONS)
+    with served(demo, at=demo.manifest.enabled_at + timedelta(days=10)) as site:
+        async with shared(site, tmp_path / "state") as here:
+            found = await prepare(here, DEMO_SLUG, OWN)
+            assert isinstance(found, Task), found
+            assert found.card.metric == demo.card.metric
+            assert (found.card.id_column, found.card.prediction_columns) == (
+                demo.card.id_column,
+                demo.card.prediction_columns,
+            )
+            assert told(here.store) == []
 
 
 async def test_the_deadline_is_the_owners_word_else_what_was_polled_last(tmp_path: Path) -> None:

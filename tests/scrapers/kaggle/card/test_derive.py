@@ -106,12 +106,66 @@ def test_what_is_missing_names_the_line_that_settles_it() -> None:
     derived = derive(make_evidence("Good luck!", board=()), METRIC_DIRECTIONS)
     assert derived.card is None
     (missing,) = derived.missing
+    assert missing.line == (
+        f'metric = "NAME", where NAME is one of {", ".join(sorted(METRIC_DIRECTIONS))}, '
+        "or the path of a grade.py that scores"
+    )
+    # A sentence that is repeated each day does not repeat all names.
     assert str(missing) == (
         "house-pricing: metric is not certain: neither Kaggle's evaluationMetric nor the pages name it in so many words; "
-        'write into bot.toml, below [competitions.house-pricing]: metric = "NAME", where NAME is one of '
-        + ", ".join(sorted(METRIC_DIRECTIONS))
-        + ", or the path of a grade.py that scores"
+        'write into bot.toml, below [competitions.house-pricing]: metric = "NAME", the name of a metric '
+        "(`bot doctor` lists them), or the path of a grade.py that scores"
     )
+
+
+def test_a_metric_that_is_named_in_doubt_is_the_one_that_is_proposed() -> None:
+    text = "Submissions are evaluated on multi-class log loss. Each id has one true class. Rare classes count twice."
+    evidence = make_evidence(text, field="MulticlassLoss", tables=make_tables(DATA["three classes"]))
+    (missing,) = derive(evidence, METRIC_DIRECTIONS).missing
+    assert (missing.line, missing.brief) == ('metric = "log_loss"', "")
+    both = make_evidence("Submissions are evaluated on RMSE.", field="MAE")
+    (missing,) = derive(both, METRIC_DIRECTIONS).missing
+    assert missing.line == 'metric = "NAME", where NAME is one of mae, rmse, or the path of a grade.py that scores'
+
+
+@pytest.mark.parametrize(
+    ("sentence", "params"),
+    [
+        (
+            "The submitted probabilities for a given observation are not required to sum to one because they are rescaled "
+            "prior to being scored (each row is divided by the row sum).",
+            {"normalize": True},
+        ),
+        (
+            "In order to avoid the extremes of the log function, predicted probabilities are replaced with "
+            "max(min(p,1-10^{-15}),10^{-15}).",
+            {"eps": 1e-15},
+        ),
+        (
+            "The probabilities of a row are divided by their sum before scoring, and then kept between 1e-7 and\n1 - 1e-7.",
+            {"eps": 1e-7, "normalize": True},
+        ),
+        ("Predicted probabilities are bounded away from 0 and 1 by 1e-15 before scoring.", {"eps": 1e-15}),
+        ("Each row is scaled to sum to one before being scored.", {"normalize": True}),
+        ("Probabilities are clipped to [0.05, 0.95].", {"eps": 0.05}),
+        ("The probabilities of a row are divided by their sum and then squared before scoring.", None),
+        ("The probabilities of rare classes are divided by their sum before scoring, and weighted.", None),
+        ("The probabilities of a row are divided by their sum before scoring, and each class counts twice.", None),
+        ("The loss of a row is divided by their sum before scoring.", None),
+        ("The log loss is divided by the row sum of the baseline.", None),
+        ("Predictions are scaled before scoring.", None),
+    ],
+)
+@pytest.mark.parametrize("field", ["", "MulticlassLoss"])
+def test_rescaling_and_clipping_are_log_losss_own(field: str, sentence: str, params: dict[str, float] | None) -> None:
+    text = f"Submissions are evaluated using multi-class logarithmic loss. Each id has one true class. {sentence}"
+    evidence = make_evidence(text, field=field, board=BOARDS["up"], tables=make_tables(DATA["three classes"]))
+    card = derive(evidence, METRIC_DIRECTIONS).card
+    if params is None:
+        assert card is None
+    else:
+        assert card is not None
+        assert card.metric.params == params
 
 
 def test_a_metric_that_cannot_be_computed_is_named() -> None:
