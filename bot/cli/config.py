@@ -8,10 +8,11 @@ import typer
 
 from bot.cli.configured import settings_file
 from bot.cli.output import print_json, print_table
-from state.errors import ConfigurationError
+from state.errors import ConfigurationError, UsageError
 
 if TYPE_CHECKING:
     from bot.configuration import Configuration
+    from bot.configuration.mistakes import Mistake
 
 config_app = typer.Typer(name="config", help="Check, show or begin the file bot.toml.", no_args_is_help=True)
 
@@ -23,6 +24,8 @@ def check(
     file: File = None, json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False
 ) -> None:
     """Name everything that is wrong with the file, by line, and exit with 2; or sum up what it configures.
+
+    A grader that cannot be used yet is a warning alone: `bot run` waits for it.
 
     Example: bot config check bot.toml
     """
@@ -36,10 +39,14 @@ def check(
             raise
         print_json({"file": str(found), "ok": False, "problems": [asdict(one) for one in error.problems]})
         raise typer.Exit(2) from None
+    warnings = _warnings(configuration)
     if json:
-        print_json({"file": found and str(found), "ok": True, "problems": [], **_summary(configuration)})
-    else:
-        _print(configuration)
+        told = {"problems": [], "warnings": [asdict(one) for one in warnings]}
+        print_json({"file": found and str(found), "ok": True, **told, **_summary(configuration)})
+        return
+    for one in warnings:
+        typer.echo(f"{one}; the competition waits for it", err=True)
+    _print(configuration)
 
 
 @config_app.command()
@@ -70,6 +77,23 @@ def example() -> None:
     from bot.configuration.example import example
 
     typer.echo(example(), nl=False)
+
+
+def _warnings(configuration: "Configuration") -> "list[Mistake]":
+    """Return the graders that cannot be used as they are now."""
+    from bot.configuration.mistakes import Where
+    from bot.runs.graders import check_grader
+
+    found = []
+    for slug, one in configuration.settings.competitions.items():
+        if one.grader is None or configuration.file is None:
+            continue
+        try:
+            check_grader(one.grader)
+        except UsageError as error:
+            where = Where(configuration.file, configuration.lines)
+            found.append(where.mistake("grader", ("competitions", slug, "metric"), f"names no usable grader: {error}"))
+    return found
 
 
 def _summary(configuration: "Configuration") -> dict[str, Any]:

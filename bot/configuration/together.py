@@ -1,11 +1,16 @@
 """What must hold between tables of bot.toml that are each right in themselves."""
 
 from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import get_args
 
 from bot.configuration.lines import KeyPath
 from bot.configuration.tree import Settings
+from bot.daemon.settings import CompetitionSettings
+from bot.evaluation.directions import METRIC_FACTS, PredictionKind
 from bot.models import Usage
 from bot.models.pricing import Pricing
+from scrapers.card import OWN_GRADER
 from scrapers.kaggle.client import KAGGLE
 
 __all__ = ["contradictions"]
@@ -19,6 +24,28 @@ def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
             "must be false while [kaggle] url is that of Kaggle: it is for `bot rehearse`",
         )
     yield from _prices(settings)
+    for slug, one in settings.competitions.items():
+        yield from _scoring(("competitions", slug), one)
+
+
+def _scoring(path: KeyPath, one: CompetitionSettings) -> Iterator[tuple[KeyPath, str]]:
+    """Yield what no competition can be scored by. Whether a grader is there is not asked: one that is not is waited for."""
+    if one.grader is not None:
+        kinds = get_args(PredictionKind)
+        said = (one.metric_params or {}).get("predictions", kinds[0])
+        if said not in kinds:
+            either = ", ".join(f'"{kind}"' for kind in kinds)
+            yield (*path, "metric_params", "predictions"), f"must be one of {either} where a {OWN_GRADER} scores"
+    elif one.metric is not None and one.metric not in METRIC_FACTS:
+        yield (*path, "metric"), _unknown_metric(one.metric)
+
+
+def _unknown_metric(name: str) -> str:
+    if "/" in name or name.endswith(".py"):
+        return f"must be the path of a file called {OWN_GRADER}, or a metric's name: a grader has no other name"
+    near = get_close_matches(name.lower().replace(" ", "_").replace("-", "_"), METRIC_FACTS, 1)
+    known = f"did you mean {near[0]}?" if near else f"known here: {', '.join(sorted(METRIC_FACTS))}"
+    return f"must be a metric that can be computed, or the path of a {OWN_GRADER} that scores; {known}"
 
 
 def _prices(settings: Settings) -> Iterator[tuple[KeyPath, str]]:

@@ -2,7 +2,7 @@
 
 import ast
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from bot.runs.folder import RunFolder
@@ -42,28 +42,56 @@ def check_grader(grade_py: Path) -> None:
     """Look at a grader without running it.
 
     Raises:
-        UsageError: it cannot be read, is no Python, or defines no `grade(submission, answers)`.
+        UsageError: it cannot be read, is no Python, or defines no `grade(submission, answers)` that can be called.
     """
     try:
         tree = ast.parse(_modules(grade_py)[grade_py.name])
     except (OSError, KeyError) as error:
-        said = error.strerror if isinstance(error, OSError) else "there is no such file"
-        raise UsageError(f"{grade_py} cannot be read: {said}") from error
+        raise UsageError(f"{grade_py} cannot be read: {_why(error, grade_py)}") from error
     except (SyntaxError, ValueError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise UsageError(f"{grade_py} is no Python{line}: {error.args[0] if error.args else error}") from error
-    if not any(_NAME in _names(statement) for statement in tree.body):
+    if any(isinstance(one, ast.AsyncFunctionDef) and one.name == _NAME for one in _statements(tree.body)):
+        raise UsageError(f"{grade_py} defines {_NAME} by `async def`, and nobody awaits it: make it a plain function")
+    if not any({_NAME, "*"} & _names(statement) for statement in _statements(tree.body)):
         raise UsageError(f"{grade_py} defines no function {_NAME}(submission, answers)")
 
 
 def _modules(grade_py: Path) -> Mapping[str, bytes]:
-    return {module.name: module.read_bytes() for module in sorted(grade_py.parent.glob("*.py"))}
+    # Not by a pattern, for which a folder that may not be listed is an empty one.
+    found = sorted(path for path in grade_py.parent.iterdir() if path.suffix == ".py")
+    return {module.name: module.read_bytes() for module in found}
+
+
+def _why(error: OSError | KeyError, grade_py: Path) -> str:
+    if isinstance(error, KeyError | FileNotFoundError):
+        return "there is no such file"
+    where = f"{error.filename}: " if error.filename not in (None, str(grade_py)) else ""
+    return f"{where}{error.strerror}"
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield a module's statements with those within its `if`, `try`, `with` and loops, which bind names of the module too."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for part in ("body", "orelse", "finalbody"):
+                yield from _statements(getattr(statement, part, ()))
+            for branch in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+                yield from _statements(branch.body)
 
 
 def _names(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement of a module may bind."""
-    if isinstance(statement, ast.FunctionDef):
+    """Return the names that a statement of a module may bind; `*`: any."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {statement.name}
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return {alias.asname or alias.name for alias in statement.names}
-    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    # What stands within it is looked at by itself.
+    outside = [node for node in ast.iter_child_nodes(statement) if not isinstance(node, ast.stmt | ast.ExceptHandler)]
+    return {
+        node.id
+        for part in outside
+        for node in ast.walk(part)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }

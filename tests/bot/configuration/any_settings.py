@@ -33,6 +33,7 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
             values(FallbackSection).map(lambda one: {**one, "model": one.get("model") or "m"}), max_size=2
         ).map(tuple)
     ),
+    "metric": st.sampled_from(["rmse", "/graders/grade.py"]),
     # Prices of models would have to be known
     "money": st.none(),
     "max_cost": st.none(),

@@ -61,3 +61,41 @@ def test_a_fast_clock_is_not_for_kaggle_itself(tmp_path: Path) -> None:
 def test_tables_are_held_against_each_other_though_a_third_is_wrong(tmp_path: Path) -> None:
     found = told(tmp_path, "[daemon]\nrehearsal = true\n[watch]\nloss = 1\n")
     assert [sentence.split(" must")[0] for sentence in found] == ["2: daemon.rehearsal", "4: watch.loss"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ('metric = "rmse"', None),
+        ('metric = "graders/grade.py"', None),
+        ('metric = "~/nothing/there/grade.py"\nmetric_params = { predictions = "label" }', None),
+        ('metric = "rmse"\nmetric_params = { predictions = "txt" }', None),
+        (
+            'metric = "log-los"',
+            "2: competitions.c.metric must be a metric that can be computed, or the path of a grade.py",
+        ),
+        ('metric = "nosuchmetric"', "2: competitions.c.metric must be a metric"),
+        ('metric = "/x/grader.py"', "2: competitions.c.metric must be the path of a file called grade.py"),
+        ('metric = "grader.py"', "2: competitions.c.metric must be the path of a file called grade.py"),
+        ('metric = "/x/grade"', "2: competitions.c.metric must be the path of a file called grade.py"),
+        (
+            'metric = "/x/grade.py"\nmetric_params = { predictions = "txt" }',
+            '3: competitions.c.metric_params.predictions must be one of "number", "label", "text"',
+        ),
+        (
+            'metric = "/x/grade.py"\nmetric_params = { predictions = true }',
+            "3: competitions.c.metric_params.predictions",
+        ),
+    ],
+)
+def test_a_metric_is_one_that_can_be_computed_or_a_grader(tmp_path: Path, lines: str, said: str | None) -> None:
+    found = told(tmp_path, f"[competitions.c]\n{lines}\n")
+    assert len(found) == (said is not None)
+    assert all(sentence.startswith(said or "") for sentence in found)
+
+
+def test_an_unknown_metric_is_told_with_the_nearest_or_with_all(tmp_path: Path) -> None:
+    (near,) = told(tmp_path, '[competitions.c]\nmetric = "Log-Los"\n')
+    assert near.endswith("did you mean log_loss?")
+    (none_near,) = told(tmp_path, '[competitions.c]\nmetric = "zzz"\n')
+    assert "known here: accuracy, " in none_near
