@@ -49,7 +49,8 @@ def plan(waiting: Sequence[Waiting], letters: Iterable[Tried], now: datetime, se
 
     Each notice is in one letter at most. Letters that were tried within an hour are never more than `per_hour`, however
     often each; one that has not been tried yet keeps its place among them. Of several places the last is for what is
-    urgent; where places are short, what is left over goes together. In quiet hours only what is urgent goes.
+    urgent; where places are short, the oldest go first, and what is left over goes together. In quiet hours only what is
+    urgent goes.
 
     Args:
         waiting: notices that are in no letter of the service, oldest first.
@@ -67,9 +68,7 @@ def plan(waiting: Sequence[Waiting], letters: Iterable[Tried], now: datetime, se
         places.keep_one(settings.per_hour)
         again += _again([one for one in due if not one.urgent], counted, places)
         ordinary = [one for one in waiting if not one.urgent and opens_at(one, now, settings) <= now]
-        held = [one.id for one in ordinary if _is_held(one, settings)]
-        bundles += _together(held, places)
-        bundles += _apart([one.id for one in ordinary if not _is_held(one, settings)], places)
+        bundles += _oldest_first(ordinary, places, settings)
     return Plan(tuple(again), tuple(bundles))
 
 
@@ -136,6 +135,19 @@ def _apart(ids: Sequence[int], places: _Places) -> Iterator[tuple[int, ...]]:
         places.take()
         yield (id,)
     yield from _together(ids[alone:], places)
+
+
+def _oldest_first(notices: Sequence[Waiting], places: _Places, settings: NotifySection) -> Iterator[tuple[int, ...]]:
+    """Give what was held letters together and each other one its own; of several letters the one with the oldest first."""
+    held = [place for place, one in enumerate(notices) if _is_held(one, settings)]
+    groups = [held[start : start + MOST_TOGETHER] for start in range(0, len(held), MOST_TOGETHER)]
+    groups = sorted([*groups, *([place] for place in set(range(len(notices))) - set(held))])
+    alone = len(groups) if len(groups) <= places.free else max(0, places.free - 1)
+    for group in groups[:alone]:
+        places.take()
+        yield tuple(notices[place].id for place in group)
+    rest = sorted(place for group in groups[alone:] for place in group)
+    yield from _together([notices[place].id for place in rest], places)
 
 
 def _together(ids: Sequence[int], places: _Places) -> Iterator[tuple[int, ...]]:

@@ -182,3 +182,31 @@ def test_a_pause_grows_to_its_bound(attempts: int) -> None:
 def test_quiet_hours_begin_and_end_to_the_minute(hour: int, minute: int, quiet: bool) -> None:
     section = NotifySection(quiet="22:00-07:00", time_zone="UTC")
     assert is_quiet(datetime(2026, 3, 27, hour, minute, tzinfo=UTC), section) is quiet
+
+
+def test_what_was_held_goes_before_nothing_that_is_older() -> None:
+    section = NotifySection(per_hour=2, digest=(DIGEST,), digest_hours=(8,))
+    at = datetime(2026, 3, 27, 8, tzinfo=UTC)
+    older = Waiting(1, PLAIN, False, at - timedelta(hours=20))
+    held = [Waiting(id, DIGEST, False, at - timedelta(hours=10)) for id in range(2, 2 + 2 * MOST_TOGETHER)]
+    # One place, as the other is for what is urgent: the oldest of all share it.
+    (letter,) = plan([older, *held], [], at, section).bundles
+    assert letter == (1, *range(2, 1 + MOST_TOGETHER))
+    # Where there is room, each is told in its own way, and the oldest first.
+    roomy = plan([older, *held], [], at, section.model_copy(update={"per_hour": 20})).bundles
+    assert [(one[0], len(one)) for one in roomy] == [(1, 1), (2, MOST_TOGETHER), (2 + MOST_TOGETHER, MOST_TOGETHER)]
+
+
+def test_what_comes_each_hour_does_not_keep_another_waiting() -> None:
+    section = NotifySection(per_hour=1, digest=(DIGEST,), digest_hours=tuple(range(24)))
+    now, waiting, told = START, [Waiting(0, PLAIN, False, START)], dict[int, int]()
+    letters = [Tried(0, False, START, START, sent=True)]
+    for hour in range(1, 6):
+        now = START + hour * HOUR
+        waiting += [Waiting(100 * hour + n, DIGEST, False, now - timedelta(minutes=30)) for n in range(MOST_TOGETHER)]
+        found = plan(waiting, letters, now, section).bundles
+        told |= {id: hour for one in found for id in one}
+        waiting = [one for one in waiting if one.id not in told]
+        letters = [Tried(hour, False, now, now, sent=True)]
+    assert told[0] == 1
+    assert list(told) == sorted(told)
