@@ -32,22 +32,31 @@ _COLUMNS = (
 def status(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="runs, or folders that hold runs; default: the daemon, else runs", show_default=False),
+        typer.Argument(
+            help="runs, folders that hold runs, or competitions of the daemon; default: the daemon, else runs",
+            show_default=False,
+        ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object, or one a run")] = False,
 ) -> None:
     """Show how the daemon and each of its competitions stand: what it does, waits for, has spent, and does next.
 
-    With paths it shows how the runs in these folders stand. Nothing is written or held up: it may be asked while they go
-    on. The exit status is 1 if a run cannot be read.
+    With paths it shows how the runs in these folders stand, with competitions those of the daemon alone. Nothing is written
+    or held up: it may be asked while they go on. The exit status is 1 if a run cannot be read.
 
     Example: bot status
+
+    Example: bot status titanic
 
     Example: bot status runs
     """
     if paths:
-        _runs(paths, json=json)
+        # No name of a competition is a path of several parts.
+        if any(path.is_dir() or path.name != str(path) for path in paths):
+            _runs(paths, json=json)
+        else:
+            _competitions([path.name for path in paths], config, json=json)
         return
     # Here, as only who asks for the daemon should pay for reading its configuration.
     from bot.cli.daemon_store import daemon_database
@@ -66,6 +75,19 @@ def status(
             "a run, or the folder that holds the runs"
         )
     _runs([_RUNS], json=json)
+
+
+def _competitions(names: list[str], config: Path | None, *, json: bool) -> None:
+    from bot.cli.daemon_store import daemon_database
+
+    if not daemon_database(config).is_file():
+        raise UsageError(
+            f"there is no folder {names[0]}, and no daemon's database that would know a competition of that name: name a "
+            "run, the folder that holds the runs, or with --config the bot.toml that `bot run` uses"
+        )
+    from bot.cli.status_daemon import show_daemon
+
+    show_daemon(config, names, json=json)
 
 
 def _runs(asked: list[Path], *, json: bool) -> None:

@@ -30,6 +30,8 @@ def note(
 ) -> None:
     """Leave a note on a competition: it goes into the next prompts as your word, marked and dated, and is kept.
 
+    As models read it, one that holds what looks like a key or a password is refused.
+
     Example: bot note titanic "the tickets' prefixes are worth a look"
     """
     if listed and text:
@@ -40,6 +42,7 @@ def note(
             _show_notes(store, competition, json=json)
         return
     words = _words(text or [])
+    _refuse_secrets(words)
     with open_daemon_store(config, create=True) as store:
         with store.write() as tx:
             added = add_note(tx, competition, words, who())
@@ -95,6 +98,16 @@ def _check_configured(config: Path | None, competition: str) -> None:
         raise UsageError(f"there is no bot.toml here, so that {competition} is not configured: name it with --config")
     listed = f"it has {', '.join(known)}" if known else "it has none"
     raise UsageError(f"{competition} is not among the competitions of {file}: {listed}")
+
+
+def _refuse_secrets(text: str) -> None:
+    """Refuse what would tell a model a secret; the sentence does not repeat it."""
+    from bot.configuration.secret_texts import find_secrets
+
+    for secret in find_secrets(text):
+        raise UsageError(
+            f"the note holds {secret.what}, and notes go into prompts: leave it out ({secret.place} is its place)"
+        )
 
 
 def _words(text: list[str]) -> str:

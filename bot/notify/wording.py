@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.models.quoting import clean
 from state.store import iso
+from state.words import plural
 
 __all__ = ["FILTERS", "cut", "escaped", "plain", "sparkline"]
 
@@ -90,6 +91,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "figure": figure,
     "link": link,
     "moment": moment,
+    "plural": plural,
     "sparkline": sparkline,
 }
 """What the templates may use."""

@@ -90,6 +90,22 @@ def test_each_competition_is_told_of_in_a_table_and_in_lines_that_fit_a_screen(f
     ]
 
 
+def test_one_competition_is_shown_alone_and_another_name_is_refused_with_those_there_are(folder: Path) -> None:
+    with pytest.raises(UsageError, match=f"no folder {SPOOKY}, and no daemon's database"):
+        invoke(SPOOKY)
+    parts.busy(folder)
+    shown = invoke(SPOOKY).stdout
+    assert SPOOKY in shown
+    assert lines(shown, "state") == lines(invoke().stdout, "state")[1:]
+    assert [one["competition"] for one in json.loads(invoke(SPOOKY, "--json").stdout)["competitions"]] == [SPOOKY]
+    with pytest.raises(
+        UsageError, match=f"titanic is neither a folder nor a competition .*: they are {NOMAD}, {SPOOKY}"
+    ):
+        invoke("titanic")
+    with pytest.raises(UsageError, match="there is no folder runs/titanic"):
+        invoke("runs/titanic")
+
+
 def test_a_program_gets_one_object_with_all_of_it(folder: Path) -> None:
     parts.busy(folder)
     found = status()

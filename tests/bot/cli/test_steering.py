@@ -81,6 +81,22 @@ def test_a_note_of_several_lines_comes_from_stdin(here: Path) -> None:
     assert texts(here) == ["first\nsecond"]
 
 
+@pytest.mark.parametrize(
+    ("secret", "what"),
+    [
+        ("KGAT_0123456789abcdef", "Kaggle's token"),
+        ("0123456789abcdef0123456789abcdef", "Kaggle's legacy key"),
+        ("sk-abcdefghijklmnop", "a model's key"),
+        ("https://me:hunter2@example.org/x", "an address with a password"),
+    ],
+)
+def test_what_looks_like_a_secret_is_refused_and_not_repeated(here: Path, secret: str, what: str) -> None:
+    with pytest.raises(UsageError, match=f"the note holds {what}, and notes go into prompts") as refused:
+        bot("note", "titanic", "try", secret, "there")
+    assert secret not in str(refused.value)
+    assert not (here / "state" / "bot.db").exists()
+
+
 def test_what_is_too_long_for_a_note_is_refused_from_stdin_too() -> None:
     with pytest.raises(UsageError, match="may have 4000"):
         bot("note", "titanic", "-", stdin="x" * 1_000_000)

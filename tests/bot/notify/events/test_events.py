@@ -148,6 +148,10 @@ def test_a_summary_brings_its_plots_and_draws_them_in_text_too() -> None:
     assert (plot.title, plot.values) == ("wine: best validation score", (0.125, 0.25))
     assert "▁█ 0.125 → 0.25" in notice.body
     assert "▁█" in notice.markdown
+    assert "5 nodes, 2 submissions" in notice.body
+    one = DailySummary(date(2026, 1, 2), (replace(DAY, nodes=1, submissions=1),)).notice()
+    assert one.title.endswith("1 competition")
+    assert all("1 node, 1 submission," in text for text in (one.body, one.markdown))
     assert "No competition is watched." in DailySummary(date(2026, 1, 2), ()).notice().body
 
 
