@@ -14,7 +14,6 @@ from bot.daemon.live_run import LiveRun, begin_run, goes_on, live_run_of, run_as
 from bot.daemon.preparing import Task, Waiting, deadline_of, prepare
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
-from bot.daemon.telling import ANOTHER_RUN
 from bot.daemon.trouble import begin, begin_work_broken, end
 from bot.evaluation.leaderboard import MEDALS
 from bot.notify.events import CompetitionOver, GraderUnusable
@@ -49,6 +48,7 @@ _LOOK_AGAIN = 3600.0
 _AFTER_FAILURE = 600.0
 _OVER_BY_ITSELF = timedelta(hours=1)
 _PASSING = (KaggleError, SiteUnavailable, InfrastructureFailure, DownloadFailed, SubmissionInDoubt)
+_ANOTHER_RUN = "another run was begun"
 _IN_ORDER = "its search is ended in order"
 _AFTERWARDS = timedelta(days=7)
 """For so long after the end private scores are waited for."""
@@ -212,10 +212,10 @@ class Entry:
         """Search until the time is used up, or somebody wants it otherwise; the desk stays open to the deadline."""
         self._again = False
         known = live_run_of(self._shared.store, self.slug)
-        if known is not None and known.status == "running" and not goes_on(self._shared, known, task, self.own):
+        if known is not None and known.status == "running" and not goes_on(known, task, self.own):
             why = f"the scores of {known.id} would not compare, or it is another agent's"
             self._shared.say(self.slug, f"another run is begun: {why}")
-            await self._close(known, ANOTHER_RUN)
+            await self._finish(known, _ANOTHER_RUN)
         run = begin_run(self._shared, task, self.own)
         async with self._opened(run) as here:
             if self._is_unscored(here):
@@ -289,21 +289,19 @@ class Entry:
         """Bring its run to its end, as the owner wants no more of it; what was sent stays sent."""
         row = live_run_of(self._shared.store, self.slug)
         if row is not None and row.status == "running":
-            await self._close(row, "the owner has stopped it")
+            await self._finish(row, "the owner has stopped it")
         self._trouble_over()
         self._set("stopped", "the owner has stopped it")
 
-    async def _close(self, row: Run, why: str) -> None:
-        """Bring a run to its end before the competition's: what is not sent yet is given up, and its result is written."""
-        run = run_as_it_was(self._shared, row)
-        async with self._opened(run) as here:
-            await here.desk.give_up(why)
-        await self._finish(row, why)
-
     async def _finish(self, row: Run, stopped_by: str | None) -> Mapping[str, Any]:
-        """Write a run's result and report, and end it; may be done again."""
+        """Write a run's result and report, and end it; may be done again.
+
+        Where something else than the competition's end stops it, what is not sent yet is given up first.
+        """
         run, machinery = run_as_it_was(self._shared, row), self._shared.machinery
         async with self._opened(run) as here:
+            if stopped_by is not None:
+                await here.desk.give_up(stopped_by)
             await here.desk.settle()
             sandbox = machinery.sandbox.describe()
             ended = Ended(run.folder, here.context, sandbox, here.stopwatch, "finished", stopped_by)

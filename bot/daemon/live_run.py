@@ -77,7 +77,7 @@ def live_run_of(store: Store, competition: str) -> Run | None:
         return session.exec(live.order_by(col(Run.created_at).desc()).limit(1)).first()
 
 
-def goes_on(shared: Shared, known: Run, task: Task, own: CompetitionSettings) -> bool:
+def goes_on(known: Run, task: Task, own: CompetitionSettings) -> bool:
     """Whether a run goes on with these settings: it is the same agent's, and its scores mean the same."""
     return known.agent == own.agent and known.config.get("scores") == _meaning(task.card, own)
 
@@ -101,7 +101,7 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
     }
     known = live_run_of(shared.store, slug)
     with shared.store.write() as tx:
-        if known is None or not goes_on(shared, known, task, own):
+        if known is None or not goes_on(known, task, own):
             name = run_id(slug, own.agent, choice.spec, own.seed, tx.now())
             row = create_run(
                 tx,

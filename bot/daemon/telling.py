@@ -7,11 +7,10 @@ from state.approvals import approval_of, decide_approval, wish_for
 from state.store import Transaction
 from state.tables import Node, Submission
 
-__all__ = ["ANOTHER_RUN", "OVERTAKEN", "UNWANTED", "telling"]
+__all__ = ["OVERTAKEN", "UNWANTED", "telling"]
 
 OVERTAKEN = "another node's file is better"
 UNWANTED = "its owner refused it"
-ANOTHER_RUN = "another run was begun"
 _EXPECTED = (OVERTAKEN, UNWANTED)
 """Reasons of a withdrawal that are no news to the owner; nor is any of what he has not heard of."""
 

@@ -68,7 +68,7 @@ async def test_where_scores_would_mean_something_else_another_run_is_begun(
             site.clock.pass_by(hours=1)
             row = live_run_of(here.store, card.slug)
             assert row is not None
-            assert not goes_on(here, row, task, later)
+            assert not goes_on(row, task, later)
             assert run_as_it_was(here, row).folder == first.folder
             other = begin_run(here, task, later)
             assert other.id != first.id
