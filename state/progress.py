@@ -181,11 +181,12 @@ def end_node(
     error: str | None = None,
     seconds: float | None = None,
     self_reported: bool = False,
+    since: datetime | None = None,
 ) -> Node:
     """End a node; the event alone keeps whether its score is what its script printed.
 
     Its seconds are those that the caller has measured, by a clock that never jumps; without them those since it was
-    created in which somebody worked on the run.
+    begun (`since`; None: created) in which somebody worked on the run.
 
     Raises:
         ValueError: the score is not finite, or a node that is not valid has one.
@@ -194,7 +195,7 @@ def end_node(
     row = tx.session.get_one(Node, (run_id, node))
     row.status, row.score, row.error, row.ended_at = status, score, error, tx.now()
     if seconds is None:
-        seconds = worked_seconds(tx.session.get_one(Run, run_id), row.created_at, row.ended_at)
+        seconds = worked_seconds(tx.session.get_one(Run, run_id), since or row.created_at, row.ended_at)
     row.seconds = max(0.0, seconds)
     tx.add(row)
     told = {"self_reported": True} if self_reported else {}

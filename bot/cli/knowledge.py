@@ -96,12 +96,12 @@ def _print_pool(slug: str, pool: "Sequence[IdeaShown]") -> None:
             _plain(one.text),
             f"{one.support:.1f}",
             str(one.times_used),
-            number(one.best_score),
+            ", ".join(f"{gain:+.3g}" for gain in one.gains) or "–",
             "\n".join(_sources(one.sources)),
         )
         for one in pool
     ]
-    columns = ("no.", "idea", "support", "used", "best", "from")
+    columns = ("no.", "idea", "support", "used", "measured gain", "from")
     print_table(columns, rows, title=f"{slug}: ideas", width=_WIDTH)
 
 

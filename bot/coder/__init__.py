@@ -13,9 +13,11 @@ __all__ = [
     "Cell",
     "Coder",
     "CoderBudget",
+    "DraftLeft",
     "Exploration",
     "Machine",
     "OwnerNote",
+    "Result",
     "Script",
     "ScriptAction",
     "TaskText",
@@ -102,10 +104,37 @@ class Attempt:
     score: float | None
     """The evaluator's score on the hold-out view, or None."""
     error: str | None
-    """One sentence: exit reason, or what the validator said."""
+    """One sentence: exit reason, or what the validator said, with the view that it was on."""
     output: str
     """Cleaned and capped output, the error that matters first."""
     seconds: float
+    """Of the script's last run alone."""
+    noise: float | None = None
+    """Standard error of the score; None where it is not known."""
+    gain: float | None = None
+    """Paired difference of the score to that of the script it builds on, above 0 where it is better; None: unknown."""
+    gain_error: float | None = None
+    """Standard error of `gain`."""
+    findings: tuple[str, ...] = ()
+    """What guards found in the run, a sentence each."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of the table of a run's results."""
+
+    node: int
+    action: str
+    title: str
+    """Of its draft, or the first line of its plan."""
+    parents: tuple[int, ...]
+    score: float | None
+    noise: float | None
+    gain: float | None
+    gain_error: float | None
+    seconds: float
+    """Of its script alone."""
+    error: str | None
 
 
 @dataclass(frozen=True)
@@ -140,17 +169,44 @@ class Brief:
     codebase: str | None = None
     """Source of the script that the draft builds on, if any."""
     earlier: str = ""
-    """What a strategy without drafts of its own tells of earlier solutions, so that the next one differs; else empty."""
+    """What a strategy without drafts of its own says of earlier solutions, so that the next one differs; else empty."""
+    results: tuple[Result, ...] = ()
+    """What the run has scored so far, in the order of its nodes."""
+
+
+@dataclass(frozen=True)
+class DraftLeft:
+    """What is left of a draft: it closes when any of these is used up."""
+
+    scripts: int
+    seconds: float | None
+    """Of writing and running its scripts; None where the budget is counted in scripts."""
+    gainless: int
+    """Scored scripts in a row without a better score than the draft's best."""
+    failed: int
+    """Scripts in a row without a score."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the draft is closed."""
+        used_up = self.seconds is not None and self.seconds <= 0
+        return used_up or self.scripts <= 0 or self.gainless <= 0 or self.failed <= 0
 
 
 @dataclass(frozen=True)
 class CoderBudget:
-    """What is left to a coder when it writes the next script."""
+    """What is left to a coder when it writes the next script, which none of these counts yet."""
 
-    steps_left: int
-    seconds_left: float
     execution_seconds: float
-    """Time limit of the next execution."""
+    """Time limit of the script's scored run, whatever time the answer takes."""
+    seconds_left: float
+    """Of the run, for all that is still to be done."""
+    scripts_left: int | None = None
+    """Of the run; None where nothing but time ends it."""
+    draft: DraftLeft | None = None
+    """None where a script belongs to no draft."""
+    debug_seconds: float | None = None
+    """Time limit of the run on a sample that comes first; None where there is none."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.coder import Attempt, Exploration, Machine, TaskText
+from bot.coder import Attempt, CoderBudget, Exploration, Machine, Result, TaskText
 from bot.models import Item
 from bot.models.parsing import json_answer, one_code_block
 from bot.models.template import TemplatePrompt
@@ -28,7 +28,7 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     """Ask for one script: a first one for a draft, a repair of a failed one, or an improvement of a scored one."""
 
     template: ClassVar[str] = "write_script.j2"
-    volatile: ClassVar[Mapping[str, object]] = {"seconds_left": 0.0, "execution_seconds": 0.0}
+    volatile: ClassVar[Mapping[str, object]] = {"budget": CoderBudget(0.0, 0.0), "results": ()}
 
     task: TaskText
     preview: str
@@ -41,9 +41,9 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     """Earlier solutions, to differ from or to learn from; empty where the draft says all."""
     attempts: tuple[Attempt, ...]
     """Oldest first; for debug and improve the last one is the script to start from."""
-    steps_left: int
-    seconds_left: float
-    execution_seconds: float
+    budget: CoderBudget
+    results: tuple[Result, ...] = ()
+    """What the whole run has scored so far."""
     known: tuple[Item, ...] = ()
     """Where the draft comes from; the coder sees its text, the audit its times."""
     explored: Exploration = field(default_factory=Exploration)

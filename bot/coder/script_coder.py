@@ -54,9 +54,8 @@ class ScriptCoder:
                     codebase=brief.codebase if not attempts else None,
                     earlier=brief.earlier,
                     attempts=attempts,
-                    steps_left=left.steps_left,
-                    seconds_left=left.seconds_left,
-                    execution_seconds=left.execution_seconds,
+                    budget=left,
+                    results=brief.results,
                     known=self._known,
                     explored=explored,
                 )

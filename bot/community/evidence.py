@@ -1,14 +1,20 @@
-"""Evidence for ideas: what those who have read their sources think of them, and what came of those that were tried."""
+"""Evidence for ideas: what their sources are worth, and what was measured of the ideas themselves."""
 
-from collections.abc import Callable, Sequence
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from state.tables import Analysis, Draft, Idea, Report
 
-__all__ = ["NEUTRAL_SUPPORT", "Evidence", "evidence"]
+__all__ = ["NEUTRAL_SUPPORT", "WHOLE", "Evidence", "evidence"]
 
 NEUTRAL_SUPPORT = 5.0
-"""Support of an idea that comes from reports alone: nobody has judged it."""
+"""Support of an idea that nobody has judged or measured."""
+WHOLE = "the draft as a whole"
+"""Name of the component of a report that holds the draft's own gain, measured by the engine."""
+_SUPPORT_A_NOISE = 2.0
+"""What a gain of one standard error moves support by."""
 
 
 @dataclass(frozen=True)
@@ -17,11 +23,12 @@ class Evidence:
 
     idea: Idea
     support: float
-    """Mean effectiveness of its sources, 0 to 10."""
+    """0 to 10: by what was measured of it; else the mean of what its sources are worth."""
     times_used: int
     """Drafts that use it."""
-    best_score: float | None
-    """Of the reports on these; None where there is none, or nobody knows which way scores point."""
+    gains: tuple[float, ...]
+    """Gains that reports have measured of the idea itself, each by a comparison that differs in nothing else; above 0 is
+    better, in the metric's unit. What else was in its drafts does not count."""
 
 
 def evidence(
@@ -29,7 +36,7 @@ def evidence(
     analyses: Sequence[Analysis],
     drafts: Sequence[Draft],
     reports: Sequence[Report],
-    oriented: Callable[[float], float] | None,
+    noise: float | None,
 ) -> list[Evidence]:
     """Return the ideas with what speaks for them, best supported first.
 
@@ -38,15 +45,34 @@ def evidence(
         analyses: of posts.
         drafts: plans made of ideas.
         reports: of what came of drafts.
-        oriented: turns a score so that more is better; None: that is not known.
+        noise: standard error of a score in this run, which gains are held against; None: it is not known.
     """
-    support = {one.id: one.effectiveness for one in analyses}
-    scores = {one.draft_id: one.score for one in reports if one.score is not None}
+    worth = {one.id: one.effectiveness for one in analyses}
+    for report in reports:
+        if (whole := _whole(report)) is not None:
+            worth[f"report/{report.id}"] = _support(whole["gain"], whole["gain_error"])
     found = []
     for idea in ideas:
-        judged = [support[source] for source in idea.sources if source in support]
-        users = [draft.id for draft in drafts if idea.id in draft.idea_ids]
-        scored = [scores[draft] for draft in users if draft in scores]
-        best = max(scored, key=oriented, default=None) if oriented is not None else None
-        found.append(Evidence(idea, sum(judged) / len(judged) if judged else NEUTRAL_SUPPORT, len(users), best))
+        judged = [worth[source] for source in idea.sources if source in worth]
+        gains = tuple(
+            float(part["gain"])
+            for report in reports
+            for part in report.components
+            if part.get("idea") == idea.id and part.get("gain") is not None
+        )
+        support = statistics.fmean(judged) if judged else NEUTRAL_SUPPORT
+        if gains:
+            support = _support(statistics.fmean(gains), noise)
+        used = sum(idea.id in draft.idea_ids for draft in drafts)
+        found.append(Evidence(idea, support, used, gains))
     return sorted(found, key=lambda one: (-one.support, one.idea.id))
+
+
+def _whole(report: Report) -> Mapping[str, Any] | None:
+    return next((part for part in report.components if part.get("name") == WHOLE), None)
+
+
+def _support(gain: float, error: float | None) -> float:
+    """Return support, 0 to 10, for a gain in standard errors; where these are unknown, for its sign alone."""
+    in_errors = gain / error if error else float((gain > 0) - (gain < 0))
+    return min(10.0, max(0.0, NEUTRAL_SUPPORT + _SUPPORT_A_NOISE * in_errors))

@@ -3,9 +3,18 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from bot.coder import Attempt
+from bot.coder import Attempt, DraftLeft
+from bot.community.evidence import WHOLE
 from bot.community.pool import idea_texts, propose_ideas, report_texts, reports_of
-from bot.community.prompts import DraftPlan, DraftsAnswer, PlanDrafts, ReportAnswer, WriteReport, item_time
+from bot.community.prompts import (
+    ComponentNote,
+    DraftPlan,
+    DraftsAnswer,
+    PlanDrafts,
+    ReportAnswer,
+    WriteReport,
+    item_time,
+)
 from bot.models import Item
 from bot.runs.context import RunContext
 from state.errors import ModelRefused
@@ -14,18 +23,40 @@ from state.tables import Draft
 
 PLAIN_IDEAS = 4
 """Ideas a draft that no model planned."""
+_GAIN_SECONDS = 3.0
+"""For the draws of one paired comparison."""
 
 
-async def plan_round(context: RunContext, round_number: int, count: int) -> None:
-    """Ask for the drafts of a round (from 1) and keep them; a round that is there already is left alone."""
-    first = (round_number - 1) * count + 1
+async def plan_drafts(
+    context: RunContext, round_number: int, first: int, count: int, each: DraftLeft, seconds: float
+) -> None:
+    """Ask for drafts of a round and keep them; nothing is done where the first is there already.
+
+    Args:
+        context: the run.
+        round_number: from 1.
+        first: number of the first of them.
+        count: of drafts.
+        each: what a draft may use.
+        seconds: time limit of one script.
+    """
     if draft_row(context, first) is not None:
         return
-    task = context.task
-    await propose_ideas(context, f"propose:{round_number}", task)
-    prompt = PlanDrafts(task, tuple(idea_texts(context)), tuple(report_texts(context)), count)
+    await propose_ideas(context, f"propose:{first}", context.task)
+    prompt = PlanDrafts(
+        context.task,
+        context.preview,
+        context.machine,
+        tuple(idea_texts(context)),
+        tuple(report_texts(context)),
+        context.results,
+        context.resources,
+        each,
+        seconds,
+        count,
+    )
     try:
-        answer = await context.asker.ask(prompt, role="coordinator", name=f"plan:{round_number}")
+        answer = await context.asker.ask(prompt, role="coordinator", name=f"plan:{first}")
     except ModelRefused as error:
         context.say(f"plain drafts are used, since no plan could be had: {error}")
         answer = plain_drafts(prompt)
@@ -108,18 +139,52 @@ def provenance(context: RunContext, draft: Draft) -> tuple[Item, ...]:
     return tuple(items)
 
 
-async def report_on(context: RunContext, draft: Draft, attempts: Sequence[Attempt]) -> None:
-    """Ask for the report on a draft that is closed and keep it; the score in it is the evaluator's, not the model's."""
+async def report_on(
+    context: RunContext, draft: Draft, attempts: Sequence[Attempt], codebase_node: int | None = None
+) -> None:
+    """Ask for the report on a draft that is closed and keep it; scores and the draft's own gain in it are the evaluator's.
+
+    Args:
+        context: the run.
+        draft: the draft.
+        attempts: its scripts, oldest first; without one there is nothing to report.
+        codebase_node: the node that it builds on; None: it started anew.
+    """
     if any(r.draft_id == draft.id for r in reports_of(context)) or not attempts:
         return
-    prompt = WriteReport(context.task, draft.title, draft.description, tuple(attempts), provenance(context, draft))
+    tried = tuple(idea for idea in idea_texts(context, only=draft.idea_ids))
+    prompt = WriteReport(
+        context.task, draft.title, draft.description, tuple(attempts), tried, provenance(context, draft)
+    )
     try:
         answer = await context.asker.ask(prompt, role="reporter", name=f"report:{draft.id}")
     except ModelRefused as error:
         answer = ReportAnswer(method=draft.description, limitations=f"no report was written: {error}")
+    gain = await _gain(context, attempts, codebase_node)
+    answer = answer.model_copy(update={"components": (*gain, *answer.components)})
     # An idea of the draft's that is not shown any more is among what the report was made of all the same.
     known_at = max(draft.known_at, item_time(prompt.items(), draft.known_at))
     keep_report(context, draft.id, draft.title, answer, attempts, known_at)
+
+
+async def _gain(
+    context: RunContext, attempts: Sequence[Attempt], codebase_node: int | None
+) -> tuple[ComponentNote, ...]:
+    """Return what the draft as a whole gained over the script that it builds on, by a paired comparison."""
+    best = best_attempt(context, attempts)
+    if best is None or codebase_node is None or context.executor.self_reported is not None:
+        return ()
+    found = await context.executor.noise(best.node, codebase_node, _GAIN_SECONDS)
+    if found.get("gain") is None or found.get("gain_error") is None:
+        return ()
+    analysis = f"node {best.node} against node {codebase_node}, which the draft builds on, on the same hold-out rows"
+    return (ComponentNote(name=WHOLE, analysis=analysis, gain=found["gain"], gain_error=found["gain_error"]),)
+
+
+def best_attempt(context: RunContext, attempts: Sequence[Attempt]) -> Attempt | None:
+    """Return the attempt with the best score, the earliest of equals; None where none has one."""
+    scored = [a for a in attempts if a.score is not None]
+    return max(scored, key=lambda a: (context.card.oriented(a.score or 0.0), -a.node), default=None)
 
 
 def keep_report(
@@ -131,8 +196,7 @@ def keep_report(
     known_at: datetime,
 ) -> None:
     """Write a report's row."""
-    scored = [a for a in attempts if a.score is not None]
-    best = max(scored, key=lambda a: (context.card.oriented(a.score or 0.0), -a.node), default=None)
+    best = best_attempt(context, attempts)
     number = len(reports_of(context)) + 1
     with context.store.write() as tx:
         add_report(

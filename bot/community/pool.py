@@ -1,15 +1,16 @@
 """The two pools: ideas with their evidence, and reports; both only grow, and obey the clock."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from sqlmodel import select
 
 from bot.coder import TaskText
 from bot.community.evidence import Evidence, evidence
-from bot.community.prompts import IdeasAnswer, IdeaText, ProposeIdeas, ReportText
+from bot.community.prompts import ComponentNote, IdeasAnswer, IdeaText, ProposeIdeas, ReportText
 from bot.community.reading import analysis_texts, known_analyses
 from bot.models import Item
 from bot.runs.context import RunContext
+from bot.runs.results import typical_noise
 from state.errors import ModelRefused
 from state.knowledge import add_idea, analyses, drafts, ideas, reports
 from state.tables import Analysis, Event, Report
@@ -42,16 +43,27 @@ def report_texts(context: RunContext) -> list[ReportText]:
 
 def _report_text(row: Report) -> ReportText:
     number = int(row.id)
-    item = Item(f"report/{number}", row.known_at)
-    return ReportText(item, number, row.title, row.method, row.score, row.numbers, row.limitations, row.next_steps)
+    return ReportText(
+        item=Item(f"report/{number}", row.known_at),
+        number=number,
+        title=row.title,
+        method=row.method,
+        score=row.score,
+        numbers=row.numbers,
+        limitations=row.limitations,
+        next_steps=row.next_steps,
+        components=tuple(ComponentNote.model_validate(part) for part in row.components),
+        node=row.best_node,
+    )
 
 
-def idea_texts(context: RunContext) -> list[IdeaText]:
-    """Return ideas for a prompt with their evidence, best supported first."""
+def idea_texts(context: RunContext, only: Container[int] | None = None) -> list[IdeaText]:
+    """Return ideas (some, by number; None: all) for a prompt with their evidence, best supported first."""
     store, run, as_of = context.store, context.run_id, context.clock.as_of()
     known = analyses(store, run, as_of), drafts(store, run, as_of), reports_of(context)
-    found = evidence(ideas(store, run, as_of), *known, context.card.oriented)
-    return [_idea_text(one) for one in found[: context.settings.reading.shown_ideas]]
+    found = evidence(ideas(store, run, as_of), *known, typical_noise(store, run))
+    shown = found[: context.settings.reading.shown_ideas] if only is None else [o for o in found if o.idea.id in only]
+    return [_idea_text(one) for one in shown]
 
 
 def _idea_text(one: Evidence) -> IdeaText:
@@ -61,7 +73,7 @@ def _idea_text(one: Evidence) -> IdeaText:
         text=one.idea.text,
         support=one.support,
         times_used=one.times_used,
-        best_score=one.best_score,
+        gains=one.gains,
     )
 
 

@@ -1,13 +1,13 @@
 """The community's prompts: analyse a post, propose ideas, plan drafts, report on a draft."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.coder import Attempt, TaskText
+from bot.coder import Attempt, DraftLeft, Machine, Result, TaskText
 from bot.models import Item
 from bot.models.parsing import json_answer
 from bot.models.template import TemplatePrompt
@@ -80,6 +80,8 @@ class AnalysisText:
     efficiency: float
     votes: int | None
     public_score: float | None
+    code_abstract: str = ""
+    resources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,23 @@ class IdeaText:
     number: int
     text: str
     support: float
-    """Mean effectiveness of its sources' analyses, 0 to 10; 5 where it came from reports alone."""
+    """0 to 10, as of `Evidence`."""
     times_used: int
-    best_score: float | None
-    """Best score of the reports that used it."""
+    gains: tuple[float, ...] = ()
+    """Measured of the idea itself, as of `Evidence`."""
+
+
+class ComponentNote(_Reply):
+    """One main component of a solution and what it did."""
+
+    name: str
+    analysis: str
+    idea: int | None = None
+    """Number of the idea that it carries out, if it is one of the draft's."""
+    gain: float | None = None
+    """What it improved the score by, above 0 is better, if that was measured by a comparison that differs in it alone."""
+    gain_error: float | None = None
+    """Standard error of the gain, where the engine has measured it."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +125,9 @@ class ReportText:
     numbers: str
     limitations: str
     next_steps: str
+    components: tuple[ComponentNote, ...] = ()
+    node: int | None = None
+    """The draft's best."""
 
 
 class ProposedIdea(_Reply):
@@ -170,13 +188,25 @@ class DraftsAnswer(_Reply):
 
 @dataclass(frozen=True)
 class PlanDrafts(TemplatePrompt[DraftsAnswer]):
-    """Ask for N distinct drafts: one extends the best report, one is absent from all reports."""
+    """Ask for as many distinct drafts as there is time for: one extends the best report, one is absent from all reports."""
 
     template: ClassVar[str] = "plan_drafts.j2"
 
+    volatile: ClassVar[Mapping[str, object]] = {"resources": (), "results": (), "execution_seconds": 0.0}
+
     task: TaskText
+    preview: str
+    machine: Machine
     ideas: tuple[IdeaText, ...]
     reports: tuple[ReportText, ...]
+    results: tuple[Result, ...]
+    """What the run has scored so far."""
+    resources: tuple[str, ...]
+    """What is left of time and money, a line each."""
+    draft: DraftLeft
+    """What one draft may use."""
+    execution_seconds: float
+    """Time limit of one script."""
     count: int
 
     def parse(self, text: str) -> DraftsAnswer:
@@ -208,13 +238,6 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
         return [*(i.item for i in self.ideas), *(r.item for r in self.reports), *self.task.items()]
 
 
-class ComponentNote(_Reply):
-    """One main component of a solution and what it did."""
-
-    name: str
-    analysis: str
-
-
 class ReportAnswer(_Reply):
     """What came of a draft."""
 
@@ -235,11 +258,18 @@ class WriteReport(TemplatePrompt[ReportAnswer]):
     title: str
     draft: str
     attempts: tuple[Attempt, ...]
+    ideas: tuple[IdeaText, ...] = ()
+    """That the draft was made of."""
     known: tuple[Item, ...] = ()
 
     def parse(self, text: str) -> ReportAnswer:
-        """Read the JSON answer."""
-        return json_answer(text, ReportAnswer)
+        """Read the JSON answer; a component may carry out an idea of the draft alone."""
+        answer = json_answer(text, ReportAnswer)
+        known = {idea.number for idea in self.ideas}
+        unknown = [part.idea for part in answer.components if part.idea is not None and part.idea not in known]
+        if unknown:
+            raise Unparsable(f"the draft has no idea {unknown[0]}: `idea` is one of {sorted(known)}, or null")
+        return answer
 
     def items(self) -> Sequence[Item]:
         """Return the draft's sources, and the owner's notes."""

@@ -126,6 +126,8 @@ def analysis_texts(context: RunContext) -> list[AnalysisText]:
                 efficiency=row.efficiency,
                 votes=post.votes,
                 public_score=post.public_score,
+                code_abstract=row.code_abstract,
+                resources=tuple(map(str, row.resources)),
             )
         )
     return texts

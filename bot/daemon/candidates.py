@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.daemon.likeness import Likenesses, Likest
-from bot.evaluation.guarding import PREDICTIONS
 from bot.evaluation.worker import Worker
 from bot.runs.context import RunContext
 from bot.strategies.attempts import code
@@ -109,21 +108,8 @@ class Candidates:
         return self._noise[node, other]
 
     async def _difference(self, node: int, other: int | None) -> float | None:
-        context, nodes = self._context, (node,) if other is None else (node, other)
-        files = [context.executor.submission_of(one, "holdout").with_name(PREDICTIONS) for one in nodes]
-        try:
-            told = await self._worker.call(
-                "score_noise",
-                labels_dir=str(context.executor.labels("holdout")),
-                view_dir=str(await context.executor.view("holdout")),
-                predictions=str(files[0]),
-                other=str(files[-1]) if len(files) > 1 and files[-1].is_file() else None,
-                card=context.card.model_dump(mode="json"),
-                seed=context.seed,
-                seconds=_NOISE_SECONDS,
-                grader=None if (grader := context.executor.settings.grader) is None else str(grader),
-            )
-        except InvalidSubmission:
+        told = await self._context.executor.noise(node, other, _NOISE_SECONDS)
+        if not told:
             return None
         if told["gain_error"] is not None:
             return float(told["gain_error"])

@@ -116,6 +116,35 @@ class Executor:
         execution_id = str(done.get("execution_id", _execution_id(node, view, attempt)))
         return self._folder.executions / execution_id / "submission.csv"
 
+    async def noise(self, node: int, other: int | None, seconds: float) -> dict[str, Any]:
+        """Estimate the standard error of a node's hold-out score, and of its paired difference to another node's.
+
+        Args:
+            node: a node with a score.
+            other: a node to compare with; None, or one that left no predictions: none.
+            seconds: for draws; see `bot.evaluation.noise.score_noise`.
+
+        Returns:
+            What `score_noise` returns; empty where the predictions cannot be read.
+        """
+        theirs = None if other is None else self.submission_of(other, GUARDED).with_name(PREDICTIONS)
+        try:
+            return dict(
+                await self._worker.call(
+                    "score_noise",
+                    labels_dir=str(self.labels(GUARDED)),
+                    view_dir=str(await self.view(GUARDED)),
+                    predictions=str(self.submission_of(node, GUARDED).with_name(PREDICTIONS)),
+                    other=str(theirs) if theirs is not None and theirs.is_file() else None,
+                    card=self._card.model_dump(mode="json"),
+                    seed=self.settings.seed,
+                    seconds=seconds,
+                    grader=None if self.settings.grader is None else str(self.settings.grader),
+                )
+            )
+        except InvalidSubmission:
+            return {}
+
     async def execute(self, node: int, script: str, view: str, seconds: float, attempt: int = 0) -> Executed:
         """Run a node's script on a view and score it; a step, so that it is done once.
 

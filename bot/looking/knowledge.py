@@ -8,7 +8,7 @@ from typing import Any
 from sqlmodel import select
 
 from bot.community.evidence import Evidence, evidence
-from bot.looking.work import lower_is_better
+from bot.runs.results import typical_noise
 from state.community import CommunityView
 from state.knowledge import analyses, drafts, ideas, reports
 from state.posts import Post
@@ -38,11 +38,11 @@ class IdeaShown:
     number: int
     text: str
     support: float
-    """Mean effectiveness of its sources as they were judged, 0 to 10; 5 where nobody has."""
+    """0 to 10, as of `bot.community.evidence`."""
     times_used: int
     """Drafts made of it."""
-    best_score: float | None
-    """Of what came of these, by validation."""
+    gains: tuple[float, ...]
+    """That reports have measured of the idea itself; above 0 is better."""
     known_at: datetime
     """Since when its sources are known."""
     sources: tuple[Source, ...]
@@ -80,9 +80,8 @@ def ideas_of(store: Store, run: Run, now: datetime) -> list[IdeaShown]:
         run: the run.
         now: aware; what became known later is not shown.
     """
-    lower = lower_is_better(run, store.path.parent)
     known = analyses(store, run.id, now), drafts(store, run.id, now), reports(store, run.id, now)
-    pool = evidence(ideas(store, run.id, now), *known, None if lower is None else lambda x: -x if lower else x)
+    pool = evidence(ideas(store, run.id, now), *known, typical_noise(store, run.id))
     items = {source for one in pool for source in one.idea.sources if not source.startswith("report/")}
     posts = {post.item: post for post in CommunityView(store, run.competition, now).find(_of_posts(items))}
     titles = {f"report/{one.id}": one.title for one in known[2]}
@@ -109,7 +108,7 @@ def _idea(competition: str, one: Evidence, posts: Mapping[str, Post], titles: Ma
         text=one.idea.text,
         support=one.support,
         times_used=one.times_used,
-        best_score=one.best_score,
+        gains=one.gains,
         known_at=one.idea.known_at,
         sources=tuple(_source(item, posts.get(item), titles) for item in one.idea.sources),
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -31,6 +32,7 @@ AnswerT = TypeVar("AnswerT")
 
 MOST_REPAIRS = 2
 CALLS_IN_FLIGHT = 8
+_LAST_ANSWERS = 5
 _LEDGER = "tokens"
 
 
@@ -120,6 +122,7 @@ class Asker:
         self._spent = spent(store, run_id).get(_LEDGER, Spent())
         self._budget = budget or unbounded()
         self._estimate = estimate
+        self._took: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_LAST_ANSWERS))
         self._gate = asyncio.Semaphore(in_flight)
 
     @property
@@ -128,6 +131,10 @@ class Asker:
         cost = None if self._spent.unpriced else self._spent.cost_usd
         tokens = self._spent.prompt_tokens, self._spent.completion_tokens
         return Totals(self._spent.entries, *tokens, cost, self._spent.seconds)
+
+    def longest_answer(self, role: str, first: float) -> float:
+        """Return the most seconds that one of a role's last few answers took; `first` before any in this start of the bot."""
+        return max(self._took.get(role, ()), default=first)
 
     async def ask(self, prompt: Prompt[AnswerT], *, role: str, name: str, node: int | None = None) -> AnswerT:
         """Return the answer to a prompt.
@@ -204,6 +211,7 @@ class Asker:
                 start = time.monotonic()
                 outcome = await _outcome(model, asked, limits)
                 seconds = time.monotonic() - start
+                self._took[asked.role].append(seconds)
             outcome = outcome.without_secrets(self._store.redactor)
             await self._write_down(asked, outcome, seconds, held)
         if self._recorder is not None and outcome.error is None:

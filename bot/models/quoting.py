@@ -12,6 +12,7 @@ QUOTING_RULE = (
 
 _NONCE_LENGTH = 12
 _ATTRIBUTE_LENGTH = 80
+_NO_FENCE = str.maketrans("<>", "‹›")
 _UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]")
 _SPECIAL_TOKEN = re.compile(r"<\|([A-Za-z0-9_]+)\|>")
 
@@ -36,6 +37,17 @@ def _clean_character(character: str) -> str:
     if category == "Cf" and character not in "\u200c\u200d":
         return ""
     return character
+
+
+def line(text: object, limit: int = 200) -> str:
+    """Return foreign text that is shown outside a fence, such as a title or a column's name, as one bounded line.
+
+    It is a Jinja filter too: `{{ title | line }}`. Without line breaks it can be neither a heading nor a message of its
+    own; without angle brackets and runs of backticks it opens and closes no fence.
+    """
+    short = " ".join(clean(str(text)).split())
+    short = short if len(short) <= limit else f"{short[:limit]}…"
+    return short.translate(_NO_FENCE).replace("```", "` ` `")
 
 
 def quoted(text: object, id: str, kind: str = "post", limit: int | None = None, **attributes: object) -> str:

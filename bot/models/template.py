@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from bot.models import Item, Message
-from bot.models.quoting import QUOTING_RULE, clean, quoted
+from bot.models.quoting import QUOTING_RULE, clean, line, quoted
 
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 
@@ -33,7 +33,7 @@ class TemplatePrompt(ABC, Generic[AnswerT_co]):
                 return one_code_block(text)
 
     The Jinja file has a block `user` and, optionally, a block `system`; text outside blocks is not sent. It sees the
-    fields by name (or what `context` returns), the filters `quoted` and `clean`, and `quoting_rule`. Imports and macros
+    fields by name (or what `context` returns), the filters `quoted`, `line` and `clean`, and `quoting_rule`. Imports and macros
     at the top of the file are seen in the blocks, as are blocks of a file that it extends. The prompt's name is the
     file's stem, so no field may be called `name`.
     """
@@ -107,6 +107,6 @@ def _environment(folder: Path) -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters.update(quoted=quoted, clean=clean)
+    environment.filters.update(quoted=quoted, clean=clean, line=line)
     environment.globals["quoting_rule"] = QUOTING_RULE
     return environment

@@ -48,17 +48,21 @@ class RunBudget:
         """Return seconds left, the reserve taken off; never negative."""
         return max(0.0, self.seconds - self.elapsed.wall() - self.reserve)
 
-    def execution_seconds(self, best_seconds: float | None) -> float | None:
+    def execution_seconds(self, best_seconds: float | None, later: float = 0.0) -> float | None:
         """Return the time limit of a new hold-out run, or None where nothing can be started any more.
 
         Whatever is chosen in the end is run twice more (refit, final check), so the limit leaves room for that: for the
-        new node should it become the best, and for the best so far (its seconds given) should it not.
+        new node should it become the best, and for the best so far should it not.
+
+        Args:
+            best_seconds: what the best node's hold-out run took; None without one.
+            later: seconds that pass before the run begins, such as those in which its script is written.
         """
-        after = 2 * REFIT_FACTOR
-        limit = min(self.seconds * EXECUTION_SHARE, self.left() / (1 + after), self.longest)
+        after, left = 2 * REFIT_FACTOR, max(0.0, self.left() - later)
+        limit = min(self.seconds * EXECUTION_SHARE, left / (1 + after), self.longest)
         shortest = SHORTEST_EXECUTION
         if best_seconds is not None:
-            limit = min(limit, self.left() - after * best_seconds)
+            limit = min(limit, left - after * best_seconds)
             shortest = max(shortest, SHORTEST_SHARE * best_seconds)
         return limit if limit >= shortest else None
 

@@ -7,12 +7,14 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bot.budgets.kinds import Kind, words
 from bot.budgets.levels import Level, unbounded
-from bot.coder import Machine, OwnerNote, TaskText
+from bot.coder import Machine, OwnerNote, Result, TaskText
 from bot.coder.explorer import SessionSettings
 from bot.evaluation.executor import Executor
 from bot.models.ask import Asker
 from bot.runs.budget import RunBudget
+from bot.runs.results import results
 from bot.strategies.rounds import RoundsSettings
 from bot.strategies.tree import TreeCache
 from bot.strategies.tree_search import TreeSearchSettings
@@ -74,6 +76,8 @@ class RunContext:
     """Returns the community as of a time; None where the run goes without one."""
     say: Callable[[str], None]
     """Shows one line of progress."""
+    slots: int = 1
+    """Nodes that are worked on at a time at most."""
     spending: Level = field(default_factory=unbounded)
     """What the run has spent and may spend, within its competition and its day."""
     tree_cache: TreeCache = field(default_factory=TreeCache, repr=False, compare=False)
@@ -92,3 +96,21 @@ class RunContext:
     def task(self) -> TaskText:
         """What a prompt says of the task now."""
         return TaskText.from_card(self.card, self.notes(), self_reported=self.executor.self_reported is not None)
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """What the run has scored so far, as prompts show it."""
+        return results(self.store, self.run_id, self.card.oriented)
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """What is left to the run of time, money and the like, a line each."""
+        lines = [f"{self.budget.left():.0f} s of {self.budget.seconds:.0f} s"]
+        for level in self.spending.levels:
+            left = level.remaining
+            lines += [
+                f"{words(kind, amount)} of the {level.name}'s budget"
+                for kind in (Kind.MONEY, Kind.TOKENS, Kind.GPU_SECONDS)
+                if (amount := left[kind]) is not None
+            ]
+        return tuple(lines)

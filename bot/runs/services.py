@@ -153,6 +153,7 @@ async def open_context(
             preview=preview,
             community_at=plan.community_at,
             say=say,
+            slots=settings.parallel,
             spending=spending,
             notes=plan.notes,
         )

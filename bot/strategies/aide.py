@@ -17,9 +17,9 @@ MEMORY_NODES = 20
 """Valid nodes that the memory lists, best first: beyond that a prompt grows without telling more."""
 
 _TASKS = {
-    "draft": "Propose a solution that differs from the earlier ones below in its features or its model, and keep it simple.",
+    "draft": "Propose a solution that differs from the earlier ones below in its features or its model.",
     "debug": "The script below is broken. Repair it without changing its approach.",
-    "improve": "Improve the script below by one atomic change whose effect can be measured; name it in your plan.",
+    "improve": "Improve the script below.",
 }
 
 
@@ -59,7 +59,7 @@ class AideBriefing:
 
     async def _line(self, node: int) -> str:
         done = attempt(self._context, node)
-        return f"- node {node}, score {done.score:.6g}: {done.plan}\n  {await self._review(done)}"
+        return f"- node {node}: {done.plan}\n  {await self._review(done)}"
 
     async def _review(self, done: Attempt) -> str:
         """Ask once a node; a finished step is not asked again."""
@@ -69,6 +69,9 @@ class AideBriefing:
         except ModelRefused:
             return "(not reviewed)"
         return answer.summary
+
+    async def meanwhile(self, tree: Tree) -> None:
+        """Do nothing: reviews are written when a prompt needs them."""
 
     async def finish(self, tree: Tree) -> None:
         """Do nothing: AIDE keeps no reports."""

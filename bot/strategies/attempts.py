@@ -1,12 +1,15 @@
 """What came of earlier nodes, read back from the database as coders and policies see it."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from bot.coder import Attempt
+from bot.evaluation.guards.findings import findings_of
 from bot.runs.context import RunContext
+from bot.runs.results import NOISE_STEP
 from bot.strategies.tree import NodeView, Tree, TreeCache
 from state.store import Store
 from state.tables import Event, Node, Step
@@ -71,6 +74,8 @@ def attempt(context: RunContext, node: int) -> Attempt:
     with context.store.read() as session:
         row = session.get_one(Node, (context.run_id, node))
     last = last_execution(context.store, context.run_id, node)
+    noise = _step(context.store, context.run_id, node, NOISE_STEP)
+    found = findings_of(last.get("guards", ()))
     return Attempt(
         node=node,
         action=row.action,
@@ -79,7 +84,11 @@ def attempt(context: RunContext, node: int) -> Attempt:
         score=row.score,
         error=row.error,
         output=str(last.get("output", "")),
-        seconds=row.seconds or 0.0,
+        seconds=float(last.get("seconds", 0.0)),
+        noise=noise.get("score_error"),
+        gain=noise.get("gain"),
+        gain_error=noise.get("gain_error"),
+        findings=tuple(one.sentence for one in found if one.verdict == "suspicious"),
     )
 
 
@@ -90,18 +99,19 @@ def code(context: RunContext, node: int) -> str:
     return context.store.blob(row.code_sha).decode() if row.code_sha else ""
 
 
-def last_execution(store: Store, run_id: str, node: int) -> dict[str, object]:
+def last_execution(store: Store, run_id: str, node: int) -> dict[str, Any]:
     """Return the stored result of the node's hold-out run, or of its debug run if it got no further; else nothing."""
+    return _step(store, run_id, node, "execute:holdout") or _step(store, run_id, node, "execute:sample")
+
+
+def _step(store: Store, run_id: str, node: int, name: str) -> dict[str, Any]:
+    """Return the result of a node's finished step; empty without one."""
     with store.read() as session:
-        for name in ("execute:holdout", "execute:sample"):
-            row = session.get(Step, (run_id, node, name, 0))
-            if row is not None and row.result is not None:
-                return dict(row.result)
-    return {}
+        row = session.get(Step, (run_id, node, name, 0))
+    return {} if row is None or row.result is None else dict(row.result)
 
 
 def holdout_seconds(context: RunContext, node: int) -> float | None:
     """Return how long a node's hold-out run took, or None where it had none."""
-    with context.store.read() as session:
-        row = session.get(Step, (context.run_id, node, "execute:holdout", 0))
-    return None if row is None or row.result is None else float(row.result["seconds"])
+    done = _step(context.store, context.run_id, node, "execute:holdout")
+    return float(done["seconds"]) if done else None

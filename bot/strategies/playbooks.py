@@ -1,15 +1,18 @@
 """Playbooks: what draft, debug and improve do; both agents share them and differ in how they brief the coder."""
 
-from dataclasses import dataclass
-from typing import Protocol
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Protocol
 
-from bot.coder import Attempt, Brief, CoderBudget, Script
+from bot.coder import Attempt, Brief, CoderBudget, DraftLeft, Script
 from bot.coder.prompts import ScriptAnswer, WriteScript
 from bot.coder.script_coder import ScriptCoder
 from bot.evaluation.executed import Executed
 from bot.models import Item
-from bot.runs.budget import SAMPLE_SHARE
+from bot.runs.budget import REFIT_FACTOR, SAMPLE_SHARE
 from bot.runs.context import RunContext
+from bot.runs.results import NOISE_STEP
 from bot.strategies import Action
 from bot.strategies.attempts import holdout_seconds
 from bot.strategies.exploring import NodeExplorer
@@ -22,6 +25,14 @@ LONG_RUN_SECONDS = 60.0
 SAMPLE_SECONDS = 120.0
 
 
+FIRST_ANSWER_SHARE = 0.05
+"""Share of a run's time that its first script is expected to take to be written."""
+SHORTEST_PROMISE = 0.5
+"""A script is not run with less than this share of the time limit that its prompt promised."""
+NOISE_SHARE, NOISE_SECONDS = 0.002, 3.0
+"""Of a run's time, and at the most, that the noise of one score may take to estimate."""
+
+
 @dataclass(frozen=True)
 class Assignment:
     """What the coder is given for one node."""
@@ -29,7 +40,20 @@ class Assignment:
     brief: Brief
     attempts: tuple[Attempt, ...] = ()
     known: tuple[Item, ...] = ()
-    steps_left: int = 0
+    left: DraftLeft | None = None
+    """Of the node's draft; None where it has none."""
+    compared: int | None = None
+    """The node whose score this one's is compared with; None: its first parent."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The time limits (seconds) that a script's prompt promises."""
+
+    seconds: float
+    """Of the run on the hold-out view."""
+    debug: float | None
+    """Of the run on the sample before it; None: there is none."""
 
 
 class Briefing(Protocol):
@@ -37,6 +61,10 @@ class Briefing(Protocol):
 
     async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
         """Return the brief and the feedback; may call models (a draft's plan, a review of earlier runs)."""
+        ...
+
+    async def meanwhile(self, tree: Tree) -> None:
+        """Do, while a node is worked on, what will be needed later; it is done then if it fails now."""
         ...
 
     async def finish(self, tree: Tree) -> None:
@@ -53,31 +81,67 @@ class ScriptPlaybook:
 
     async def play(self, action: Action, node: int, tree: Tree) -> None:
         """Write, debug-run if that is worth it, run on the hold-out view, score, and record the node's end."""
-        context = self._context
         assignment = await self._briefing.assign(action, node, tree)
+        meanwhile = asyncio.create_task(self._briefing.meanwhile(tree))
+        meanwhile.add_done_callback(lambda task: task.cancelled() or task.exception())
         try:
-            script = await self._script(assignment, node, tree)
+            await self._work(action, node, tree, assignment)
+            await asyncio.wait({meanwhile})
+        finally:
+            meanwhile.cancel()
+            await asyncio.wait({meanwhile})
+
+    async def _work(self, action: Action, node: int, tree: Tree, assignment: Assignment) -> None:
+        context = self._context
+        # What was read and planned before is the round's work, not this script's.
+        begun = context.clock.now()
+        limits = await self._promise(action, node, tree)
+        try:
+            script = await self._script(assignment, node, tree, limits)
         except ModelRefused as error:
             with context.store.write() as tx:
-                end_node(tx, context.run_id, node, "buggy", error=f"no script was written: {error}")
+                end_node(tx, context.run_id, node, "buggy", error=f"no script was written: {error}", since=begun)
             return
-        parent = holdout_seconds(context, action.parents[0]) if action.parents else None
-        await run_script(context, node, script, best_seconds(context, tree), parent)
+        parents = (assignment.compared,) if assignment.compared is not None else action.parents
+        await run_script(context, node, script, best_seconds(context, tree), limits, next(iter(parents), None), begun)
 
-    async def _script(self, assignment: Assignment, node: int, tree: Tree) -> Script:
+    async def _promise(self, action: Action, node: int, tree: Tree) -> Limits:
+        """Return the limits that will hold however long the model takes to answer; a step, so that they stay the same."""
+        context = self._context
+
+        async def promise() -> dict[str, Any]:
+            expected = context.asker.longest_answer("coder", FIRST_ANSWER_SHARE * context.budget.seconds)
+            seconds = context.budget.execution_seconds(best_seconds(context, tree), expected)
+            if seconds is None:
+                raise BudgetExceeded("no time is left for another execution")
+            parent = holdout_seconds(context, action.parents[0]) if action.parents else None
+            short = seconds <= LONG_RUN_SECONDS or (parent is not None and parent < LONG_RUN_SECONDS)
+            # A score that the script prints itself needs no debug run: no view is smaller than the data.
+            no_sample = short or context.executor.self_reported is not None
+            return {"seconds": seconds, "debug": None if no_sample else min(SAMPLE_SECONDS, seconds * SAMPLE_SHARE)}
+
+        return Limits(**await context.steps.once("limits", promise, node=node))
+
+    async def _script(self, assignment: Assignment, node: int, tree: Tree, limits: Limits) -> Script:
         context = self._context
 
         def budget() -> CoderBudget:
-            limit = context.budget.execution_seconds(best_seconds(context, tree))
-            if limit is None:
-                raise BudgetExceeded("no time is left for another execution")
-            return CoderBudget(assignment.steps_left, context.budget.left(), limit)
+            remaining = context.budget.remaining(len(tree.nodes), best_seconds(context, tree))
+            return CoderBudget(
+                execution_seconds=limits.seconds,
+                seconds_left=context.budget.left(),
+                # This node counts among the tree's already.
+                scripts_left=None if remaining.steps is None else remaining.steps + 1,
+                draft=assignment.left,
+                debug_seconds=limits.debug,
+            )
 
         async def ask(prompt: WriteScript) -> ScriptAnswer:
             return await context.asker.ask(prompt, role="coder", name="write", node=node)
 
+        brief = replace(assignment.brief, results=context.results)
         coder = ScriptCoder(ask, assignment.known, NodeExplorer(context, node, assignment.known))
-        scripts = coder.scripts(assignment.brief, lambda: assignment.attempts, budget)
+        scripts = coder.scripts(brief, lambda: assignment.attempts, budget)
         return await anext(scripts)
 
 
@@ -86,11 +150,20 @@ async def run_script(
     node: int,
     script: Script,
     best: float | None,
-    parent_seconds: float | None,
-    *,
-    sample: bool = True,
+    limits: Limits | None = None,
+    compared: int | None = None,
+    begun: datetime | None = None,
 ) -> None:
-    """Run a script as a node: on the sample view first where a long run may lie ahead, then on the hold-out view.
+    """Run a script as a node: on the sample view first where its limits say so, then on the hold-out view.
+
+    Args:
+        context: the run.
+        node: the node.
+        script: its script.
+        best: how long the best node's hold-out run took; None without one.
+        limits: what its prompt promised; None: what can be given now, and no debug run.
+        compared: the node that it is compared with, for its gain.
+        begun: when the work on it began; None: when the node was made.
 
     Raises:
         BudgetExceeded: no time is left for a run that could still be handed in.
@@ -98,28 +171,37 @@ async def run_script(
     """
     with context.store.write() as tx:
         update_node(tx, context.run_id, node, plan=script.plan, code=script.code)
-    limit = context.budget.execution_seconds(best)
-    if limit is None:
-        raise BudgetExceeded("no time is left for another execution")
-    short = limit <= LONG_RUN_SECONDS or (parent_seconds is not None and parent_seconds < LONG_RUN_SECONDS)
-    # A score that the script prints itself needs no debug run: no view is smaller than the data.
-    if sample and not short and context.executor.self_reported is None:
-        tried = await context.executor.execute(node, script.code, "sample", min(SAMPLE_SECONDS, limit * SAMPLE_SHARE))
+    if limits is not None and limits.debug is not None:
+        tried = await context.executor.execute(node, script.code, "sample", limits.debug)
         if tried.score is None:
-            _end(context, node, tried)
+            _end(context, node, tried, begun)
             return
-        limit = context.budget.execution_seconds(best)
-        if limit is None:
-            raise BudgetExceeded("no time is left for another execution")
-    _end(context, node, await context.executor.execute(node, script.code, "holdout", limit))
+    seconds = _limit(context, best, limits)
+    done = await context.executor.execute(node, script.code, "holdout", seconds)
+    if done.score is not None and context.executor.self_reported is None:
+        share = min(NOISE_SECONDS, NOISE_SHARE * context.budget.seconds)
+        await context.steps.once(NOISE_STEP, lambda: context.executor.noise(node, compared, share), node=node)
+    _end(context, node, done, begun)
 
 
-def _end(context: RunContext, node: int, done: Executed) -> None:
+def _limit(context: RunContext, best: float | None, limits: Limits | None) -> float:
+    """Return the time limit of a hold-out run: the promised one, if at least half of it is left beside a refit."""
+    if limits is None:
+        seconds = context.budget.execution_seconds(best)
+    else:
+        room = context.budget.left() - REFIT_FACTOR * (best or 0.0)
+        seconds = min(limits.seconds, room) if room >= SHORTEST_PROMISE * limits.seconds else None
+    if seconds is None:
+        raise BudgetExceeded("no time is left for another execution")
+    return seconds
+
+
+def _end(context: RunContext, node: int, done: Executed, begun: datetime | None) -> None:
     score = done.score if done.view == "holdout" else None
     status: NodeStatus = "buggy" if score is None else "valid"
     by_itself = context.executor.self_reported is not None
     with context.store.write() as tx:
-        end_node(tx, context.run_id, node, status, score=score, error=done.error, self_reported=by_itself)
+        end_node(tx, context.run_id, node, status, score=score, error=done.error, self_reported=by_itself, since=begun)
 
 
 def best_seconds(context: RunContext, tree: Tree) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bot.coder import DraftLeft
 from bot.strategies import Action, Remaining
 from bot.strategies.tree import NodeView, Tree
 
@@ -67,29 +68,42 @@ class RoundsPolicy:
         Its nodes come oldest first.
         """
         overtaken = budget.renewed_after is not None and nodes[0].id <= budget.renewed_after
-        return overtaken or self._share_used(nodes, budget) or self._stagnates(nodes)
+        return overtaken or self.left(nodes, budget).is_over
 
-    def _share_used(self, nodes: Sequence[NodeView], budget: Remaining) -> bool:
-        limit = self.settings.steps_per_draft
+    def left(self, nodes: Sequence[NodeView], budget: Remaining) -> DraftLeft:
+        """Return what is left of a draft; its nodes, those that have ended, come oldest first."""
+        settings, scripts, seconds = self.settings, self.settings.steps_per_draft, None
         if budget.steps_total is not None:
-            limit = min(limit, max(1, math.ceil(self.settings.draft_share * budget.steps_total)))
-        if len(nodes) >= limit:
-            return True
-        if budget.seconds_total is None:
-            return False
-        return sum(n.seconds for n in nodes) >= self.settings.draft_share * budget.seconds_total
-
-    def _stagnates(self, nodes: Sequence[NodeView]) -> bool:
-        failures = 0
+            scripts = min(scripts, max(1, math.ceil(settings.draft_share * budget.steps_total)))
+        if budget.seconds_total is not None:
+            seconds = settings.draft_share * budget.seconds_total - sum(n.seconds for n in nodes)
+        failed = 0
         for node in reversed(nodes):
             if not node.buggy:
                 break
-            failures += 1
-        if failures > self.settings.max_debug_depth:
-            return True
-        best, since_gain = -math.inf, 0
+            failed += 1
+        best, gainless = -math.inf, 0
         for node in nodes:
             if node.valid and node.score is not None:
-                since_gain = 0 if node.score > best else since_gain + 1
+                gainless = 0 if node.score > best else gainless + 1
                 best = max(best, node.score)
-        return since_gain >= self.settings.patience
+        return DraftLeft(
+            scripts=scripts - len(nodes),
+            seconds=seconds,
+            gainless=settings.patience - gainless,
+            failed=settings.max_debug_depth + 1 - failed,
+        )
+
+    def drafts_that_fit(self, tree: Tree, budget: Remaining, slots: int = 1) -> int:
+        """Return for how many more drafts there is room in what is left of the run, one at the least.
+
+        A draft takes its share, or as long as the longest script of the run took if that is more.
+        """
+        if budget.steps is not None and budget.steps_total is not None:
+            share = min(self.settings.steps_per_draft, math.ceil(self.settings.draft_share * budget.steps_total))
+            return max(1, budget.steps // max(1, share))
+        if budget.seconds is None or budget.seconds_total is None:
+            return self.settings.drafts_per_round
+        longest = max((n.seconds for n in tree.nodes if not n.baseline), default=0.0)
+        share_seconds = max(self.settings.draft_share * budget.seconds_total, longest)
+        return max(1, int(slots * budget.seconds / share_seconds))

@@ -139,7 +139,7 @@ class Search:
         context.say("node 1: the safe baseline")
         if BASELINE in states and not self._may_restart(BASELINE):
             return
-        self._launch(BASELINE, lambda: run_script(context, BASELINE, script, None, None, sample=False))
+        self._launch(BASELINE, lambda: run_script(context, BASELINE, script, None))
         while self._running and not self._stop.is_set():
             await self._wait()
 

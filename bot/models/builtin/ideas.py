@@ -64,11 +64,10 @@ def _draft(prompt: PlanDrafts, chosen: Sequence[IdeaText], base: ReportText | No
 
 
 def _ranked(prompt: PlanDrafts) -> list[IdeaText]:
-    """Ideas that can matter: by support, more so those of the best report, less so those used often."""
-    top = best(prompt.reports, prompt.task)
+    """Ideas that can matter: by support, less so those used often."""
 
     def value(idea: IdeaText) -> float:
-        return idea.support - 0.3 * idea.times_used + (top is not None and idea.best_score == top.score)
+        return idea.support - 0.3 * idea.times_used
 
     named = [(i, named_in(i.text)[:1]) for i in prompt.ideas]
     usable = [i for i, t in named if all(suits(title, _kinds(prompt.task), prompt.task.metric) for title in t)]
