@@ -117,6 +117,10 @@ class Unparsable(BotError):
     """Set by the model that got the reply: its text and cost, so that it is charged all the same."""
 
 
+class CutOff(Unparsable):
+    """An answer that ended at the longest length that was allowed, or that its model writes."""
+
+
 class ModelError(BotError):
     """A model call that failed; subclasses say what may be done about it."""
 

@@ -101,7 +101,7 @@ def _print_pool(slug: str, pool: "Sequence[IdeaShown]") -> None:
         )
         for one in pool
     ]
-    columns = ("no.", "idea", "support", "used", "measured gain", "from")
+    columns = ("no.", "idea", "support", "used", "gain", "from")
     print_table(columns, rows, title=f"{slug}: ideas", width=_WIDTH)
 
 

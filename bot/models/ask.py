@@ -17,10 +17,10 @@ from bot.models import CallLimits, Completion, Message, Model, Prompt, Usage
 from bot.models.bounds import Estimate, bounds, free
 from bot.models.fingerprint import prompt_hash
 from bot.models.recorded import Bindable, Recorded, RecordedMessage, RecordingWriter, step_key
-from bot.models.repair import Repair
+from bot.models.repair import Continuation, Repair
 from bot.models.without_secrets import without_secrets
 from state.clock import Clock
-from state.errors import BotError, BudgetExceeded, ModelError, ModelRefused, Unparsable
+from state.errors import BotError, BudgetExceeded, CutOff, ModelError, ModelRefused, Unparsable
 from state.patience import patiently
 from state.redaction import Redactor
 from state.spending import Spent, add_up, charge, log_model_call, spent
@@ -31,6 +31,7 @@ from state.tables import ModelCall
 AnswerT = TypeVar("AnswerT")
 
 MOST_REPAIRS = 2
+MOST_CONTINUATIONS = 3
 CALLS_IN_FLIGHT = 8
 _LAST_ANSWERS = 5
 _LEDGER = "tokens"
@@ -67,6 +68,8 @@ class _Outcome:
 
     reply: Completion[None]
     fault: str | None = None
+    cut: bool = False
+    """Whether the fault is that the reply has no end."""
     refused: str | None = None
     error: ModelError | None = None
     """A failure of the call itself, after which the step is not done."""
@@ -140,7 +143,8 @@ class Asker:
         """Return the answer to a prompt.
 
         The question is the step (run, node, name): asked again under the same name, it gives the stored answer. A reply
-        that cannot be read goes back with what is wrong, at most twice; each attempt is a step, and charged.
+        that cannot be read goes back with what is wrong, at most twice; one that was cut off is gone on with, at most three
+        times. Each attempt is a step, and charged.
 
         Args:
             prompt: the question.
@@ -155,20 +159,30 @@ class Asker:
             ModelUnavailable: no answer now.
             ModelMisconfigured: no answer to any prompt.
         """
-        prompt, fault = without_secrets(prompt, self._store.redactor), ""
-        question = prompt
-        for attempt in range(MOST_REPAIRS + 1):
+        prompt = without_secrets(prompt, self._store.redactor)
+        question: Prompt[AnswerT] = prompt
+        repairs = continuations = attempt = 0
+        while True:
             result = await self._step(question, role, name, node, attempt)
+            attempt += 1
             if result["refused"] is not None:
                 raise ModelRefused(result["refused"])
-            fault = result["fault"]
+            text, fault = result["text"], result["fault"]
             if fault is None:
                 try:
-                    return prompt.parse(result["text"])
+                    return question.parse(text)
                 except Unparsable as error:
                     fault = str(error)
-            question = Repair(prompt, result["text"], fault)
-        raise ModelRefused(f"no answer to {prompt.name} could be read in {MOST_REPAIRS + 1} attempts: {fault}")
+            if isinstance(question, Continuation):
+                text = question.whole(text)
+            if result["cut"] and text.strip() and continuations < MOST_CONTINUATIONS:
+                continuations += 1
+                question = Continuation(prompt, text)
+                continue
+            if repairs == MOST_REPAIRS:
+                raise ModelRefused(f"no answer to {prompt.name} could be read in {attempt} attempts: {fault}")
+            repairs += 1
+            question = Repair(prompt, text, fault)
 
     async def _step(self, prompt: Prompt[Any], role: str, name: str, node: int | None, attempt: int) -> dict[str, Any]:
         """Return the stored outcome of an attempt, made now if it was not made before."""
@@ -181,7 +195,8 @@ class Asker:
             outcome = self._logged(asked) or await self._call(asked)
             if outcome.error is not None:
                 raise outcome.error
-            return {"text": outcome.reply.text, "fault": outcome.fault, "refused": outcome.refused}
+            kept = {"text": outcome.reply.text, "fault": outcome.fault, "refused": outcome.refused}
+            return {**kept, "cut": outcome.cut}
 
         return await self._steps.once(name, make, node=node, attempt=attempt, prompt_hash=asked.hash)
 
@@ -279,7 +294,7 @@ async def _outcome(model: Model, asked: _Attempt, limits: CallLimits) -> _Outcom
     try:
         completion = await model.complete(asked.prompt, role=asked.role, limits=limits)
     except Unparsable as error:
-        return _Outcome(_charged(error.reply), fault=str(error))
+        return _Outcome(_charged(error.reply), fault=str(error), cut=isinstance(error, CutOff))
     except ModelRefused as error:
         return _Outcome(_charged(error.reply), refused=str(error))
     except ModelError as error:
@@ -305,5 +320,6 @@ def _recorded(asked: _Attempt, outcome: _Outcome) -> Recorded:
         model=reply.model,
         cost_usd=reply.cost_usd,
         fault=outcome.fault,
+        cut=outcome.cut,
         refused=outcome.refused,
     )

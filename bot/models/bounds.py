@@ -11,8 +11,11 @@ from state.errors import UsageError
 Estimate = Callable[[str, Usage], float | None]
 """What so many tokens cost (USD) for a role; None where the price is unknown."""
 
-MOST_ANSWER_TOKENS = 8_000
+MOST_ANSWER_TOKENS = 16_000
 """Longest answer under a cap, unless the settings say otherwise; an answer without a bound would have no highest price."""
+MOST_CODE_TOKENS = 32_000
+"""The same for those who write code."""
+_CODE_ROLES = frozenset({"coder", "grader"})
 LEAST_ANSWER_TOKENS = 4_000
 """Where a long answer does not fit any more, a call is made that may answer this much, which most scripts need."""
 ANSWERS_A_CALL = 2
@@ -46,7 +49,7 @@ def bounds(
         yield Bound({"calls": 1}, limits)
         return
     sent = most_tokens(messages)
-    answer = limits.max_tokens or MOST_ANSWER_TOKENS
+    answer = limits.max_tokens or (MOST_CODE_TOKENS if role in _CODE_ROLES else MOST_ANSWER_TOKENS)
     while True:
         usage = Usage(sent, answer)
         amounts: Amounts = {"calls": 1, "tokens": ANSWERS_A_CALL * (sent + answer)}

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,11 +19,16 @@ from bot.models.pricing import Pricing
 from bot.models.reply import NotACompletion, Reply, read_reply
 from bot.models.settings import ModelChoice, ModelSettings
 from state.clock import Clock
-from state.errors import EmptyAnswer, ModelError, ModelRefused, ModelUnavailable, Unparsable
+from state.errors import CutOff, EmptyAnswer, ModelError, ModelRefused, ModelUnavailable
 
 AnswerT = TypeVar("AnswerT")
 
-CUT_OFF = "your answer was cut off before its end because it was too long: answer again, complete but shorter"
+CUT_OFF = "your answer was cut off before its end because it was too long"
+_TOO_MANY = re.compile(
+    r"too (large|high|many)|at most|maximum|valid range|less than or equal|greater than|exceed", re.I
+)
+"""How endpoints say that a model does not write that many tokens."""
+_FEWEST_TOKENS = 1_000
 _EMPTY = "its answer was empty"
 _FIRST_WAIT = 1.0
 _LIMIT_NAMES = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
@@ -94,6 +100,8 @@ class OpenAIModel:
         self._client = ChatClient(endpoint.base_url, endpoint.key, endpoint.other_keys)
         self._has_answered = False
         self._limit_name = "max_tokens"
+        self._most_tokens: dict[str, int] = {}
+        """What models write at the most, as far as they have refused more."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -116,7 +124,7 @@ class OpenAIModel:
 
         All tries together take at most `limits.seconds`. An empty answer is asked for once more, and both are charged;
         if nothing comes then, it is an EmptyAnswer all the same, as it has been paid.
-        An answer that ended at the token limit is Unparsable whatever it holds, so that it is repaired and charged.
+        An answer that ended at the token limit is CutOff whatever it holds, so that it is gone on with, and charged.
         """
         model = self._endpoint.model_for(role)
         messages = [Message(m.role, self._client.redacted(m.content)) for m in prompt.messages()]
@@ -141,6 +149,7 @@ class OpenAIModel:
             "messages": [{"role": m.role, "content": m.content} for m in messages],
         }
         most = limits.max_tokens or self._endpoint.max_tokens
+        most = min(most, self._most_tokens.get(model, most)) if most else None
         return payload | ({self._limit_name: most} if most else {})
 
     async def _reply(self, payload: dict[str, Any], messages: list[Message], deadline: float) -> Reply:
@@ -171,16 +180,23 @@ class OpenAIModel:
         raise AssertionError("the last attempt returns or raises")
 
     async def _post(self, payload: dict[str, Any]) -> bytes:
-        """Send one request, and again under its other name a token limit that the endpoint knows by that one."""
-        try:
-            return await self._client.post(payload, seconds=self._endpoint.timeout)
-        except Rejected as answer:
-            name = next((n for n in _LIMIT_NAMES if n in payload), None)
-            if name is None or answer.status != 400 or _LIMIT_NAMES[name] not in endpoint_words(answer.body):
-                raise
-            self._limit_name = _LIMIT_NAMES[name]
-            payload[self._limit_name] = payload.pop(name)
-        return await self._client.post(payload, seconds=self._endpoint.timeout)
+        """Send one request; a token limit that is above the model's own again halved, or under the endpoint's name for it."""
+        renamed = False
+        while True:
+            try:
+                return await self._client.post(payload, seconds=self._endpoint.timeout)
+            except Rejected as answer:
+                name = next((n for n in _LIMIT_NAMES if n in payload), None)
+                said = endpoint_words(answer.body)
+                if name is None or answer.status != 400 or not any(one in said for one in _LIMIT_NAMES):
+                    raise
+                if _TOO_MANY.search(said) and payload[name] > _FEWEST_TOKENS:
+                    self._most_tokens[payload["model"]] = payload[name] = max(_FEWEST_TOKENS, payload[name] // 2)
+                elif _LIMIT_NAMES[name] in said and not renamed:
+                    renamed, self._limit_name = True, _LIMIT_NAMES[name]
+                    payload[self._limit_name] = payload.pop(name)
+                else:
+                    raise
 
 
 def _wait(attempt: int, asked: float | None) -> float:
@@ -206,9 +222,9 @@ def _both(first: Reply, second: Reply) -> Reply:
 
 
 def _ensure_complete(reply: Reply, charged: Completion[None]) -> None:
-    """Raise if the answer is cut off (Unparsable) or withheld (ModelRefused); either carries what it cost."""
+    """Raise if the answer is cut off (CutOff) or withheld (ModelRefused); either carries what it cost."""
     if reply.finish == "length":
-        cut = Unparsable(CUT_OFF)
+        cut = CutOff(CUT_OFF)
         cut.reply = charged
         raise cut
     why = None

@@ -87,7 +87,7 @@ def _blocks(text: str) -> Iterator[_Block]:
         language = opening["info"].split(" ")[0].lower()
         if end is None:
             if language in (*_PYTHON, ""):
-                raise Unparsable("the code block is never closed; if your answer was cut off, give a shorter script")
+                raise Unparsable("the code block is never closed")
             return
         yield _Block(language, "\n".join(lines[position + 1 : end]) + "\n")
         position = end + 1

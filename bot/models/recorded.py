@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from bot.models import CallLimits, Completion, Model, Prompt, Usage
 from bot.models.completion import completed
 from bot.models.fingerprint import prompt_hash
-from state.errors import ModelMisconfigured, ModelRefused, Unparsable
+from state.errors import CutOff, ModelMisconfigured, ModelRefused, Unparsable
 
 AnswerT = TypeVar("AnswerT")
 
@@ -44,6 +44,8 @@ class Recorded(BaseModel):
     cost_usd: float | None = None
     fault: str | None = None
     """What was wrong with a reply that could not be read."""
+    cut: bool = False
+    """Whether that was that it had no end."""
     refused: str | None = None
     """Why there was no answer."""
 
@@ -131,7 +133,7 @@ class _RecordedStep:
             refused.reply = free
             raise refused
         if call.fault is not None:
-            unreadable = Unparsable(call.fault)
+            unreadable = CutOff(call.fault) if call.cut else Unparsable(call.fault)
             unreadable.reply = free
             raise unreadable
         return completed(prompt, call.text, usage=call.usage, model=call.model, cost_usd=0.0)

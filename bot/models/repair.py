@@ -1,5 +1,6 @@
-"""Asking again: the same prompt with the reply that could not be read, and what is wrong with it."""
+"""Asking again: the same prompt with the reply that could not be read and what is wrong with it, or that had no end."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -11,6 +12,9 @@ from bot.models.quoting import clean
 AnswerT = TypeVar("AnswerT")
 
 _HEAD, _TAIL = 4_000, 2_000
+_OPENING = re.compile(r"\A\s*```[a-z]*\n")
+_SHORTEST_OVERLAP, _OVERLAP = 20, 2_000
+"""Characters: what is shorter may be there twice for good reason."""
 
 
 @dataclass(frozen=True)
@@ -56,3 +60,48 @@ def _bounded(text: str) -> str:
     if len(text) <= _HEAD + _TAIL:
         return text
     return f"{text[:_HEAD]}\n[{len(text) - _HEAD - _TAIL} characters left out]\n{text[-_TAIL:]}"
+
+
+@dataclass(frozen=True)
+class Continuation(Generic[AnswerT]):
+    """A `Prompt` that has a reply gone on with that was cut off at the longest answer's end."""
+
+    original: Prompt[AnswerT]
+    written: str
+    """All of the reply so far."""
+
+    @property
+    def name(self) -> str:
+        """The original's name."""
+        return self.original.name
+
+    def messages(self) -> Sequence[Message]:
+        """Return the original conversation, the reply so far, and that it is to go on."""
+        return (*self.original.messages(), *self._exchange())
+
+    def fingerprint(self) -> Sequence[Message]:
+        """Return the same with the original's stable messages."""
+        return (*stable_messages(self.original), *self._exchange())
+
+    def parse(self, text: str) -> AnswerT:
+        """Read both parts together as the original does."""
+        return self.original.parse(self.whole(text))
+
+    def items(self) -> Sequence[Item]:
+        """Return the original's items."""
+        return self.original.items()
+
+    def whole(self, text: str) -> str:
+        """Return the reply with its next part, without what that repeats: a line that opens a block again, or an overlap."""
+        if self.written.count("```") % 2:
+            text = _OPENING.sub("", text, count=1)
+        longest = min(len(text), len(self.written), _OVERLAP)
+        overlap = next((n for n in range(longest, _SHORTEST_OVERLAP - 1, -1) if self.written.endswith(text[:n])), 0)
+        return self.written + text[overlap:]
+
+    def _exchange(self) -> tuple[Message, Message]:
+        asked = (
+            "Your answer was cut off at its longest length. Go on exactly where it ends, in the middle of a word or a line "
+            "if need be: repeat nothing, explain nothing, and do not open a code block again that is still open."
+        )
+        return Message("assistant", clean(self.written)), Message("user", asked)

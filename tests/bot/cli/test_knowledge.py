@@ -32,12 +32,12 @@ def objects(*arguments: str) -> list[dict[str, Any]]:
 
 def test_an_idea_is_shown_with_its_evidence_and_whose_it_is() -> None:
     first, second = objects("ideas", SPOOKY)
-    assert (first["number"], first["support"], first["times_used"], first["best_score"]) == (1, 7.0, 1, 0.4)
+    assert (first["number"], first["support"], first["times_used"], first["gains"]) == (1, 7.0, 1, [])
     assert [(one["item"], one["title"], one["author"]) for one in first["sources"]] == [
         ("message/71", "Which words tell?", "ann"),
         ("kernel/6", "Naive Bayes", "cy"),
     ]
-    assert (second["support"], second["times_used"], second["best_score"], second["sources"]) == (5.0, 0, None, [])
+    assert (second["support"], second["times_used"], second["gains"], second["sources"]) == (5.0, 0, [], [])
     shown = invoke("ideas").stdout
     assert "message/71: Which words tell? by ann" in shown
     assert max(map(len, shown.splitlines())) <= 100

@@ -16,7 +16,7 @@ from state.errors import InfrastructureFailure, ModelRefused, Unparsable
 
 TASK = TaskText("T", "About.", "log_loss", "minimize", "id", ("y",), "submission.csv")
 BRIEF = Brief(TASK, "train.csv: 10 rows", Machine("3.11", 2, 4.0, 0, ("numpy 2",)), "Linear", "a linear model")
-BUDGET = CoderBudget(steps_left=3, seconds_left=600, execution_seconds=100)
+BUDGET = CoderBudget(execution_seconds=100, seconds_left=600)
 
 
 class CountedSession:
@@ -120,7 +120,7 @@ async def test_cells_and_their_seconds_are_bounded() -> None:
 async def test_little_time_is_spent_on_the_sample_and_hardly_any_on_nothing() -> None:
     for seconds, views in ((400.0, ["holdout"]), (100.0, ["sample"]), (8.0, [])):
         talk = Conversation(ExploreAnswer("1"), ExploreAnswer(None))
-        await talk.explore(CoderBudget(3, 600, seconds))
+        await talk.explore(CoderBudget(seconds, 600))
         assert talk.views == views
 
 

@@ -1,8 +1,9 @@
-"""Evidence: the mean of what sources were judged, and the best of what came of an idea's drafts."""
+"""Evidence: what was measured of an idea goes before what its sources are worth, and these before nothing."""
 
 from datetime import UTC, datetime
+from typing import Any
 
-from bot.community.evidence import NEUTRAL_SUPPORT, evidence
+from bot.community.evidence import NEUTRAL_SUPPORT, WHOLE, evidence
 from state.tables import Analysis, Draft, Idea, Report
 
 T = datetime(2020, 1, 1, tzinfo=UTC)
@@ -21,23 +22,47 @@ def draft(id: str, *numbers: int) -> Draft:
     return Draft(run_id="r", id=id, title="", description="", idea_ids=list(numbers), **made)
 
 
-def report(id: str, draft_id: str, score: float | None) -> Report:
-    return Report(run_id="r", id=id, draft_id=draft_id, title="", method="", score=score, known_at=T, created_at=T)
+def report(id: str, draft_id: str, *components: dict[str, Any]) -> Report:
+    made = {"title": "", "method": "", "known_at": T, "created_at": T}
+    return Report(run_id="r", id=id, draft_id=draft_id, score=0.5, components=list(components), **made)
 
 
-def test_ideas_come_best_supported_first_with_the_best_of_what_came_of_them() -> None:
-    ideas = [idea(1, "report/1"), idea(2, "message/1", "message/2", "report/1"), idea(3, "message/2")]
+def whole(gain: float, error: float) -> dict[str, Any]:
+    return {"name": WHOLE, "analysis": "", "idea": None, "gain": gain, "gain_error": error}
+
+
+def part(idea: int | None, gain: float | None) -> dict[str, Any]:
+    return {"name": "part", "analysis": "", "idea": idea, "gain": gain, "gain_error": None}
+
+
+def test_an_idea_is_worth_what_its_sources_are_judged_to_be() -> None:
+    ideas = [idea(1), idea(2, "message/1", "message/2"), idea(3, "message/2")]
     analyses = [analysis("message/1", 4.0), analysis("message/2", 9.0)]
-    drafts = [draft("1", 1, 2), draft("2", 2), draft("3", 2)]
-    reports = [report("1", "1", 0.5), report("2", "2", 0.25), report("3", "3", None)]
-    found = evidence(ideas, analyses, drafts, reports, lambda score: -score)
-    assert [(one.idea.id, one.support, one.times_used, one.best_score) for one in found] == [
-        (3, 9.0, 0, None),
-        (2, 6.5, 3, 0.25),
-        (1, NEUTRAL_SUPPORT, 1, 0.5),
-    ]
+    found = evidence(ideas, analyses, [draft("1", 1, 2), draft("2", 2)], [], None)
+    assert [(one.idea.id, one.support, one.times_used) for one in found] == [(3, 9.0, 0), (2, 6.5, 2), (1, 5.0, 1)]
 
 
-def test_where_nobody_knows_which_way_scores_point_none_is_best() -> None:
-    (one,) = evidence([idea(1)], [], [draft("1", 1)], [report("1", "1", 0.5)], None)
-    assert (one.times_used, one.best_score) == (1, None)
+def test_a_report_whose_draft_gained_beyond_noise_speaks_for_an_idea_that_cites_it_as_a_good_post_does() -> None:
+    reports = [report("1", "1", whole(0.02, 0.01)), report("2", "2", whole(-0.02, 0.01)), report("3", "3")]
+    found = evidence([idea(1, "report/1"), idea(2, "report/2"), idea(3, "report/3")], [], [], reports, 0.01)
+    assert [(one.idea.id, one.support) for one in found] == [(1, 9.0), (3, NEUTRAL_SUPPORT), (2, 1.0)]
+
+
+def test_an_idea_that_was_measured_useless_is_not_believed_for_the_company_it_was_in() -> None:
+    """Its draft gained much, and a grandmaster praised it: the comparison that differs in it alone says that it is worse."""
+    reports = [report("1", "1", whole(0.1, 0.01), part(1, -0.02), part(None, 0.12))]
+    (one,) = evidence([idea(1, "message/1")], [analysis("message/1", 10.0)], [draft("1", 1)], reports, 0.01)
+    assert (one.gains, one.support) == ((-0.02,), 1.0)
+
+
+def test_several_measurements_count_by_their_mean_and_a_gain_within_noise_moves_little() -> None:
+    reports = [report("1", "1", part(1, 0.03)), report("2", "2", part(1, -0.01), part(2, None))]
+    (one,) = evidence([idea(1)], [], [], reports, 0.02)
+    assert one.gains == (0.03, -0.01)
+    assert NEUTRAL_SUPPORT < one.support < NEUTRAL_SUPPORT + 2
+
+
+def test_where_no_noise_is_known_the_sign_alone_counts() -> None:
+    better, worse = ([report("1", "1", part(1, gain))] for gain in (1e-9, -1e9))
+    assert evidence([idea(1)], [], [], better, None)[0].support == 7.0
+    assert evidence([idea(1)], [], [], worse, None)[0].support == 3.0

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from bot.coder import Attempt, TaskText
-from bot.community.planning import draft_row, keep_report, plain_drafts, plan_round
+from bot.coder import Attempt, DraftLeft, Machine, TaskText
+from bot.community.planning import draft_row, keep_report, plain_drafts, plan_drafts
 from bot.community.pool import best_report, idea_texts, propose_ideas, report_texts, reports_of
 from bot.community.prompts import (
+    ComponentNote,
     DraftPlan,
     DraftsAnswer,
     IdeasAnswer,
@@ -27,6 +28,8 @@ from state.errors import ModelRefused, Unparsable
 from state.progress import create_run
 from state.store import Store
 
+LEFT = DraftLeft(scripts=20, seconds=100.0, gainless=2, failed=4)
+MACHINE = Machine("3.11", 2, 4.0, 0, ())
 CUTOFF = datetime(2020, 3, 1, tzinfo=UTC)
 RUN = "r"
 
@@ -80,7 +83,15 @@ def context(store: Store, asker: Scripted, community: bool = False) -> Any:
         asker=asker,
         community=CommunityView(store, "c", CUTOFF) if community else None,
         say=lambda text: None,
+        preview="",
+        machine=MACHINE,
+        results=(),
+        resources=(),
     )
+
+
+def asked(count: int) -> PlanDrafts:
+    return PlanDrafts(TaskText.from_card(card()), "", MACHINE, (), (), (), (), LEFT, 60.0, count)
 
 
 def done(node: int, score: float | None) -> Attempt:
@@ -114,8 +125,8 @@ async def test_the_pool_only_grows_and_a_repeated_idea_is_not_added_twice(store:
 
 async def test_a_round_is_planned_once_and_a_repeated_title_makes_a_draft_of_its_own(store: Store):
     here = context(store, Scripted(ideas("one"), plans("Same", "Same")))
-    await plan_round(here, 1, 2)
-    await plan_round(here, 1, 2)
+    await plan_drafts(here, 1, 1, 2, LEFT, 60.0)
+    await plan_drafts(here, 1, 1, 2, LEFT, 60.0)
     first, second = draft_row(here, 1), draft_row(here, 2)
     assert first is not None
     assert second is not None
@@ -126,7 +137,7 @@ async def test_a_round_is_planned_once_and_a_repeated_title_makes_a_draft_of_its
 async def test_a_refused_plan_becomes_plain_drafts_and_the_run_goes_on(store: Store):
     here = context(store, Scripted(ModelRefused("no"), ModelRefused("no")))
     keep_report(here, None, "Baseline", ReportAnswer(method="plain"), [done(1, 0.5)], here.card.enabled_at)
-    await plan_round(here, 1, 2)
+    await plan_drafts(here, 1, 1, 2, LEFT, 60.0)
     first, second = draft_row(here, 1), draft_row(here, 2)
     assert first is not None
     assert second is not None
@@ -135,18 +146,29 @@ async def test_a_refused_plan_becomes_plain_drafts_and_the_run_goes_on(store: St
 
 
 def test_plain_drafts_share_out_the_ideas(store: Store):
-    prompt = PlanDrafts(TaskText.from_card(card()), (), (), 3)
+    prompt = asked(3)
     assert len(plain_drafts(prompt).drafts) == 3
     assert len({d.title for d in plain_drafts(prompt).drafts}) == 3
 
 
-async def test_evidence_returns_to_the_ideas_that_a_draft_used(store: Store):
-    here = context(store, Scripted(ideas("one", "two"), plans("First", "Second")))
-    await plan_round(here, 1, 2)
-    keep_report(here, "1", "First", ReportAnswer(method="m"), [done(2, 0.4), done(3, None)], here.card.enabled_at)
-    by_number = {i.number: i for i in idea_texts(here)}
-    assert (by_number[1].times_used, by_number[1].best_score) == (1, 0.4)
-    assert (by_number[2].times_used, by_number[2].best_score) == (0, None)
+async def test_what_a_report_measured_of_an_idea_counts_and_not_the_score_of_its_draft(store: Store):
+    here = context(store, Scripted(ideas("one", "two", "three"), plans("First", "Second")))
+    await plan_drafts(here, 1, 1, 2, LEFT, 60.0)
+    parts = (
+        ComponentNote(name="one", analysis="it brought nothing", idea=1, gain=-0.01),
+        ComponentNote(name="x", analysis="y"),
+    )
+    keep_report(
+        here,
+        "1",
+        "First",
+        ReportAnswer(method="m", components=parts),
+        [done(2, 0.4), done(3, None)],
+        here.card.enabled_at,
+    )
+    found = idea_texts(here)
+    assert [(i.number, i.times_used, i.gains) for i in found] == [(2, 0, ()), (3, 0, ()), (1, 1, (-0.01,))]
+    assert found[-1].support < found[0].support == 5.0
 
 
 def test_the_best_report_goes_by_the_metrics_direction_and_failures_are_kept(store: Store):
@@ -161,8 +183,7 @@ def test_the_best_report_goes_by_the_metrics_direction_and_failures_are_kept(sto
 
 
 def test_a_plan_that_breaks_the_rules_says_which():
-    here = TaskText.from_card(card())
-    prompt = PlanDrafts(here, (), (), 2)
+    prompt = asked(2)
     with pytest.raises(Unparsable, match="exactly 2"):
         prompt.parse('{"drafts": [{"title": "a", "description": "long enough text"}]}')
     with pytest.raises(Unparsable, match="does not exist"):

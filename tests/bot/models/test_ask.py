@@ -10,8 +10,9 @@ import pytest
 from sqlmodel import select
 
 from bot.models import Item
-from bot.models.ask import Totals
+from bot.models.ask import MOST_CONTINUATIONS, MOST_REPAIRS, Totals
 from bot.models.recorded import RecordedModel, RecordingWriter
+from bot.models.repair import Continuation
 from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelRefused, ModelUnavailable, UsageError
 from state.store import Store
 from state.tables import LedgerEntry, ModelCall, Step
@@ -112,13 +113,39 @@ async def test_unreadable_reply_is_sent_back_with_what_is_wrong_and_each_attempt
     assert asker.totals.cost_usd == pytest.approx(0.0009)
 
 
-async def test_answer_that_was_cut_off_is_repaired_and_charged(tmp_path: Path) -> None:
-    with ScriptedEndpoint([Reply(GOOD, finish="length"), Reply(GOOD)]) as endpoint, open_run(tmp_path) as store:
+async def test_answer_that_was_cut_off_is_gone_on_with_and_each_part_is_charged(tmp_path: Path) -> None:
+    parts = [Reply('Here it is: {"val', finish="length"), Reply('ue": 1', finish="length"), Reply("7}")]
+    with ScriptedEndpoint(parts) as endpoint, open_run(tmp_path) as store:
         async with model_at(endpoint.url) as model:
             asker = asker_of(model, store)
-            assert (await asker.ask(Question(), role="coder", name="write")).value == 7
-    assert "shorter" in endpoint.requests[1].last
-    assert asker.totals.calls == 2
+            assert (await asker.ask(Question(), role="coder", name="write")).value == 17
+            assert (await asker.ask(Question(), role="coder", name="write")).value == 17
+    third = endpoint.requests[2].body["messages"]
+    assert [m["role"] for m in third[-2:]] == ["assistant", "user"]
+    assert third[-2]["content"] == 'Here it is: {"value": 1'
+    assert "Go on exactly where it ends" in third[-1]["content"]
+    assert asker.totals.calls == len(endpoint.requests) == 3
+
+
+async def test_answer_without_an_end_is_given_up(tmp_path: Path) -> None:
+    with ScriptedEndpoint([Reply('{"value": 1', finish="length")]) as endpoint, open_run(tmp_path) as store:
+        async with model_at(endpoint.url) as model:
+            with pytest.raises(ModelRefused, match="cut off"):
+                await asker_of(model, store).ask(Question(), role="coder", name="write")
+    assert len(endpoint.requests) == 1 + MOST_CONTINUATIONS + MOST_REPAIRS
+
+
+@pytest.mark.parametrize(
+    "written, more",
+    [
+        ("Plan.\n```python\na = 1\nb", " = 2\n```\n"),
+        ("Plan.\n```python\na = 1\nb", "```python\n = 2\n```\n"),
+        ("Plan.\n```python\na = 1\nb", "Plan.\n```python\na = 1\nb = 2\n```\n"),
+    ],
+    ids=["goes on", "opens the block again", "repeats"],
+)
+def test_the_parts_of_a_script_are_joined_whatever_the_second_one_repeats(written: str, more: str) -> None:
+    assert Continuation(Question(), written).whole(more) == "Plan.\n```python\na = 1\nb = 2\n```\n"
 
 
 async def test_gives_up_after_two_repairs_and_stays_given_up_after_a_resume(tmp_path: Path) -> None:

@@ -141,8 +141,8 @@ def test_a_shorter_answer_is_tried_where_a_long_one_does_not_fit() -> None:
         return usage.completion_tokens / 1e6
 
     found = list(bounds(Level("run", Caps(money=1)), estimate, "coder", [Message("user", "?")], CallLimits()))
-    assert [bound.limits.max_tokens for bound in found] == [8_000, 4_000]
-    assert [bound.amounts["money"] for bound in found] == pytest.approx([0.016, 0.008])
+    assert [bound.limits.max_tokens for bound in found] == [32_000, 16_000, 8_000, 4_000]
+    assert [bound.amounts["money"] for bound in found] == pytest.approx([0.064, 0.032, 0.016, 0.008])
 
 
 def test_no_text_has_more_tokens_than_bytes_and_a_few_for_each_message() -> None:

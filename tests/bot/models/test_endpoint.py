@@ -48,6 +48,27 @@ async def test_token_limit_is_sent_under_the_name_that_the_endpoint_knows() -> N
     assert endpoint.requests[2].body["max_completion_tokens"] == 50
 
 
+TOO_MANY = [
+    "max_tokens is too large: {n}. This model supports at most 9000 completion tokens, whereas you provided {n}.",
+    "'max_tokens' or 'max_completion_tokens' is too large: {n}. This model's maximum context length is 9500 tokens.",
+    "max_tokens: {n} > 9000, which is the maximum allowed number of output tokens for this model",
+    "Invalid max_tokens value, the valid range of max_tokens is [1, 9000]",
+]
+
+
+@pytest.mark.parametrize("words", TOO_MANY, ids=["openai", "vllm", "anthropic", "deepseek"])
+async def test_a_longer_answer_than_the_model_writes_is_asked_for_in_halves_until_it_fits(words: str) -> None:
+    def script(request: Request) -> Reply:
+        most = request.body["max_tokens"]
+        return failure(400, words.format(n=most), "invalid_value") if most > 9000 else Reply(GOOD)
+
+    with ScriptedEndpoint(script) as endpoint:
+        async with model_at(endpoint.url, max_tokens=32_000) as model:
+            for _ in range(2):
+                assert (await model.complete(Question(), role="coder", limits=CallLimits())).answer.value == 7
+    assert [r.body["max_tokens"] for r in endpoint.requests] == [32_000, 16_000, 8_000, 8_000]
+
+
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
 async def test_passing_failures_are_tried_again_after_growing_waits(status: int) -> None:
     clock = HurriedClock()

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from bot.coder import Attempt, Machine, TaskText
+from bot.coder import Attempt, CoderBudget, DraftLeft, Machine, Result, TaskText
 from bot.coder.prompts import WriteScript
-from bot.community.prompts import AnalysisText, IdeaText, PostText, ReportText
+from bot.community.prompts import AnalysisText, IdeaText, PlanDrafts, PostText, ReportText
 from bot.models import AnswerT, CallLimits, Item, Prompt
 from bot.models.builtin import BuiltinModel
 
@@ -15,6 +15,8 @@ HOURS = TaskText("Hours", "Predict a count from a table.", "rmsle", "minimize", 
 TABLE = "train.csv\nid: text of 5 characters\nwidth: number, 0 to 1"
 TEXTS = "train.csv\nid: text of 5 characters\ntext: text of 21 to 870 characters\nauthor: text of 3 characters"
 MACHINE = Machine("3.11.7", 2, 8.0, 0, ("numpy 2.0",))
+LEFT = DraftLeft(scripts=3, seconds=80.0, gainless=2, failed=4)
+RESULT = Result(1, "draft", "A plain model", (), 0.5, 0.02, None, None, 2.0, None)
 OUTPUT = """90 rows; views: table, square roots
 linear model C=1 on table                       0.20000      1.2
 linear model C=10 on square roots               0.10000      1.1
@@ -41,9 +43,9 @@ def analysis(number: int, effectiveness: float, *suggestions: str) -> AnalysisTe
     return AnalysisText(item, "Thread", "Says something.", suggestions, 5, 5, effectiveness, 5, None, None)
 
 
-def idea(number: int, text: str, support: float = 5.0, used: int = 0, best: float | None = None) -> IdeaText:
+def idea(number: int, text: str, support: float = 5.0, used: int = 0, gains: tuple[float, ...] = ()) -> IdeaText:
     """An idea of the pool."""
-    return IdeaText(Item(f"idea/{number}", NOW), number, text, support, used, best)
+    return IdeaText(Item(f"idea/{number}", NOW), number, text, support, used, gains)
 
 
 def report(number: int, score: float | None, method: str = "A plain model.", next_steps: str = "") -> ReportText:
@@ -81,7 +83,15 @@ def write_script(
         codebase,
         earlier,
         tuple(attempts),
-        3,
-        seconds_left,
-        60.0,
+        CoderBudget(60.0, seconds_left, draft=LEFT),
+        (RESULT,),
+    )
+
+
+def plan_drafts(
+    ideas: Sequence[IdeaText], reports: Sequence[ReportText], count: int, task: TaskText = TASK
+) -> PlanDrafts:
+    """A prompt for drafts."""
+    return PlanDrafts(
+        task, TABLE, MACHINE, tuple(ideas), tuple(reports), (RESULT,), ("90 s of 100 s",), LEFT, 60.0, count
     )

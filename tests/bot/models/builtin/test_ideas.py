@@ -1,8 +1,8 @@
 """Ideas are atomic and new; drafts are distinct and say all that they mean."""
 
-from bot.community.prompts import PlanDrafts, ProposeIdeas
+from bot.community.prompts import ProposeIdeas
 from bot.models.builtin.techniques import named_in
-from tests.bot.models.builtin.parts import HOURS, TASK, analysis, answer, idea, report
+from tests.bot.models.builtin.parts import HOURS, TASK, analysis, answer, idea, plan_drafts, report
 
 TREES = 'Use extremely randomised trees (extra trees). The post: "With LDA and an SVM, 0.12."'
 ROOTS = "Take the square root of counts and shares."
@@ -37,7 +37,7 @@ async def test_an_idea_that_cannot_matter_to_the_task_is_passed_over() -> None:
 async def test_one_draft_extends_the_best_report_and_another_is_new() -> None:
     ideas = (idea(1, ROOTS, 9), idea(2, TREES, 8, used=1), idea(3, "Use linear discriminant analysis.", 7))
     reports = (report(1, 0.5), report(2, 0.1, method=ROOTS))
-    plans = (await answer(PlanDrafts(TASK, ideas, reports, 2))).drafts
+    plans = (await answer(plan_drafts(ideas, reports, 2))).drafts
     assert [p.codebase for p in plans] == [2, None]
     assert 1 not in plans[0].ideas
     assert not set(plans[0].ideas) & set(plans[1].ideas)
@@ -45,24 +45,24 @@ async def test_one_draft_extends_the_best_report_and_another_is_new() -> None:
 
 
 async def test_a_description_carries_its_ideas_for_a_coder_who_sees_nothing_else() -> None:
-    plan = (await answer(PlanDrafts(TASK, (idea(7, TREES),), (), 1))).drafts[0]
+    plan = (await answer(plan_drafts((idea(7, TREES),), (), 1))).drafts[0]
     assert TREES in plan.description
     assert named_in(plan.description) == ("extra trees",)
 
 
 async def test_without_ideas_the_drafts_are_plain_and_distinct() -> None:
-    plans = (await answer(PlanDrafts(TASK, (), (), 4))).drafts
+    plans = (await answer(plan_drafts((), (), 4))).drafts
     assert len({p.description for p in plans}) == 4
 
 
 async def test_alone_a_draft_is_by_turns_an_extension_and_something_new() -> None:
     ideas = (idea(1, ROOTS),)
-    one = (await answer(PlanDrafts(TASK, ideas, (report(1, 0.5),), 1))).drafts[0]
-    two = (await answer(PlanDrafts(TASK, ideas, (report(1, 0.5), report(2, 0.4)), 1))).drafts[0]
+    one = (await answer(plan_drafts(ideas, (report(1, 0.5),), 1))).drafts[0]
+    two = (await answer(plan_drafts(ideas, (report(1, 0.5), report(2, 0.4)), 1))).drafts[0]
     assert (one.codebase, two.codebase) == (1, None)
 
 
 async def test_more_is_better_where_the_metric_says_so() -> None:
     task = TASK.__class__(**{**vars(TASK), "direction": "maximize"})
-    plans = (await answer(PlanDrafts(task, (idea(1, ROOTS),), (report(1, 0.5), report(2, 0.9)), 2))).drafts
+    plans = (await answer(plan_drafts((idea(1, ROOTS),), (report(1, 0.5), report(2, 0.9)), 2, task))).drafts
     assert plans[0].codebase == 2
