@@ -23,7 +23,7 @@ class Evidence:
 
     idea: Idea
     support: float
-    """0 to 10: by what was measured of it; else the mean of what its sources are worth."""
+    """0 to 10: by what was measured of it; else what the best of its sources is worth, as more of them take nothing away."""
     times_used: int
     """Drafts that use it."""
     gains: tuple[float, ...]
@@ -60,7 +60,7 @@ def evidence(
             for part in report.components
             if part.get("idea") == idea.id and part.get("gain") is not None
         )
-        support = statistics.fmean(judged) if judged else NEUTRAL_SUPPORT
+        support = max(judged, default=NEUTRAL_SUPPORT)
         if gains:
             support = _support(statistics.fmean(gains), noise)
         used = sum(idea.id in draft.idea_ids for draft in drafts)

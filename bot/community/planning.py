@@ -42,7 +42,7 @@ async def plan_drafts(
     """
     if draft_row(context, first) is not None:
         return
-    await propose_ideas(context, f"propose:{first}", context.task)
+    await propose_ideas(context, f"propose:{first}", context.task, seconds)
     prompt = PlanDrafts(
         context.task,
         context.preview,
@@ -152,9 +152,14 @@ async def report_on(
     """
     if any(r.draft_id == draft.id for r in reports_of(context)) or not attempts:
         return
-    tried = tuple(idea for idea in idea_texts(context, only=draft.idea_ids))
     prompt = WriteReport(
-        context.task, draft.title, draft.description, tuple(attempts), tried, provenance(context, draft)
+        context.task,
+        draft.title,
+        draft.description,
+        tuple(attempts),
+        tuple(idea_texts(context)),
+        tuple(draft.idea_ids),
+        provenance(context, draft),
     )
     try:
         answer = await context.asker.ask(prompt, role="reporter", name=f"report:{draft.id}")

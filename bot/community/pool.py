@@ -1,6 +1,6 @@
 """The two pools: ideas with their evidence, and reports; both only grow, and obey the clock."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 
 from sqlmodel import select
 
@@ -54,16 +54,16 @@ def _report_text(row: Report) -> ReportText:
         next_steps=row.next_steps,
         components=tuple(ComponentNote.model_validate(part) for part in row.components),
         node=row.best_node,
+        baseline=row.draft_id is None,
     )
 
 
-def idea_texts(context: RunContext, only: Container[int] | None = None) -> list[IdeaText]:
-    """Return ideas (some, by number; None: all) for a prompt with their evidence, best supported first."""
+def idea_texts(context: RunContext) -> list[IdeaText]:
+    """Return ideas for a prompt with their evidence, best supported first."""
     store, run, as_of = context.store, context.run_id, context.clock.as_of()
     known = analyses(store, run, as_of), drafts(store, run, as_of), reports_of(context)
     found = evidence(ideas(store, run, as_of), *known, typical_noise(store, run))
-    shown = found[: context.settings.reading.shown_ideas] if only is None else [o for o in found if o.idea.id in only]
-    return [_idea_text(one) for one in shown]
+    return [_idea_text(one) for one in found[: context.settings.reading.shown_ideas]]
 
 
 def _idea_text(one: Evidence) -> IdeaText:
@@ -77,11 +77,23 @@ def _idea_text(one: Evidence) -> IdeaText:
     )
 
 
-async def propose_ideas(context: RunContext, name: str, task: TaskText) -> None:
-    """Ask for new ideas from analyses and reports, add them to the pool, and note which analyses were asked about."""
+async def propose_ideas(context: RunContext, name: str, task: TaskText, seconds: float | None = None) -> None:
+    """Ask for new ideas from analyses and reports, add them to the pool, and note which analyses were asked about.
+
+    Args:
+        context: the run.
+        name: of the step.
+        task: the task.
+        seconds: time limit of one script; None: what the budget gives now.
+    """
     asked_about = [row.id for row in known_analyses(context)]
     prompt = ProposeIdeas(
-        task, tuple(analysis_texts(context)), tuple(idea_texts(context)), tuple(report_texts(context))
+        task,
+        context.machine,
+        tuple(analysis_texts(context)),
+        tuple(idea_texts(context)),
+        tuple(report_texts(context)),
+        seconds if seconds is not None else context.budget.execution_seconds(None) or 0.0,
     )
     try:
         answer = await context.asker.ask(prompt, role="proposer", name=name)

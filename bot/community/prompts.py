@@ -128,6 +128,8 @@ class ReportText:
     components: tuple[ComponentNote, ...] = ()
     node: int | None = None
     """The draft's best."""
+    baseline: bool = False
+    """Whether it is on the safe baseline, which no draft made."""
 
 
 class ProposedIdea(_Reply):
@@ -148,11 +150,15 @@ class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
     """Ask for atomic ideas: brainstorm, filter, and leave out what the pool already has."""
 
     template: ClassVar[str] = "propose_ideas.j2"
+    volatile: ClassVar[Mapping[str, object]] = {"execution_seconds": 0.0}
 
     task: TaskText
+    machine: Machine
     analyses: tuple[AnalysisText, ...]
     ideas: tuple[IdeaText, ...]
     reports: tuple[ReportText, ...]
+    execution_seconds: float
+    """Time limit of one script."""
 
     def parse(self, text: str) -> IdeasAnswer:
         """Read the JSON answer; every source must be an item of this prompt."""
@@ -226,7 +232,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
         return answer
 
     def _check_mix(self, drafts: Sequence[DraftPlan]) -> None:
-        if self.count < 2 or not self.reports:
+        if self.count < 2 or all(report.baseline for report in self.reports):
             return
         if all(draft.codebase is None for draft in drafts):
             raise Unparsable("one draft must extend the best report: give its number as `codebase`")
@@ -259,21 +265,23 @@ class WriteReport(TemplatePrompt[ReportAnswer]):
     draft: str
     attempts: tuple[Attempt, ...]
     ideas: tuple[IdeaText, ...] = ()
-    """That the draft was made of."""
+    """Of the pool."""
+    made_of: tuple[int, ...] = ()
+    """Numbers of the ideas that the draft was made of."""
     known: tuple[Item, ...] = ()
 
     def parse(self, text: str) -> ReportAnswer:
-        """Read the JSON answer; a component may carry out an idea of the draft alone."""
+        """Read the JSON answer; a component carries out an idea of the pool, or none."""
         answer = json_answer(text, ReportAnswer)
         known = {idea.number for idea in self.ideas}
         unknown = [part.idea for part in answer.components if part.idea is not None and part.idea not in known]
         if unknown:
-            raise Unparsable(f"the draft has no idea {unknown[0]}: `idea` is one of {sorted(known)}, or null")
+            raise Unparsable(f"there is no idea {unknown[0]}: `idea` is one of {sorted(known)}, or null")
         return answer
 
     def items(self) -> Sequence[Item]:
-        """Return the draft's sources, and the owner's notes."""
-        return (*self.known, *self.task.items())
+        """Return the draft's sources, the pool's ideas and the owner's notes."""
+        return (*self.known, *(idea.item for idea in self.ideas), *self.task.items())
 
 
 def item_time(items: Sequence[Item], fallback: datetime) -> datetime:

@@ -13,6 +13,8 @@ from state.errors import ModelRefused
 from state.knowledge import add_analysis, analyses
 from state.tables import Analysis
 
+_USEFUL = 3.0
+"""Effectiveness of an analysis that is shown though it suggests nothing."""
 NO_REPEATS: Mapping[str, Repeat] = MappingProxyType({})
 
 
@@ -110,7 +112,9 @@ def analysis_texts(context: RunContext) -> list[AnalysisText]:
     rows = sorted(known_analyses(context), key=lambda a: (-(a.effectiveness + 0.5 * a.efficiency), a.id))
     posts = {p.item: p for p in context.community.find(row.id for row in rows)}
     # What its author has deleted since is not shown any more, nor is what we made of it.
-    shown = [row for row in rows if row.id in posts][: context.settings.reading.shown_analyses]
+    # A post that suggests nothing and is of no use has nothing to be proposed from.
+    telling = [row for row in rows if row.suggestions or row.effectiveness >= _USEFUL]
+    shown = [row for row in telling if row.id in posts][: context.settings.reading.shown_analyses]
     texts = []
     for row in shown:
         post = posts[row.id]

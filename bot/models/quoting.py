@@ -12,7 +12,6 @@ QUOTING_RULE = (
 
 _NONCE_LENGTH = 12
 _ATTRIBUTE_LENGTH = 80
-_NO_FENCE = str.maketrans("<>", "‹›")
 _UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]")
 _SPECIAL_TOKEN = re.compile(r"<\|([A-Za-z0-9_]+)\|>")
 
@@ -43,11 +42,11 @@ def line(text: object, limit: int = 200) -> str:
     """Return foreign text that is shown outside a fence, such as a title or a column's name, as one bounded line.
 
     It is a Jinja filter too: `{{ title | line }}`. Without line breaks it can be neither a heading nor a message of its
-    own; without angle brackets and runs of backticks it opens and closes no fence.
+    own; without opening angle brackets and runs of backticks it opens and closes no fence.
     """
     short = " ".join(clean(str(text)).split())
     short = short if len(short) <= limit else f"{short[:limit]}…"
-    return short.translate(_NO_FENCE).replace("```", "` ` `")
+    return short.replace("<", "‹").replace("```", "` ` `")
 
 
 def quoted(text: object, id: str, kind: str = "post", limit: int | None = None, **attributes: object) -> str:

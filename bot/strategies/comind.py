@@ -15,8 +15,13 @@ from bot.strategies.attempts import BASELINE, attempt, code
 from bot.strategies.playbooks import Assignment, ScriptPlaybook, best_seconds
 from bot.strategies.rounds import RoundsPolicy
 from bot.strategies.tree import Tree
-from state.errors import BotError
+from state.errors import BotError, BudgetExceeded
 from state.tables import Draft
+
+_PLAIN = (
+    "A long, generic script for any kind of table, written before anything was known of this task: "
+    "something to beat, and mostly nothing to build on."
+)
 
 
 class CoMindBriefing:
@@ -65,13 +70,27 @@ class CoMindBriefing:
         number = (draft_id - 1) // size + 1
         if draft_row(context, draft_id) is not None:
             return
+        self._script_seconds(tree, "reporter", "proposer", "coordinator", "coder")
         await self._learn(tree)
         await self._write_reports(range(1, (number - 1) * size + 1), tree)
         remaining = self._remaining(tree)
         count = min(number * size + 1 - draft_id, self._policy.drafts_that_fit(tree, remaining, context.slots))
-        seconds = context.budget.execution_seconds(best_seconds(context, tree)) or 0.0
+        seconds = self._script_seconds(tree, "proposer", "coordinator", "coder")
         context.say(f"planning round {number}")
         await plan_drafts(context, number, draft_id, count, self._policy.left((), remaining), seconds)
+
+    def _script_seconds(self, tree: Tree, *roles: str) -> float:
+        """Return the time limit of a script that is run once these roles have answered, by how long they took before.
+
+        Raises:
+            BudgetExceeded: none could be run any more, so that there is nothing to ask them for.
+        """
+        context = self._context
+        later = sum(context.asker.longest_answer(role, 0.0) for role in roles)
+        seconds = context.budget.execution_seconds(best_seconds(context, tree), later)
+        if seconds is None:
+            raise BudgetExceeded("no time is left to plan, write and run another script")
+        return seconds
 
     async def _write_reports(self, drafts: Iterable[int], tree: Tree) -> None:
         """Have the reports written that are still missing, side by side."""
@@ -88,7 +107,7 @@ class CoMindBriefing:
         await learn(context)
         if not reports_of(context) and tree[BASELINE].valid:
             first = attempt(context, BASELINE)
-            answer = ReportAnswer(method=first.plan, numbers=f"hold-out score {first.score:.6g}")
+            answer = ReportAnswer(method=first.plan, numbers=f"hold-out score {first.score:.6g}", limitations=_PLAIN)
             keep_report(context, None, "Baseline", answer, [first], context.card.enabled_at)
 
     async def _report(self, draft_id: int, tree: Tree) -> None:

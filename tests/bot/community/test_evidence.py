@@ -35,11 +35,11 @@ def part(idea: int | None, gain: float | None) -> dict[str, Any]:
     return {"name": "part", "analysis": "", "idea": idea, "gain": gain, "gain_error": None}
 
 
-def test_an_idea_is_worth_what_its_sources_are_judged_to_be() -> None:
+def test_an_idea_is_worth_what_the_best_of_its_sources_is_judged_to_be() -> None:
     ideas = [idea(1), idea(2, "message/1", "message/2"), idea(3, "message/2")]
     analyses = [analysis("message/1", 4.0), analysis("message/2", 9.0)]
     found = evidence(ideas, analyses, [draft("1", 1, 2), draft("2", 2)], [], None)
-    assert [(one.idea.id, one.support, one.times_used) for one in found] == [(3, 9.0, 0), (2, 6.5, 2), (1, 5.0, 1)]
+    assert [(one.idea.id, one.support, one.times_used) for one in found] == [(2, 9.0, 2), (3, 9.0, 0), (1, 5.0, 1)]
 
 
 def test_a_report_whose_draft_gained_beyond_noise_speaks_for_an_idea_that_cites_it_as_a_good_post_does() -> None:

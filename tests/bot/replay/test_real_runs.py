@@ -7,6 +7,7 @@ import pytest
 
 from tests import needs
 from tests.bot.replay.conftest import Bot, results
+from tests.bot.replay.prompt_rules import check_prompts
 
 SLUGS = (
     "aerial-cactus-identification",
@@ -33,6 +34,7 @@ def test_a_short_run_is_valid_audited_and_knows_nothing_of_the_future(bot: Bot, 
     prompts = (folder / "prompts.jsonl").read_text()
     assert "CANARY-AFTER-DEADLINE" not in prompts
     assert "CANARY-LATE-REPLY" not in prompts
+    assert {"analyst", "proposer", "coordinator", "coder", "reporter"} <= check_prompts(folder)
     assert all(json.loads(line)["as_of"] for line in prompts.splitlines())
     assert bot("audit", folder).exit_code == 0
     assert sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) < 300e6

@@ -13,6 +13,7 @@ import pytest
 
 from state.errors import UsageError
 from tests.bot.replay.conftest import Bot, results
+from tests.bot.replay.prompt_rules import check_prompts
 from tests.bot.replay.scripted_answers import Answers
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint, failure
 
@@ -52,6 +53,7 @@ def test_comind_runs_over_http_and_its_files_tell_the_whole_story(
     ids = [json.loads(line)["id"] for line in (folder / "events.jsonl").read_text().splitlines()]
     assert ids == list(range(1, len(ids) + 1))
     assert "CANARY" not in (folder / "prompts.jsonl").read_text()
+    assert check_prompts(folder) == {"analyst", "proposer", "coordinator", "coder", "reporter"}
     assert bot("audit", folder).exit_code == 0
 
 
@@ -63,6 +65,7 @@ def test_aide_runs_over_http_and_sees_no_community(bot: Bot, tiny: Path, monkeyp
         done = bot("replay", tiny, *options)
     (result,) = results(done)
     assert result["nodes"] == 3
+    assert check_prompts(Path(result["run"])) == {"coder", "reviewer"}
     assert not any("standardised columns" in request.last for request in endpoint.requests)
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from bot.coder import Attempt, CoderBudget, DraftLeft, Machine, Result, TaskText
 from bot.coder.prompts import WriteScript
-from bot.community.prompts import AnalysisText, IdeaText, PlanDrafts, PostText, ReportText
+from bot.community.prompts import AnalysisText, IdeaText, PlanDrafts, PostText, ProposeIdeas, ReportText
 from bot.models import AnswerT, CallLimits, Item, Prompt
 from bot.models.builtin import BuiltinModel
 
@@ -86,6 +86,16 @@ def write_script(
         CoderBudget(60.0, seconds_left, draft=LEFT),
         (RESULT,),
     )
+
+
+def propose_ideas(
+    analyses: Sequence[AnalysisText],
+    ideas: Sequence[IdeaText],
+    reports: Sequence[ReportText],
+    task: TaskText = TASK,
+) -> ProposeIdeas:
+    """A prompt for ideas."""
+    return ProposeIdeas(task, MACHINE, tuple(analyses), tuple(ideas), tuple(reports), 60.0)
 
 
 def plan_drafts(

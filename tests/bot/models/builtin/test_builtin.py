@@ -7,15 +7,26 @@ from typing import Any
 import pytest
 
 from bot.coder.prompts import ReviewRun
-from bot.community.prompts import AnalyzePost, ProposeIdeas, WriteReport
+from bot.community.prompts import AnalyzePost, WriteReport
 from bot.models import CallLimits, Item, Message
 from bot.models.builtin import NAME, BuiltinModel
 from state.errors import ModelRefused
-from tests.bot.models.builtin.parts import NOW, TASK, analysis, attempt, idea, plan_drafts, post, report, write_script
+from tests.bot.models.builtin.parts import (
+    NOW,
+    TASK,
+    analysis,
+    attempt,
+    idea,
+    plan_drafts,
+    post,
+    propose_ideas,
+    report,
+    write_script,
+)
 
 PROMPTS = [
     AnalyzePost(TASK, replace(post("Use extra trees, 0.123."), language="python")),
-    ProposeIdeas(TASK, (analysis(1, 8, "Use extra trees."),), (idea(1, "Use LDA."),), (report(1, 0.5),)),
+    propose_ideas((analysis(1, 8, "Use extra trees."),), (idea(1, "Use LDA."),), (report(1, 0.5),)),
     plan_drafts((idea(1, "Use LDA."),), (report(1, 0.5),), 2),
     write_script("improve", attempts=[attempt("x = 1", error="slow")], codebase="y = 2", earlier="node 1"),
     ReviewRun(TASK, attempt("x = 1", error="slow")),

@@ -1,37 +1,36 @@
 """Ideas are atomic and new; drafts are distinct and say all that they mean."""
 
-from bot.community.prompts import ProposeIdeas
 from bot.models.builtin.techniques import named_in
-from tests.bot.models.builtin.parts import HOURS, TASK, analysis, answer, idea, plan_drafts, report
+from tests.bot.models.builtin.parts import HOURS, TASK, analysis, answer, idea, plan_drafts, propose_ideas, report
 
 TREES = 'Use extremely randomised trees (extra trees). The post: "With LDA and an SVM, 0.12."'
 ROOTS = "Take the square root of counts and shares."
 
 
 async def test_an_idea_is_one_technique_with_all_its_sources_best_supported_first() -> None:
-    prompt = ProposeIdeas(TASK, (analysis(1, 5, ROOTS), analysis(2, 8, TREES), analysis(3, 6, TREES, ROOTS)), (), ())
+    prompt = propose_ideas((analysis(1, 5, ROOTS), analysis(2, 8, TREES), analysis(3, 6, TREES, ROOTS)), (), ())
     ideas = (await answer(prompt)).ideas
     assert [i.text for i in ideas] == [TREES, ROOTS]
     assert [i.sources for i in ideas] == [("message/2", "message/3"), ("message/3", "message/1")]
 
 
 async def test_what_the_pool_has_is_not_proposed_again() -> None:
-    prompt = ProposeIdeas(TASK, (analysis(1, 8, TREES, ROOTS),), (idea(1, "Try extra trees with 500 trees."),), ())
+    prompt = propose_ideas((analysis(1, 8, TREES, ROOTS),), (idea(1, "Try extra trees with 500 trees."),), ())
     assert [i.text for i in (await answer(prompt)).ideas] == [ROOTS]
 
 
 async def test_a_poor_analysis_is_not_believed() -> None:
-    assert (await answer(ProposeIdeas(TASK, (analysis(1, 1, TREES),), (), ()))).ideas == ()
+    assert (await answer(propose_ideas((analysis(1, 1, TREES),), (), ()))).ideas == ()
 
 
 async def test_next_steps_of_reports_become_ideas() -> None:
-    found = (await answer(ProposeIdeas(TASK, (), (), (report(4, 0.2, next_steps=f"{ROOTS}\nRest."),)))).ideas
+    found = (await answer(propose_ideas((), (), (report(4, 0.2, next_steps=f"{ROOTS}\nRest."),)))).ideas
     assert [(i.text, i.sources) for i in found] == [(ROOTS, ("report/4",))]
 
 
 async def test_an_idea_that_cannot_matter_to_the_task_is_passed_over() -> None:
     analyses = (analysis(1, 8, "Count local contrast.", "Raise the probabilities to a power.", TREES),)
-    assert [i.text for i in (await answer(ProposeIdeas(HOURS, analyses, (), ()))).ideas] == [TREES]
+    assert [i.text for i in (await answer(propose_ideas(analyses, (), (), HOURS))).ideas] == [TREES]
 
 
 async def test_one_draft_extends_the_best_report_and_another_is_new() -> None:
