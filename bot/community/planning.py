@@ -50,7 +50,7 @@ async def plan_drafts(
         tuple(idea_texts(context)),
         tuple(report_texts(context)),
         context.results,
-        context.resources,
+        context.left,
         each,
         seconds,
         count,

@@ -198,7 +198,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
 
     template: ClassVar[str] = "plan_drafts.j2"
 
-    volatile: ClassVar[Mapping[str, object]] = {"resources": (), "results": (), "execution_seconds": 0.0}
+    volatile: ClassVar[Mapping[str, object]] = {"left": (), "results": (), "execution_seconds": 0.0}
 
     task: TaskText
     preview: str
@@ -207,7 +207,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     reports: tuple[ReportText, ...]
     results: tuple[Result, ...]
     """What the run has scored so far."""
-    resources: tuple[str, ...]
+    left: tuple[str, ...]
     """What is left of time and money, a line each."""
     draft: DraftLeft
     """What one draft may use."""

@@ -103,7 +103,7 @@ class RunContext:
         return results(self.store, self.run_id, self.card.oriented)
 
     @property
-    def resources(self) -> tuple[str, ...]:
+    def left(self) -> tuple[str, ...]:
         """What is left to the run of time, money and the like, a line each."""
         lines = [f"{self.budget.left():.0f} s of {self.budget.seconds:.0f} s"]
         for level in self.spending.levels:

@@ -32,7 +32,7 @@ def objects(*arguments: str) -> list[dict[str, Any]]:
 
 def test_an_idea_is_shown_with_its_evidence_and_whose_it_is() -> None:
     first, second = objects("ideas", SPOOKY)
-    assert (first["number"], first["support"], first["times_used"], first["gains"]) == (1, 7.0, 1, [])
+    assert (first["number"], first["support"], first["times_used"], first["gains"]) == (1, 8.0, 1, [])
     assert [(one["item"], one["title"], one["author"]) for one in first["sources"]] == [
         ("message/71", "Which words tell?", "ann"),
         ("kernel/6", "Naive Bayes", "cy"),

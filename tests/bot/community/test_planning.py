@@ -20,7 +20,9 @@ from bot.community.prompts import (
     ReportAnswer,
 )
 from bot.community.reading import worth_reading
+from bot.runs.budget import RunBudget
 from bot.runs.context import EngineSettings, ReadingSettings
+from bot.runs.stopwatch import Stopwatch
 from scrapers.card import MetricSpec, TaskCard
 from state.clock import ReplayClock
 from state.community import CommunityView, Post
@@ -86,7 +88,8 @@ def context(store: Store, asker: Scripted, community: bool = False) -> Any:
         preview="",
         machine=MACHINE,
         results=(),
-        resources=(),
+        left=(),
+        budget=RunBudget(Stopwatch(), 600.0, None),
     )
 
 

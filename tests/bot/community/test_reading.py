@@ -66,7 +66,9 @@ def test_an_analysis_of_an_older_version_is_shown_and_that_of_a_deleted_post_is_
             add_community(tx, "c", rows)
             for kind, id in (("message", "10"), ("message", "11"), ("kernel", "20")):
                 item = f"{kind}/{id}"
-                add_analysis(tx, "r", item, post_kind=kind, post_id=id, known_at=TIME, summary=f"of {item}")
+                add_analysis(
+                    tx, "r", item, post_kind=kind, post_id=id, known_at=TIME, summary=f"of {item}", effectiveness=5
+                )
             add_community(tx, "c", [Message(competition="c", id="11", topic_id="1", posted_at=TIME, deleted=True)])
         community = CommunityView(store, "c", store.clock.now())
         context: Any = SimpleNamespace(

@@ -45,6 +45,10 @@ OURS = {
     "attempt",
     "view",
     "usage",
+    "python",
+    "packages",
+    "left",
+    "board",
 }
 """What the engine or the model itself has written, or the owner."""
 FENCE = re.compile(r'<(\w+) [^<>]*quote="([0-9a-f]{12})">\n.*?\n</\1 \2>', re.DOTALL)

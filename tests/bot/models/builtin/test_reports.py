@@ -1,10 +1,10 @@
 """Reports and reviews: only figures that were measured, and no times."""
 
 from bot.coder.prompts import ReviewRun
-from bot.community.prompts import ProposeIdeas, WriteReport
+from bot.community.prompts import WriteReport
 from bot.models.builtin.config import plain_config, script
 from bot.models.builtin.reports import chosen
-from tests.bot.models.builtin.parts import OUTPUT, TASK, answer, attempt, report
+from tests.bot.models.builtin.parts import OUTPUT, TASK, answer, attempt, propose_ideas, report
 
 CODE = script(plain_config(TASK).using(("square roots", "blend", "linear model", "LDA")))
 
@@ -26,7 +26,7 @@ async def test_a_report_names_components_numbers_and_next_steps() -> None:
 
 async def test_next_steps_of_a_report_are_ideas_that_its_script_lacks() -> None:
     told = await answer(WriteReport(TASK, "Roots", "Take roots.", (attempt(CODE, 0.11),)))
-    prompt = ProposeIdeas(TASK, (), (), (report(1, 0.11, told.method, told.next_steps),))
+    prompt = propose_ideas((), (), (report(1, 0.11, told.method, told.next_steps),))
     ideas = (await answer(prompt)).ideas
     assert ideas
     assert not any("square root" in i.text for i in ideas)
