@@ -19,10 +19,9 @@ from sandbox.choose import choose
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
 from sandbox.locks import take
-from scrapers.kaggle.client import open_http
-from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.client import open_client, open_http
+from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.rehearsal_clock import site_clock
-from scrapers.kaggle.settings import open_client
 from state.clock import Clock, FastClock, SystemClock
 from state.errors import SiteUnavailable, UsageError
 from state.requests import RequestMeter

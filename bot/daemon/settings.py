@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bot.models.sections import Roles
-from scrapers.kaggle.card import CardOverrides
+from scrapers.kaggle.card.overrides import CardOverrides
 
 __all__ = ["CompetitionSettings", "DaemonSettings", "Slug"]
 
