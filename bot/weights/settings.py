@@ -5,6 +5,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from state.settings_paths import SettingsPath
+
 __all__ = ["WeightsSettings"]
 
 
@@ -13,7 +15,7 @@ class WeightsSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    dir: Path | None = Field(
+    dir: SettingsPath | None = Field(
         default=None, description="where weights lie; none: in the user's data folder", examples=["/srv/weights"]
     )
     offer: bool = Field(default=True, description="whether runs are given what is there")
