@@ -4,8 +4,9 @@ import shutil
 
 from sandbox import Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.docker import DockerSandbox, DockerSettings
+from sandbox.docker import DockerSandbox
 from sandbox.process import ProcessSandbox
+from sandbox.settings import DockerSettings
 from state.errors import UsageError
 
 __all__ = ["choose"]

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Session, Watch
 from sandbox.container import WaitingContainer
 from sandbox.engine import ENGINE_FAILURES, connect, say
@@ -19,11 +17,12 @@ from sandbox.instance import owner
 from sandbox.launch import choose_cpus
 from sandbox.profile import Plan, container_options
 from sandbox.session import open_session
+from sandbox.settings import DockerSettings
 from sandbox.spares import Spares
 from sandbox.supervise import stop_signal
 from sandbox.workspace import Workspace
 
-__all__ = ["DockerSandbox", "DockerSettings"]
+__all__ = ["DockerSandbox"]
 
 _PROBE = """
 import json, platform
@@ -32,25 +31,6 @@ packages = {found.metadata["Name"]: found.version for found in metadata.distribu
 print(json.dumps({"python": platform.python_version(), "packages": packages, "data": open("data/probe").read()}))
 """
 _PROBE_SECONDS = 60
-
-
-class DockerSettings(BaseModel):
-    """The table `[sandbox]` of bot.toml: which image and which runtime; the owner's choice, never a model's."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    image: str | None = Field(
-        default=None,
-        min_length=1,
-        description="the image that containers are made from; none: the first of our own variants that is there",
-        examples=["kaggle-bot-sandbox:cuda"],
-    )
-    runtime: str | None = Field(
-        default=None,
-        pattern=r"^[A-Za-z0-9._-]+$",
-        description="`runsc` (gVisor), `nvidia` or another that the engine knows; none: its default, runc",
-        examples=["nvidia"],
-    )
 
 
 class DockerSandbox:

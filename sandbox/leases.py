@@ -10,15 +10,13 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from sandbox import Lease
 from sandbox.gpu import Gpus
 from sandbox.locks import Lock, take
 from sandbox.waiting_line import WaitingLine
 from state.errors import InfrastructureFailure
 
-__all__ = ["LeaseSettings", "Leases", "leases_folder"]
+__all__ = ["Leases", "leases_folder"]
 
 _FOLDER = "bot-leases"
 _FIRST_PAUSE = 0.01
@@ -32,14 +30,6 @@ _SLACK = 256 * 1024**2
 
 Name = TypeVar("Name", bound=Hashable)
 Held = Mapping[Name, Sequence[Lock]]
-
-
-class LeaseSettings(BaseModel):
-    """The table `[leases]` of bot.toml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    gpu_shares: int = Field(default=1, ge=1, le=64, description="executions that may share a GPU")
 
 
 def leases_folder() -> Path:

@@ -6,8 +6,9 @@ from datetime import datetime
 from sqlmodel import Session, col, select
 
 from state.steps import finish_step, start_step
-from state.store import Transaction, iso
+from state.store import Transaction
 from state.tables import Step
+from state.words import iso
 
 __all__ = ["Move", "add_move", "moves"]
 

@@ -10,8 +10,9 @@ from sqlmodel import select
 
 from state.outward import add_submission, update_submission
 from state.spending import charge, log_model_call
-from state.store import Transaction, iso, put_blob
+from state.store import Transaction, put_blob
 from state.tables import Evaluation, Event, Execution, Node, Run, Step
+from state.words import iso
 
 __all__ = [
     "NodeStatus",

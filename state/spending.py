@@ -9,8 +9,9 @@ from typing import Any
 from sqlalchemy import func
 from sqlmodel import col, select
 
-from state.store import Store, Transaction, iso, put_blob
+from state.store import Store, Transaction, put_blob
 from state.tables import LedgerEntry, ModelCall
+from state.words import iso
 
 __all__ = ["Spent", "add_up", "charge", "log_model_call", "spent"]
 

@@ -23,8 +23,9 @@ from state.engine import BUSY_SECONDS, reading, writing
 from state.faults import damaged
 from state.redaction import Redactor
 from state.tables import Blob, Event
+from state.words import iso
 
-__all__ = ["NO_RUN", "Store", "Transaction", "as_stored", "iso", "put_blob", "read_blob"]
+__all__ = ["NO_RUN", "Store", "Transaction", "as_stored", "put_blob", "read_blob"]
 
 NO_RUN = "bot"
 """Under which events of no run are kept; no run's id is a single word."""
@@ -34,17 +35,6 @@ _RESERVED = frozenset({"id", "at"})
 # Written as SQLAlchemy writes it, at a quarter of the cost: events are most of what is written.
 _INSERT_EVENT = "INSERT INTO event (run_id, seq, at, type, node, data) VALUES (?, ?, ?, ?, ?, ?)"
 _LAST_SEQ = "SELECT max(seq) FROM event WHERE run_id = ?"
-
-
-def iso(time: datetime) -> str:
-    """Return an aware time as ISO 8601 UTC with `Z`, such as `2017-10-25T14:03:00Z`.
-
-    Raises:
-        ValueError: the time is naive.
-    """
-    if time.tzinfo is None:
-        raise ValueError(f"{time} has no time zone")
-    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def as_stored(time: datetime) -> str:

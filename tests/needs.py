@@ -74,6 +74,7 @@ def _bubblewrap_problem() -> str | None:
 
 @lru_cache(maxsize=1)
 def _docker_problem() -> str | None:
-    from sandbox.docker import DockerSandbox, DockerSettings
+    from sandbox.docker import DockerSandbox
+    from sandbox.settings import DockerSettings
 
     return DockerSandbox("tests", DockerSettings(image=SMALL_IMAGE)).problem()

@@ -1,58 +1,129 @@
-"""The command tree; each command lives in a file of its own."""
+"""The command tree: each command's module is imported when the command runs, so that none pays for the others."""
+
+from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
 
-from bot.cli.approve import approve
-from bot.cli.audit import audit
-from bot.cli.config import config_app
-from bot.cli.doctor import doctor
-from bot.cli.grade import grade
-from bot.cli.knowledge import ideas, reports
-from bot.cli.logs import logs
-from bot.cli.notify import notify_app
-from bot.cli.prune import prune
-from bot.cli.rehearse import rehearse
-from bot.cli.replay import replay
-from bot.cli.restore import restore
-from bot.cli.resume import resume
-from bot.cli.run import run
-from bot.cli.service import service_app
-from bot.cli.snapshot import snapshot_app
-from bot.cli.status import status
-from bot.cli.steering import note, pause, stop, unpause
-from bot.cli.submissions import submissions
-from bot.cli.submit import submit
-from bot.cli.weights import weights_app
+__all__ = ["COMMANDS", "app"]
+
+COMMANDS = {
+    "run": (
+        "bot.cli.run:run",
+        "Compete in the configured competitions until it is ended: watch, learn, train, submit, and tell the owner.",
+    ),
+    "replay": (
+        "bot.cli.replay:replay",
+        "Replay past competitions under their clock, and compare what is handed in with the real leaderboard.",
+    ),
+    "resume": (
+        "bot.cli.resume:resume",
+        "Finish runs: what was paid, trained or decided is not done again; finished runs are shown as they are.",
+    ),
+    "grade": (
+        "bot.cli.grade:grade",
+        "Grade a submission file: validity with reasons, score, medals, win rate. Or a list of them, of many competitions.",
+    ),
+    "status": (
+        "bot.cli.status:status",
+        "Show how the daemon and each of its competitions stand: what it does, waits for, has spent, and does next.",
+    ),
+    "submissions": (
+        "bot.cli.submissions:submissions",
+        "Show what was submitted and what waits, with both scores and why; and of what was decided otherwise the last.",
+    ),
+    "submit": (
+        "bot.cli.submit:submit",
+        "Have one node's file submitted: under the same checks as any other, but whatever its validation score.",
+    ),
+    "approve": (
+        "bot.cli.approve:approve",
+        "Let a held submission go; the daemon sends it under the same checks as any other.",
+    ),
+    "logs": (
+        "bot.cli.logs:logs",
+        "Show what happened: the events in the daemon's database, while it runs or afterwards.",
+    ),
+    "note": (
+        "bot.cli.steering:note",
+        "Leave a note on a competition: it goes into the next prompts as your word, marked and dated, and is kept.",
+    ),
+    "pause": (
+        "bot.cli.steering:pause",
+        "Begin nothing new on a competition until `bot unpause`; what runs ends, and posts are still read.",
+    ),
+    "unpause": ("bot.cli.steering:unpause", "Go on with a competition that was paused or stopped."),
+    "stop": (
+        "bot.cli.steering:stop",
+        "End the work on a competition, in order: its result and report are written, and nothing more is sent.",
+    ),
+    "ideas": (
+        "bot.cli.knowledge:ideas",
+        "Show the pool of ideas, best supported first: what speaks for each, whether it was tried, and whose it is.",
+    ),
+    "reports": (
+        "bot.cli.knowledge:reports",
+        "Show the reports on what was tried, or with its number one in full.",
+    ),
+    "rehearse": (
+        "bot.cli.rehearse:rehearse",
+        "Play snapshots back as live competitions, for a daemon or the unmodified `kaggle` command to compete on.",
+    ),
+    "audit": (
+        "bot.cli.audit:audit",
+        "Check every prompt of a run against its database and the snapshot; exits with 1 if anything is found.",
+    ),
+    "prune": (
+        "bot.cli.prune:prune",
+        "Remove what killed runs left (containers, processes, work folders) and the views of runs that ended long ago.",
+    ),
+    "restore": (
+        "bot.cli.restore:restore",
+        "Put the automatic backup, or another one, in the place of a damaged database, which is kept aside, never deleted.",
+    ),
+    "doctor": (
+        "bot.cli.doctor:doctor",
+        "Check every part: Python, sandboxes, GPU, model, Kaggle and the competitions, the daemon, disk, database.",
+    ),
+    "config": ("bot.cli.config:config_app", "Check, show or begin the file bot.toml."),
+    "snapshot": ("bot.cli.snapshot:snapshot_app", "Check, import or write snapshots."),
+    "weights": ("bot.cli.weights:weights_app", "Pretrained weights that scripts find read-only in weights/."),
+    "notify": ("bot.cli.notify:notify_app", "Messages to the owner."),
+    "service": ("bot.cli.service:service_app", "The bot as a service of systemd."),
+}
+"""Each command's function or group, and the first paragraph of its help: what `bot --help` shows without importing it."""
+
+
+class _LazyGroup(TyperGroup):
+    """Lists commands by their first paragraphs alone, and imports the one that is used."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = {name: TyperCommand(name, help=summary) for name, (_, summary) in COMMANDS.items()}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, _imported(name) if name else command, rest
+
 
 app = typer.Typer(
-    name="bot",
-    help="A bot that competes on Kaggle by itself, and replays past competitions under a clock.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
+    name="bot", cls=_LazyGroup, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False
 )
-app.command()(run)
-app.command()(replay)
-app.command()(resume)
-app.command()(grade)
-app.command()(status)
-app.command()(submissions)
-app.command()(submit)
-app.command()(approve)
-app.command()(logs)
-app.command()(note)
-app.command()(pause)
-app.command()(unpause)
-app.command()(stop)
-app.command()(ideas)
-app.command()(reports)
-app.command()(rehearse)
-app.command()(audit)
-app.command()(prune)
-app.command()(restore)
-app.command()(doctor)
-app.add_typer(config_app)
-app.add_typer(snapshot_app)
-app.add_typer(weights_app)
-app.add_typer(notify_app)
-app.add_typer(service_app)
+
+
+@app.callback()
+def _bot() -> None:
+    """A bot that competes on Kaggle by itself, and replays past competitions under a clock."""
+
+
+def _imported(name: str) -> Any:
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    found = getattr(import_module(module), attribute)
+    holder = typer.Typer()
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found)
+    else:
+        holder.command(name)(found)
+    return get_group(holder).commands[name]

@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.models.settings import Environment, ModelSettings
-
 if TYPE_CHECKING:
     from bot.configuration import Settings
+    from bot.models.settings import ModelSettings
 
 __all__ = ["configured", "model_settings", "settings_file"]
 
@@ -30,10 +29,12 @@ def configured(file: Path | None) -> "Settings":
     return read_settings(file)
 
 
-def model_settings(settings: "Settings") -> ModelSettings:
+def model_settings(settings: "Settings") -> "ModelSettings":
     """Return what is configured about models, this process's environment included.
 
     Raises:
         UsageError: the environment holds an address or a key that is none.
     """
+    from bot.models.settings import Environment, ModelSettings
+
     return ModelSettings(Environment.read(), settings.models)

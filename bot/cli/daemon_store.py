@@ -2,12 +2,15 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.cli.configured import configured, settings_file
 from sandbox.locks import is_held
 from state.clock import SystemClock
 from state.errors import UsageError
-from state.store import Store
+
+if TYPE_CHECKING:
+    from state.store import Store
 
 __all__ = ["daemon_database", "daemon_is_running", "open_daemon_store"]
 
@@ -21,7 +24,7 @@ def daemon_database(config: Path | None) -> Path:
     return configured(settings_file(config)).daemon.folder / "bot.db"
 
 
-def open_daemon_store(config: Path | None, *, create: bool = False) -> Store:
+def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
     """Open the daemon's database, by the clock of the daemon that began last.
 
     Args:
@@ -42,8 +45,9 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> Store:
             )
         _refuse_foreign(path.parent)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Here, as only commands about a daemon should pay for what it imports.
+    # Here, as the database's libraries take long to import, and there may be no database.
     from bot.daemon.presence import presence
+    from state.store import Store
 
     store = Store.open(path, SystemClock())
     with store.read() as session:
@@ -52,7 +56,7 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> Store:
     return store
 
 
-def daemon_is_running(store: Store) -> bool:
+def daemon_is_running(store: "Store") -> bool:
     """Return whether a daemon works on this database."""
     from bot.daemon.presence import LOCK
 

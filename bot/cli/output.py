@@ -5,10 +5,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object on one line of stdout."""
@@ -20,6 +16,11 @@ def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None, *, width: int = 200
 ) -> None:
     """Print a table on stdout, as wide as it needs to be, but no wider than `width`, where stdout is no terminal."""
+    # Here, as it takes long to import and many commands print no table.
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     console = Console(width=None if sys.stdout.isatty() else width)
     table = Table(title=title, title_justify="left")
     for column in columns:

@@ -10,8 +10,8 @@ import typer
 
 from bot.cli.configured import configured, model_settings, settings_file
 from bot.cli.running import Job, run_all, tell
-from bot.coder.explorer import SessionSettings
 from bot.coder.machine import usable_cpus
+from bot.coder.settings import SessionSettings
 from bot.community.learning import NEWEST_POSTS
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.prepare import prepare

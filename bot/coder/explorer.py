@@ -4,11 +4,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from bot.coder import Attempt, Brief, Cell, CoderBudget, Exploration, ScriptAction
 from bot.coder.explore import Explore, ExploreAnswer
 from bot.coder.output import clean_output
+from bot.coder.settings import SessionSettings
 from bot.models import Item
 from sandbox import CellResult, Session
 from state.errors import InfrastructureFailure, ModelRefused
@@ -20,21 +19,6 @@ SHORTEST_SECONDS = 3.0
 OUTPUT_CHARACTERS = 3_000
 
 View = Literal["sample", "holdout"]
-
-
-class SessionSettings(BaseModel):
-    """How much a coder may try out before each script."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    cells: int = Field(default=8, ge=1, description="cells before each script")
-    cell_seconds: float = Field(default=120.0, gt=0, description="seconds of one cell")
-    seconds: float = Field(default=600.0, gt=0, description="seconds of all cells before one script")
-    share: float = Field(default=0.25, gt=0, le=1, description="the same, as a share of the script's own time limit")
-
-    def seconds_for(self, budget: CoderBudget) -> float:
-        """Return how many seconds the cells before one script may take."""
-        return min(self.seconds, self.share * budget.execution_seconds)
 
 
 class AskForCell(Protocol):

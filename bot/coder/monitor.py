@@ -17,7 +17,6 @@ from bot.models.parsing import json_answer
 from bot.models.template import TemplatePrompt
 from sandbox import Breach, ExecutionRequest, ExitReason, Usage
 from sandbox.output import CappedOutput
-from sandbox.rules import RuleSettings
 from state.clock import Clock
 from state.errors import BotError, Unparsable
 from state.store import Store
@@ -26,17 +25,6 @@ from state.tables import Node
 _SHOWN_BYTES = 20_000
 """Of the output, half from its beginning; what is cleaned out of it makes room for the rest."""
 _SHOWN_CHARACTERS = 6_000
-
-
-class WatchSettings(RuleSettings):
-    """The section `[watch]` of bot.toml: who looks on while a script runs."""
-
-    inspect_interval: float = Field(
-        default=300.0,
-        ge=0,
-        allow_inf_nan=False,
-        description="seconds between two looks of the model; 0: it never looks",
-    )
 
 
 class MonitorAnswer(BaseModel):

@@ -16,7 +16,8 @@ __all__ = ["example"]
 
 _HEAD = (
     "The configuration of the bot. A line that begins with # and a letter is a key as it is by default, or, where it is "
-    "not set by default, an example of it: take the # away to set it. Secrets never stand in this file."
+    "not set by default, an example of it: take the # away to set it. A relative path starts at the folder of this file. "
+    "Secrets never stand in this file."
 )
 _WIDTH = 118
 _SLUG = "some-competition"

@@ -18,6 +18,7 @@ from bot.configuration.secret_texts import Secret, find_secrets, masked
 from bot.configuration.together import contradictions
 from bot.configuration.tree import Settings
 from state.errors import ConfigurationError
+from state.settings_paths import FOLDER
 
 __all__ = ["Configuration", "read_configuration", "read_settings"]
 
@@ -131,22 +132,22 @@ def _secret(file: Path, line: int | None, path: KeyPath, secret: Secret) -> Mist
 def _validated(content: dict[str, Any], where: Where) -> tuple[Settings, list[Mistake]]:
     """Return the settings of all tables that are right, and the mistakes of the others and between those that are."""
     mistakes: list[Mistake] = []
-    right = content
+    right, folder = content, where.file.absolute().parent
     try:
-        settings = _settings(content)
+        settings = _settings(content, folder)
     except ValidationError as error:
         errors = error.errors(include_url=False)
         mistakes += invalid(errors, where, Settings)
         wrong = {one["loc"][0] for one in errors}
         right = {name: table for name, table in content.items() if name not in wrong}
-        settings = _settings(right)
+        settings = _settings(right, folder)
     mistakes += [where.mistake("together", path, sentence) for path, sentence in contradictions(settings)]
     return settings, mistakes
 
 
-def _settings(content: dict[str, Any]) -> Settings:
+def _settings(content: dict[str, Any], folder: Path) -> Settings:
     # As JSON, since that is what strictness is meant for there: no text for a number, but lists, paths and times.
-    return Settings.model_validate_json(json.dumps(content, default=_time), strict=True)
+    return Settings.model_validate_json(json.dumps(content, default=_time), strict=True, context={FOLDER: folder})
 
 
 def _time(value: object) -> str:

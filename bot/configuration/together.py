@@ -11,7 +11,7 @@ from bot.evaluation.directions import METRIC_FACTS, PredictionKind
 from bot.models import Usage
 from bot.models.pricing import Pricing
 from scrapers.card import OWN_GRADER
-from scrapers.kaggle.client import KAGGLE
+from scrapers.kaggle.settings import KAGGLE
 
 __all__ = ["contradictions"]
 

@@ -3,15 +3,13 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.budgets.settings import BudgetSettings
-from bot.coder.explorer import SessionSettings
-from bot.coder.monitor import WatchSettings
+from bot.coder.settings import SessionSettings, WatchSettings
 from bot.daemon.settings import CompetitionSettings, DaemonSettings, Slug
 from bot.models.sections import ModelsSection
 from bot.notify.settings import NotifySection
 from bot.runs.disk import DiskSettings
-from bot.weights.folder import WeightsSettings
-from sandbox.docker import DockerSettings
-from sandbox.leases import LeaseSettings
+from bot.weights.settings import WeightsSettings
+from sandbox.settings import DockerSettings, LeaseSettings
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import KaggleSection
 

@@ -17,8 +17,9 @@ from bot.submission.policy import Decision
 from state.approvals import answer_wish, ask_approval, let_pass, open_wishes
 from state.errors import InfrastructureFailure, InvalidSubmission
 from state.outward import CONSIDERED
-from state.store import Transaction, iso
+from state.store import Transaction
 from state.tables import Approval, Event, Node, Submission, Wish
+from state.words import iso
 
 __all__ = ["Considering", "hold"]
 

@@ -19,10 +19,10 @@ from sandbox.choose import choose
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
 from sandbox.locks import take
-from scrapers.kaggle.client import open_http
-from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.client import open_client, open_http
+from scrapers.kaggle.credentials import Credentials
+from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.rehearsal_clock import site_clock
-from scrapers.kaggle.settings import open_client
 from state.clock import Clock, FastClock, SystemClock
 from state.errors import SiteUnavailable, UsageError
 from state.requests import RequestMeter
@@ -82,7 +82,12 @@ async def find_clock(settings: Settings, say: Callable[[str, str], None]) -> Clo
 
 @asynccontextmanager
 async def open_shared(
-    configuration: Configuration, folder: Path, store: Store, clock: Clock, say: Callable[[str, str], None]
+    configuration: Configuration,
+    folder: Path,
+    store: Store,
+    clock: Clock,
+    say: Callable[[str, str], None],
+    credentials: Callable[[], Credentials],
 ) -> AsyncIterator[Shared]:
     """Open what competitions share, while this lasts.
 
@@ -99,7 +104,7 @@ async def open_shared(
         say("", f"left by a killed bot: {left.remove()}")
     meter = RequestMeter(store)
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(open_client(settings.kaggle, clock, meter))
+        client = await stack.enter_async_context(open_client(settings.kaggle, clock, meter, credentials))
         worker = await stack.enter_async_context(aclosing(Worker(idle_seconds=_WORKER_IDLE)))
         leases, gpus = stack.enter_context(open_leases(settings.leases, daemon.gpus))
         stack.callback(sandbox.release)

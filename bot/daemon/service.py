@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.configuration import Configuration, Settings, read_configuration
+from bot.daemon.claims import Claims
 from bot.daemon.duties import Duties
 from bot.daemon.entry import Entry
 from bot.daemon.failures import record_failure
@@ -20,12 +21,12 @@ from bot.daemon.shared import Shared
 from bot.daemon.supervision import Supervisor
 from bot.daemon.systemd import Systemd
 from bot.daemon.ticks import Ticks
-from bot.daemon.trouble import begin_work_broken, end, end_all_of
+from bot.daemon.trouble import begin_work_broken, current, end, end_all_of
 from bot.daemon.watchdog import Watchdog
 from bot.daemon.workers import Workers
 from bot.notify.outbox import Delivered, deliver
 from bot.notify.services import AppriseNotifier, open_services
-from state.errors import BotError, ConfigurationError, StateCorrupted, StateUnavailable
+from state.errors import BotError, ConfigurationError, StateCorrupted, StateUnavailable, UsageError
 from state.redaction import Redactor
 from state.store import Store
 
@@ -42,6 +43,9 @@ _SHORTEST_ROUND = 0.5
 """Real seconds."""
 _ENTRY_PAUSE = 600.0
 """Of the clock, after which a competition whose work broke is taken up again."""
+
+_CLAIM = "claim/"
+"""Troubles about competitions that another process works on."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,8 @@ async def serve(
         say: logs a line, of a competition or of none (empty).
 
     Raises:
-        UsageError: another daemon works in the same folder, or something that is configured cannot be had.
+        UsageError: another daemon works in the same folder, or for the same account on one of the competitions; or
+            something that is configured cannot be had.
         KeepsFailing: a part of it failed again and again.
         StateCorrupted: the database is damaged.
     """
@@ -74,11 +79,16 @@ async def serve(
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:
         stack.enter_context(alone(folder))
+        claims = stack.enter_context(Claims(settings.kaggle.url))
+        for slug in settings.competitions:
+            claims.take(slug)
         clock = await find_clock(settings, say)
         store = stack.enter_context(Store.open(folder / "bot.db", clock, redactor=redactor))
-        shared = await stack.enter_async_context(open_shared(configuration, folder, store, clock, say))
+        shared = await stack.enter_async_context(
+            open_shared(configuration, folder, store, clock, say, claims.credentials)
+        )
         services = open_services(settings.notify)
-        daemon = _Daemon(shared, options, services, systemd)
+        daemon = _Daemon(shared, options, services, systemd, claims)
         if (port := settings.daemon.metrics_port) is not None:
             stack.enter_context(serve_metrics(store, clock, port, daemon.duties.allowance))
         with store.write() as tx:
@@ -94,9 +104,15 @@ class _Daemon:
     """The loops of one start."""
 
     def __init__(
-        self, shared: Shared, options: Options, services: dict[str, AppriseNotifier], systemd: Systemd
+        self,
+        shared: Shared,
+        options: Options,
+        services: dict[str, AppriseNotifier],
+        systemd: Systemd,
+        claims: Claims,
     ) -> None:
         self._shared, self._options, self._services, self._systemd = shared, options, services, systemd
+        self._claims = claims
         self._entries: dict[str, Entry] = {}
         store, clock = shared.store, shared.clock
         self.duties = Duties(shared, self._entries)
@@ -143,19 +159,34 @@ class _Daemon:
 
     def _configure(self, settings: Settings) -> None:
         """Begin what is new, and change what has changed."""
+        with self._shared.store.write() as tx:
+            for one in current(tx.session):
+                if one.key.startswith(_CLAIM):
+                    end(tx, one.key)
         for slug, own in settings.competitions.items():
             if slug in self._entries:
                 self._entries[slug].configure(own)
-            else:
+            elif self._is_claimed(slug):
                 self._entries[slug] = Entry(slug, own, self._shared)
                 self._supervisor.add(_loop(slug), lambda slug=slug: self._attend(slug))  # type: ignore[misc]
+
+    def _is_claimed(self, slug: str) -> bool:
+        """Claim a competition; one that another process works on is left alone, and the owner is warned."""
+        try:
+            self._claims.take(slug)
+        except UsageError as error:
+            self._shared.say(slug, f"it is left alone: {error}")
+            with self._shared.store.write() as tx:
+                begin_work_broken(tx, f"{_CLAIM}{slug}", slug, str(error))
+            return False
+        return True
 
     async def _attend(self, slug: str) -> None:
         """Have a competition worked on; one whose work breaks takes nothing else down, and is taken up again."""
         entry, shared = self._entries[slug], self._shared
         while True:
             try:
-                return await entry.work()
+                await entry.work()
             except StateCorrupted:
                 raise
             except Exception as error:  # the daemon's supervision boundary: the traceback is kept as an event
@@ -164,6 +195,14 @@ class _Daemon:
                     begin_work_broken(tx, f"entry/{slug}", slug, f"{type(error).__name__}: {error}")
                 shared.say(slug, f"its work broke, and is taken up again later: {error}")
                 await shared.clock.sleep(_ENTRY_PAUSE)
+            else:
+                self._claims.release(slug)
+                return
+
+    async def _remove(self, slug: str) -> None:
+        """End the work on a competition whose table is gone, and let others work on it."""
+        await self._supervisor.remove(_loop(slug))
+        self._claims.release(slug)
 
     def _reload(self) -> None:
         """Read the configuration again; a wrong one changes nothing."""
@@ -182,7 +221,7 @@ class _Daemon:
             gone = [slug for slug in self._entries if slug not in found.competitions]
             for slug in gone:
                 del self._entries[slug]
-                asyncio.ensure_future(self._supervisor.remove(_loop(slug)))  # noqa: RUF006 - the supervisor holds it
+                asyncio.ensure_future(self._remove(slug))  # noqa: RUF006 - the supervisor holds it
                 with store.write() as tx:
                     end_all_of(tx, slug)
             self._configure(found)

@@ -7,7 +7,8 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bot.models.sections import Roles
-from scrapers.kaggle.card import CardOverrides
+from scrapers.kaggle.card.overrides import CardOverrides
+from state.settings_paths import SettingsPath
 
 __all__ = ["CompetitionSettings", "DaemonSettings", "Slug"]
 
@@ -20,7 +21,7 @@ class DaemonSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    dir: Path | None = Field(
+    dir: SettingsPath | None = Field(
         default=None,
         description="the folder of bot.db and of the competitions' data; none: systemd's STATE_DIRECTORY, else "
         "kaggle-bot in the user's folder for state",
@@ -54,7 +55,7 @@ class DaemonSettings(BaseModel):
         default="auto", description="lines for people, one JSON object a line, or auto: the first on a terminal alone"
     )
 
-    log_file: Path | None = Field(
+    log_file: SettingsPath | None = Field(
         default=None,
         description="a file for the log, in place of stderr or systemd's journal; an earlier one is kept as FILE.1",
         examples=["/var/log/kaggle-bot/bot.log"],

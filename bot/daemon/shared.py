@@ -9,7 +9,7 @@ from bot.configuration import Settings
 from bot.daemon.sharing import Slots
 from bot.runs.services import Machinery
 from scrapers.kaggle.client import KaggleClient
-from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.polling.poller import Poller
 from state.clock import Clock
 from state.store import Store
 

@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from sqlmodel import Session
 
-from bot.notify.events import Event, WorkBroken
-from bot.notify.outbox import notify
 from state.latest import latest, latest_of_each
 from state.store import NO_RUN, Transaction
+
+# Notices are imported where one is sent: `bot status` reads troubles, and starts faster without them.
+if TYPE_CHECKING:
+    from bot.notify.events import Event
 
 __all__ = ["Trouble", "begin", "begin_work_broken", "current", "end", "end_all_of"]
 
@@ -28,7 +31,7 @@ class Trouble:
     since: datetime
 
 
-def begin(tx: Transaction, key: str, sentence: str, event: Event | None = None, *, asks: bool = False) -> bool:
+def begin(tx: Transaction, key: str, sentence: str, event: "Event | None" = None, *, asks: bool = False) -> bool:
     """Write down that a trouble began, and tell the owner; one that has begun already is left as it is.
 
     Args:
@@ -47,12 +50,17 @@ def begin(tx: Transaction, key: str, sentence: str, event: Event | None = None, 
     what = key.split("/")[0] if event is None else event.kind
     tx.record(_BEGAN, run_id=NO_RUN, what=what, key=key, sentence=sentence)
     if event is not None:
+        from bot.notify.outbox import notify
+
         notify(tx, event.notice())
     return True
 
 
 def begin_work_broken(tx: Transaction, key: str, of: str, why: str, patience: timedelta = timedelta(0)) -> None:
     """Write down what keeps the bot from its work; the owner is told of what has lasted for longer than that."""
+    from bot.notify.events import WorkBroken
+    from bot.notify.outbox import notify
+
     begin(tx, key, f"{of}: {why}")
     since = next(one.since for one in current(tx.session) if one.key == key)
     if tx.now() - since >= patience:

@@ -8,12 +8,12 @@ from bot.daemon.settings import CompetitionSettings
 from bot.doctor import Check
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.runs.graders import check_grader
-from scrapers.kaggle.client import KaggleClient, Patience, open_http
+from scrapers.kaggle.client import KaggleClient, open_client, open_http
 from scrapers.kaggle.competitions import Competition, Competitions
 from scrapers.kaggle.credentials import find_credentials
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.rehearsal_clock import site_clock
-from scrapers.kaggle.settings import KaggleSection, open_client
+from scrapers.kaggle.settings import KaggleSection, Patience
 from scrapers.kaggle.task import KaggleTask
 from state.clock import Clock, SystemClock
 from state.errors import BotError, KaggleError, NotEntered, NotFound, SiteUnavailable, UsageError

@@ -5,11 +5,11 @@ from contextlib import suppress
 
 from bot.doctor import Check
 from scrapers.kaggle.account import who_am_i
-from scrapers.kaggle.client import Patience
+from scrapers.kaggle.client import open_client
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.credentials import Credentials, find_credentials
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import KaggleSection, open_client
+from scrapers.kaggle.settings import KaggleSection, Patience
 from state.clock import SystemClock
 from state.errors import KaggleError, SiteUnavailable, UsageError
 

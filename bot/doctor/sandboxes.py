@@ -5,8 +5,9 @@ from typing import Any
 
 from bot.doctor import Check
 from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.docker import DockerSandbox, DockerSettings
+from sandbox.docker import DockerSandbox
 from sandbox.engine import ENGINE_FAILURES, connect, say
+from sandbox.settings import DockerSettings
 
 
 def check_bubblewrap() -> Check:

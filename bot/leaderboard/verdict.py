@@ -12,8 +12,8 @@ from bot.leaderboard.look import Look
 from bot.leaderboard.sent import Sent
 from scrapers.card import TaskCard
 from state.outward import submissions_of
-from state.store import iso
 from state.tables import Node, Run, Submission
+from state.words import iso
 
 __all__ = ["Entry", "Verdict", "entries_of"]
 

@@ -9,7 +9,8 @@ from typing import Any
 from sqlmodel import Session
 
 from bot.logs.sentences import QUIET, TROUBLE, sentence
-from state.store import NO_RUN, Store, as_stored, iso
+from state.store import NO_RUN, Store, as_stored
+from state.words import iso
 
 __all__ = ["EventLog", "Told"]
 

@@ -9,8 +9,8 @@ from sqlmodel import Session, col, func, select
 
 from state.approvals import approval_of
 from state.outward import CONSIDERED, submissions_of
-from state.store import iso
 from state.tables import Event, Node, Run, Submission
+from state.words import iso
 
 __all__ = ["Shown", "Undone", "all_runs", "shown_submissions", "undone"]
 

@@ -12,8 +12,8 @@ from sqlmodel import Session, col, select
 
 from bot.runs.folder import RunFolder
 from bot.runs.standing import Doing
-from state.store import iso
 from state.tables import Analysis, Draft, Execution, Idea, Node, Report, Run
+from state.words import iso
 
 __all__ = ["Nodes", "Pool", "best_over_time", "doing", "live_runs", "lower_is_better", "nodes_of", "pool_of"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from bot.notify import Notice, Plot
 from bot.notify.wording import cut, escaped
-from state.store import iso
 from state.tables import Notification
+from state.words import iso
 
 __all__ = ["MOST_PLOTS", "together"]
 

@@ -3,11 +3,10 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from bot.models.quoting import clean
-from state.store import iso
 from state.words import plural
 
 __all__ = ["FILTERS", "cut", "escaped", "plain", "sparkline"]
@@ -75,7 +74,7 @@ def figure(value: float | None) -> str:
 
 def moment(time: datetime) -> str:
     """Return a time to the minute, in UTC."""
-    return iso(time)[:16].replace("T", " ") + " UTC"
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def cut(text: str, characters: int = 1_500) -> str:

@@ -18,8 +18,9 @@ from bot.replay.true_times import Times, derived_too_early, true_times
 from bot.runs.folder import RunFolder
 from bot.strategies.attempts import BASELINE
 from scrapers.snapshot import Snapshot
-from state.store import Store, iso
+from state.store import Store
 from state.tables import Execution, ModelCall, Node
+from state.words import iso
 
 NOT_DATED = ("node",)
 """Items that a run makes by itself: they are known when they are made."""

@@ -7,8 +7,9 @@ from sqlmodel import col, select
 
 from bot.replay.settings import ReplaySettings
 from state.moves import moves
-from state.store import Store, iso
+from state.store import Store
 from state.tables import Event
+from state.words import iso
 
 __all__ = ["Clocks"]
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from bot.runs.settings import RunSettings
 from scrapers.card import TaskCard
 from state.errors import UsageError
-from state.store import iso
+from state.words import iso
 
 PACKAGES = ("kaggle-bot", "numpy", "scipy", "pandas", "scikit-learn", "pillow", "sqlmodel", "openai")
 

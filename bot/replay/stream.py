@@ -11,7 +11,7 @@ from bot.strategies.tree import Tree
 from bot.strategies.turns import AtOnce
 from state.clock import StreamClock
 from state.moves import Move, add_move, moves
-from state.store import iso
+from state.words import iso
 
 __all__ = ["Stream", "way"]
 

@@ -5,8 +5,9 @@ from datetime import datetime
 
 from sqlmodel import Session, select
 
-from state.store import Store, iso
+from state.store import Store
 from state.tables import Analysis, Draft, Idea, KernelVersion, Message, Node, Report, Topic
+from state.words import iso
 
 __all__ = ["Times", "derived_too_early", "true_times"]
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from sqlmodel import col, select
 
-from state.store import Store, iso
+from state.store import Store
 from state.tables import ModelCall
+from state.words import iso
 
 
 def export_events(store: Store, run_id: str, path: Path) -> None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.budgets.kinds import Kind, words
 from bot.budgets.levels import Level, unbounded
 from bot.coder import Machine, OwnerNote, Result, TaskText
-from bot.coder.explorer import SessionSettings
+from bot.coder.settings import SessionSettings
 from bot.evaluation.executor import Executor
 from bot.models.ask import Asker
 from bot.runs.budget import RunBudget

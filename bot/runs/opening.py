@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sandbox.gpu import open_gpus
-from sandbox.leases import Leases, LeaseSettings, leases_folder
+from sandbox.leases import Leases, leases_folder
+from sandbox.settings import LeaseSettings
 from state.errors import UsageError
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.budgets.settings import BudgetSettings
-from bot.coder.monitor import WatchSettings
+from bot.coder.settings import WatchSettings
 from bot.runs.context import EngineSettings
 
 __all__ = ["RunSettings"]

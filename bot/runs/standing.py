@@ -18,7 +18,7 @@ from bot.runs.folder import RunFolder, is_live
 from bot.runs.running import is_running
 from state.errors import InfrastructureFailure
 from state.ledgers import Ledger, read_ledger, read_only
-from state.store import iso
+from state.words import iso
 
 Status = Literal["not started", "running", "stopped", "finished", "failed", "live", "unreadable"]
 

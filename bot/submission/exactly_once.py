@@ -30,8 +30,9 @@ from state.outward import (
     update_submission,
 )
 from state.spending import charge
-from state.store import Store, Transaction, iso
+from state.store import Store, Transaction
 from state.tables import Submission
+from state.words import iso
 
 __all__ = ["Also", "ExactlyOnce", "Patience", "file_hash"]
 

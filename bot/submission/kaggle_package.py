@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 from bot.submission import Quota
 from bot.submission.kaggle import KaggleSubmitter, refusal
-from scrapers.kaggle.client import KAGGLE
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.failures import failure
+from scrapers.kaggle.settings import KAGGLE
 from state.errors import KaggleError, NotSent, SiteUnavailable, UsageError
 
 __all__ = ["PackageSubmitter"]

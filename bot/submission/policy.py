@@ -5,7 +5,7 @@ from datetime import datetime, time, timedelta
 from typing import Literal
 
 from bot.daemon.settings import CompetitionSettings
-from state.store import iso
+from state.words import iso
 
 __all__ = ["ALIKE", "BEYOND", "LARGE", "LATE", "RETRY", "Decision", "Facts", "Verdict", "decide", "midnight_after"]
 

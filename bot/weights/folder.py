@@ -2,7 +2,6 @@
 
 import fcntl
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -10,31 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from bot.weights.catalog import WeightFile, Weights, load_catalog
 from scrapers.download import Download, Opening, Pin
 from state.errors import UsageError
 
 _CHECKED = ".checked.json"
 """What was checked by its hash, and since when: nobody hashes gigabytes before each run."""
-
-
-class WeightsSettings(BaseModel):
-    """The section `[weights]` of bot.toml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    dir: Path | None = Field(
-        default=None, description="where weights lie; none: in the user's data folder", examples=["/srv/weights"]
-    )
-    offer: bool = Field(default=True, description="whether runs are given what is there")
-
-    @property
-    def folder(self) -> Path:
-        """Where weights lie."""
-        data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
-        return (self.dir or data / "kaggle-bot" / "weights").expanduser().absolute()
 
 
 class WeightsFolder:

@@ -12,19 +12,19 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
-from scrapers.kaggle.credentials import Credentials
+from scrapers.kaggle.credentials import Credentials, find_credentials
 from scrapers.kaggle.failures import failure, retry_after, said
-from scrapers.kaggle.pacing import Meter, Pace, Pacing
+from scrapers.kaggle.pacing import Meter, Pacing
+from scrapers.kaggle.settings import KAGGLE, KaggleSection, Pace, Patience
 from scrapers.kaggle.wire import Answer
 from state.clock import Clock
 from state.errors import BotError, NotAuthenticated, RateLimited, SiteUnavailable, UnknownAnswer, UsageError
 
-__all__ = ["KAGGLE", "KaggleClient", "Method", "Patience", "open_http"]
+__all__ = ["KaggleClient", "Method", "open_client", "open_http"]
 
-KAGGLE = "https://api.kaggle.com/v1"
 _AGENT = "kaggle-bot/0.1 (+an open-source client of the official API; one account, its owner's)"
 _LOGIN = "everything"
 """The family whose breaker opens when the token is not known: then nothing is asked."""
@@ -43,20 +43,6 @@ class Method:
     """Calls that Kaggle limits together, as far as anybody knows."""
     reads: bool = True
     """Whether it changes nothing, and so may be asked again."""
-
-
-class Patience(BaseModel):
-    """How long an answer may take, in seconds, and how often a question is put again."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    connect: float = Field(default=10.0, gt=0, description="longest time to connect")
-    silence: float = Field(default=30.0, gt=0, description="longest time without a byte")
-    whole: float = Field(default=120.0, gt=0, description="longest time of a whole answer, downloads aside")
-    attempts: int = Field(default=3, ge=1, le=10, description="times that one question is put")
-    backoff: float = Field(default=2.0, gt=0, description="before the second time, at most; it doubles, and is random")
-    longest_wait: float = Field(default=60.0, gt=0, description="a longer wait is left to the next call")
-    largest: int = Field(default=80_000_000, gt=0, description="bytes of an answer, downloads aside")
 
 
 def open_http(patience: Patience) -> httpx2.AsyncClient:
@@ -319,3 +305,14 @@ def _date(value: str | None, now: datetime) -> datetime:
 
 def _words(error: Exception) -> str:
     return str(error) or type(error).__name__
+
+
+@asynccontextmanager
+async def open_client(
+    section: KaggleSection, clock: Clock, meter: Meter, credentials: Callable[[], Credentials] = find_credentials
+) -> AsyncIterator[KaggleClient]:
+    """Open a client; nothing is asked yet. Raises UsageError where the key would travel in the clear."""
+    async with open_http(section.patience) as http:
+        yield KaggleClient(
+            http, credentials, clock, meter, url=section.url, pace=section.pace, patience=section.patience
+        )

@@ -1,6 +1,7 @@
 """What we show Kaggle to be let in: found where people keep it, never shown anywhere else."""
 
 import base64
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -40,6 +41,11 @@ class Credentials:
         if self.user is None:
             return f"Bearer {self.secret}"
         return "Basic " + base64.b64encode(f"{self.user}:{self.secret}".encode()).decode()
+
+    @property
+    def account(self) -> str:
+        """What tells accounts apart: the user's name, or a hash of a token, which names nobody."""
+        return self.user or hashlib.sha256(self.secret.encode()).hexdigest()
 
     def hide(self, text: str) -> str:
         """Return the text without the secret, should it hold it."""

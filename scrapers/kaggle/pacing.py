@@ -7,27 +7,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
-
+from scrapers.kaggle.settings import Pace
 from state.breaker import Breaker
 from state.clock import Clock
 from state.errors import RateLimited
 
-__all__ = ["Meter", "Pace", "Pacing", "Tally"]
-
-
-class Pace(BaseModel):
-    """How often a site may be asked. Kaggle's own limits are not published, differ by family, and move."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    per_minute: float = Field(default=4.0, gt=0, description="requests of one family in the long run")
-    burst: int = Field(default=20, ge=1, description="requests of one family that may come at once after a pause")
-    per_day: int = Field(default=3_000, ge=1, description="requests in a UTC day, over all families and restarts")
-    at_once: int = Field(default=2, ge=1, le=8, description="requests under way at a time")
-    apart: float = Field(default=1.0, ge=0, description="seconds between the beginnings of two requests")
-    first_rest: float = Field(default=30.0, gt=0, description="seconds for which a family is left in peace that failed")
-    longest_rest: float = Field(default=1_800.0, gt=0, description="seconds of the longest such rest")
+__all__ = ["Meter", "Pacing", "Tally"]
 
 
 class Meter(Protocol):

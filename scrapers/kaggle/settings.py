@@ -1,16 +1,38 @@
-"""The section `[kaggle]` of bot.toml, and the client that it describes."""
-
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+"""The table `[kaggle]` of bot.toml: where Kaggle is, and how carefully it is asked."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from scrapers.kaggle.client import KAGGLE, KaggleClient, Patience, open_http
-from scrapers.kaggle.credentials import Credentials, find_credentials
-from scrapers.kaggle.pacing import Meter, Pace
-from state.clock import Clock
+__all__ = ["KAGGLE", "KaggleSection", "Pace", "Patience"]
 
-__all__ = ["KaggleSection", "open_client"]
+KAGGLE = "https://api.kaggle.com/v1"
+
+
+class Pace(BaseModel):
+    """How often a site may be asked. Kaggle's own limits are not published, differ by family, and move."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    per_minute: float = Field(default=4.0, gt=0, description="requests of one family in the long run")
+    burst: int = Field(default=20, ge=1, description="requests of one family that may come at once after a pause")
+    per_day: int = Field(default=3_000, ge=1, description="requests in a UTC day, over all families and restarts")
+    at_once: int = Field(default=2, ge=1, le=8, description="requests under way at a time")
+    apart: float = Field(default=1.0, ge=0, description="seconds between the beginnings of two requests")
+    first_rest: float = Field(default=30.0, gt=0, description="seconds for which a family is left in peace that failed")
+    longest_rest: float = Field(default=1_800.0, gt=0, description="seconds of the longest such rest")
+
+
+class Patience(BaseModel):
+    """How long an answer may take, in seconds, and how often a question is put again."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    connect: float = Field(default=10.0, gt=0, description="longest time to connect")
+    silence: float = Field(default=30.0, gt=0, description="longest time without a byte")
+    whole: float = Field(default=120.0, gt=0, description="longest time of a whole answer, downloads aside")
+    attempts: int = Field(default=3, ge=1, le=10, description="times that one question is put")
+    backoff: float = Field(default=2.0, gt=0, description="before the second time, at most; it doubles, and is random")
+    longest_wait: float = Field(default=60.0, gt=0, description="a longer wait is left to the next call")
+    largest: int = Field(default=80_000_000, gt=0, description="bytes of an answer, downloads aside")
 
 
 class KaggleSection(BaseModel):
@@ -24,14 +46,3 @@ class KaggleSection(BaseModel):
         default=Patience(),
         description="How long an answer may take, in seconds, and how often a question is put again.",
     )
-
-
-@asynccontextmanager
-async def open_client(
-    section: KaggleSection, clock: Clock, meter: Meter, credentials: Callable[[], Credentials] = find_credentials
-) -> AsyncIterator[KaggleClient]:
-    """Open a client; nothing is asked yet. Raises UsageError where the key would travel in the clear."""
-    async with open_http(section.patience) as http:
-        yield KaggleClient(
-            http, credentials, clock, meter, url=section.url, pace=section.pace, patience=section.patience
-        )

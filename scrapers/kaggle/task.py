@@ -5,8 +5,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from scrapers.card import Direction, TaskCard
-from scrapers.kaggle.card import CardOverrides, Derived, Evidence, derive
 from scrapers.kaggle.card.board import read_order
+from scrapers.kaggle.card.derive import derive
+from scrapers.kaggle.card.evidence import Evidence
+from scrapers.kaggle.card.findings import Derived
+from scrapers.kaggle.card.overrides import CardOverrides
 from scrapers.kaggle.card.tables import read_tables
 from scrapers.kaggle.competitions import Competitions
 from state.errors import CardIncomplete, NotFound

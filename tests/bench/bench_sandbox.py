@@ -19,8 +19,9 @@ from pathlib import Path
 
 from sandbox import Breach, ExecutionRequest, Limits, Sandbox, Usage
 from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.docker import DockerSandbox, DockerSettings
+from sandbox.docker import DockerSandbox
 from sandbox.process import ProcessSandbox
+from sandbox.settings import DockerSettings
 from tests.needs import SMALL_IMAGE
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
 from tests.tiny_snapshot import write_tiny

@@ -1,5 +1,6 @@
 """Tests of bot.toml as a whole: what it says is read, and all that is wrong with it is told at once, by line."""
 
+import os
 import tomllib
 from pathlib import Path
 
@@ -43,6 +44,31 @@ def test_every_table_is_read(tmp_path: Path) -> None:
     assert (settings.session.cells, settings.competitions["spooky"].submit) == (3, True)
     assert str(settings.competitions["spooky"].deadline) == "2027-01-01 00:00:00+00:00"
     assert found.lines.at["competitions", "spooky", "submit"] == 10
+
+
+def test_a_relative_path_starts_at_the_folder_of_its_file_wherever_the_program_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "etc" / "bot.toml"
+    file.parent.mkdir()
+    file.write_text(
+        '[daemon]\ndir = "../state"\nlog_file = "bot.log"\n[weights]\ndir = "~/weights"\n'
+        '[competitions.titanic]\nmetric = "graders/grade.py"\n[competitions.spooky]\nmetric = "log_loss"\n'
+        '[competitions.nomad]\nmetric = "/srv/grade.py"\n'
+    )
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    found = []
+    for folder in (tmp_path, file.parent):
+        monkeypatch.chdir(folder)
+        found.append(read_settings(Path(os.path.relpath(file))))
+    settings, same = found
+    assert settings == same
+    assert settings.daemon.folder == tmp_path / "state"
+    assert settings.daemon.log_file == tmp_path / "etc" / "bot.log"
+    assert settings.weights.folder == tmp_path / "home" / "weights"
+    own = settings.competitions
+    assert own["titanic"].grader == tmp_path / "etc" / "graders" / "grade.py"
+    assert (own["spooky"].metric, own["nomad"].metric) == ("log_loss", "/srv/grade.py")
 
 
 def test_all_mistakes_are_told_at_once_each_with_its_line_and_what_is_expected(tmp_path: Path) -> None:

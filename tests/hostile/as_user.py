@@ -30,7 +30,8 @@ def main(back_end: BackEnd, folder: Path, image: str) -> None:
 
         sandbox = BubblewrapSandbox()
     else:
-        from sandbox.docker import DockerSandbox, DockerSettings
+        from sandbox.docker import DockerSandbox
+        from sandbox.settings import DockerSettings
 
         sandbox = DockerSandbox("hostile-user", DockerSettings(image=image))
     print(json.dumps(attacks_of(back_end, sandbox, folder)))

@@ -18,7 +18,8 @@ def sandbox_for(back_end: BackEnd) -> Sandbox:
         from sandbox.bubblewrap import BubblewrapSandbox
 
         return BubblewrapSandbox()
-    from sandbox.docker import DockerSandbox, DockerSettings
+    from sandbox.docker import DockerSandbox
+    from sandbox.settings import DockerSettings
 
     return DockerSandbox("hostile", DockerSettings(image=needs.SMALL_IMAGE))
 

@@ -9,10 +9,11 @@ import pytest
 
 from sandbox import ExecutionRequest, Limits, Outcome, Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.docker import DockerSandbox, DockerSettings
+from sandbox.docker import DockerSandbox
 from sandbox.engine import connect
 from sandbox.process import ProcessSandbox
 from sandbox.profile import INSTANCE
+from sandbox.settings import DockerSettings
 from tests import needs
 
 Run = Callable[..., Awaitable[Outcome]]

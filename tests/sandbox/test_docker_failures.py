@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from sandbox import ExitReason, Usage
-from sandbox.docker import DockerSandbox, DockerSettings
+from sandbox.docker import DockerSandbox
 from sandbox.engine import engine_address
+from sandbox.settings import DockerSettings
 from tests import needs
 from tests.sandbox.conftest import make_request
 

@@ -18,7 +18,8 @@ PROGRAM = """
 import asyncio, sys
 from pathlib import Path
 from sandbox import ExecutionRequest, Limits
-from sandbox.docker import DockerSandbox, DockerSettings
+from sandbox.docker import DockerSandbox
+from sandbox.settings import DockerSettings
 
 place = Path(sys.argv[1])
 sandbox = DockerSandbox("ordinary", DockerSettings(image=sys.argv[2]))

@@ -164,7 +164,7 @@ BOT = """
 import asyncio, sys, time
 from pathlib import Path
 from sandbox import ExecutionRequest, Limits
-from sandbox.docker import DockerSettings
+from sandbox.settings import DockerSettings
 from sandbox.{module} import {name}
 place = Path(sys.argv[1])
 request = ExecutionRequest("left", "print(1)", place / "view", place / "runs/r/executions/one", Limits(60))

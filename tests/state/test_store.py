@@ -11,8 +11,9 @@ from sqlalchemy.exc import OperationalError
 from sqlmodel import Session, select
 
 from state.clock import SystemClock
-from state.store import Store, iso
+from state.store import Store
 from state.tables import Event, Run, Topic
+from state.words import iso
 from tests.state.conftest import START, StandingClock
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, ClassVar
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bot.notify import Notice, Plot
 from bot.notify.wording import FILTERS, escaped, plain
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 __all__ = ["Event"]
 
@@ -73,7 +74,10 @@ class Event(ABC):
 
 
 @cache
-def _environment(folder: Path, finalize: Callable[[Any], Any]) -> Environment:
+def _environment(folder: Path, finalize: Callable[[Any], Any]) -> "Environment":
+    # Here, as a bot.toml that names kinds of notices is checked without writing one.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     # No browser reads it: HTML is escaped by what makes HTML of it.
     environment = Environment(
         loader=FileSystemLoader(folder),

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from bot.evaluation.leaderboard import Medal
 from bot.notify.events.base import Event
-from state.store import iso
+from state.words import iso
 
 __all__ = ["BoardMoved", "CompetitionOver", "Medal", "MedalChanged", "NewBest", "RankChanged"]
 

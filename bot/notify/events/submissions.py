@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from bot.notify.events.base import Event
-from state.store import iso
+from state.words import iso
 
 __all__ = [
     "ApprovalAsked",

@@ -4,9 +4,10 @@ from datetime import UTC
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationInfo
 
 from scrapers.card import OWN_GRADER, Direction
+from state.settings_paths import beside_file
 
 __all__ = ["CardOverrides"]
 
@@ -14,12 +15,16 @@ _Column = Annotated[str, Field(min_length=1)]
 _Utc = Annotated[AwareDatetime, AfterValidator(lambda time: time.astimezone(UTC))]
 
 
+def _metric(value: str, info: ValidationInfo) -> str:
+    return str(beside_file(Path(value), info)) if Path(value).name == OWN_GRADER else value
+
+
 class CardOverrides(BaseModel):
     """Keys of a table `[competitions.<slug>]` of bot.toml: fields of the task card, and which file is the sample."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    metric: str | None = Field(
+    metric: Annotated[str, AfterValidator(_metric)] | None = Field(
         default=None,
         min_length=1,
         description=f"the official metric's name in this program, or the path of a {OWN_GRADER} that scores in its place",

@@ -1,9 +1,6 @@
 """`bot service`, as far as no systemd is needed; tests/systemd tries it on one that runs."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -68,9 +65,3 @@ def test_where_systemd_does_not_run_there_is_no_service() -> None:
 def test_a_program_in_a_home_folder_is_refused_before_anything_is_changed() -> None:
     with pytest.raises(UsageError, match="it lies in /home"):
         service("install", "--program", "/home/me/bot")
-
-
-def test_no_other_command_pays_for_it() -> None:
-    code = "import sys, bot.cli; print([name for name in sys.modules if name.startswith('bot.service.')])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
-    assert done.stdout.strip() == "['bot.service.layout']"

@@ -8,7 +8,8 @@ import pytest
 
 from bot.coder import Brief, CoderBudget, Exploration, Machine, TaskText
 from bot.coder.explore import Explore, ExploreAnswer
-from bot.coder.explorer import Explorer, SessionSettings, View, shown
+from bot.coder.explorer import Explorer, View, shown
+from bot.coder.settings import SessionSettings
 from bot.models import CallLimits
 from bot.models.builtin import BuiltinModel
 from sandbox import CellResult, Session

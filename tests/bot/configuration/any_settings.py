@@ -65,7 +65,11 @@ def of_type(annotation: Any, bounds: dict[str, Any]) -> st.SearchStrategy[Any]:
         return st.floats(least, bounds.get("le", 1e300), exclude_min="gt" in bounds, allow_nan=False)
     if annotation in (datetime, AwareDatetime):
         return st.datetimes(timezones=st.just(UTC))
-    made = {bool: st.booleans(), str: TEXTS, Path: TEXTS.filter(lambda text: "\0" not in text).map(Path)}
+    made = {
+        bool: st.booleans(),
+        str: TEXTS,
+        Path: TEXTS.filter(lambda text: "\0" not in text).map(Path("/srv").joinpath),
+    }
     return made.get(annotation, st.none())
 
 

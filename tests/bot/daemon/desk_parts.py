@@ -35,10 +35,10 @@ from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.card import TaskCard
-from scrapers.kaggle.client import Patience
+from scrapers.kaggle.client import open_client
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import KaggleSection, open_client
+from scrapers.kaggle.settings import KaggleSection, Patience
 from scrapers.snapshot import Snapshot
 from state.collect import add_community
 from state.derive import from_events, from_rows

@@ -16,10 +16,12 @@ from bot.models.settings import Environment, ModelSettings
 from bot.runs.services import Machinery
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
-from scrapers.kaggle.client import KaggleClient, Patience
+from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
-from scrapers.kaggle.pacing import Pace, Tally
-from scrapers.kaggle.polling import Poller, PollingSettings
+from scrapers.kaggle.pacing import Tally
+from scrapers.kaggle.polling.poller import Poller
+from scrapers.kaggle.polling.settings import PollingSettings
+from scrapers.kaggle.settings import Pace, Patience
 from state.store import Store
 from tests.bot.rehearsal.parts import Served
 

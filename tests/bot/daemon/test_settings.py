@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from bot.daemon.settings import CompetitionSettings, DaemonSettings
 from bot.strategies.agents import AGENTS
-from scrapers.kaggle.card import CardOverrides
+from scrapers.kaggle.card.overrides import CardOverrides
 
 
 def test_nothing_is_submitted_unless_it_is_said() -> None:

@@ -8,11 +8,12 @@ import pytest
 from bot.daemon.standing import Standing, watch_board
 from bot.leaderboard.look import look_at
 from bot.leaderboard.verdict import Verdict, entries_of
+from scrapers.kaggle.client import open_client
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.watch import Part
-from scrapers.kaggle.settings import KaggleSection, open_client
+from scrapers.kaggle.settings import KaggleSection
 from scrapers.snapshot import Snapshot
 from state.outward import advance_submission, intend_submission
 from state.progress import create_run

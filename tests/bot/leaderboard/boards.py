@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from state.series import take_reading
-from state.store import Store, iso
+from state.store import Store
 from state.watermarks import mark_read
+from state.words import iso
 
 SLUG = "wine"
 OURS = "we"

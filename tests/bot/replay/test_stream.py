@@ -25,8 +25,8 @@ from state.clock import StreamClock
 from state.knowledge import drafts, ideas
 from state.moves import moves
 from state.progress import end_node
-from state.store import iso
 from state.tables import ModelCall, Node
+from state.words import iso
 from tests.bot.replay.reader import Reader
 from tests.bot.replay.stream_parts import STEPS, STOOD_AT, write_streamed
 from tests.bot.strategies.parts import RUN, opened_on

@@ -16,10 +16,10 @@ from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.site import Site
 from bot.submission.kaggle import KaggleSubmitter
 from bot.submission.kaggle_package import PackageSubmitter
-from scrapers.kaggle.client import Patience
+from scrapers.kaggle.client import open_client
 from scrapers.kaggle.credentials import Credentials
-from scrapers.kaggle.pacing import Pace, Tally
-from scrapers.kaggle.settings import KaggleSection, open_client
+from scrapers.kaggle.pacing import Tally
+from scrapers.kaggle.settings import KaggleSection, Pace, Patience
 from scrapers.snapshot import Snapshot
 from state.clock import FastClock
 from tests.tiny_snapshot import SLUG, write_tiny

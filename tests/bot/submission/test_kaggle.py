@@ -11,9 +11,10 @@ from bot.rehearsal.settings import SiteSettings
 from bot.submission import Submitter
 from bot.submission.kaggle import KaggleSubmitter
 from bot.submission.kaggle_package import PackageSubmitter
+from scrapers.kaggle.client import open_client
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import KaggleSection, open_client
+from scrapers.kaggle.settings import KaggleSection
 from state.clock import SystemClock
 from state.errors import NotebooksOnly, NotSent, QuotaReached, SiteUnavailable, SubmissionRefused, UsageError
 from tests.bot.submission.kaggle_site import played, predictions

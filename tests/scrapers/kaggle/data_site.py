@@ -13,10 +13,11 @@ from typing import Any
 
 import httpx2
 
-from scrapers.kaggle.client import KaggleClient, Patience
+from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.data import CompetitionData
-from scrapers.kaggle.pacing import Pace, Tally
+from scrapers.kaggle.pacing import Tally
+from scrapers.kaggle.settings import Pace, Patience
 from tests.file_server import FileServer
 from tests.scrapers.kaggle.parts import SetClock
 

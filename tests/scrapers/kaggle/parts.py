@@ -10,9 +10,10 @@ from typing import Any
 
 import httpx2
 
-from scrapers.kaggle.client import KaggleClient, Patience
+from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
-from scrapers.kaggle.pacing import Pace, Tally
+from scrapers.kaggle.pacing import Tally
+from scrapers.kaggle.settings import Pace, Patience
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 URL = "https://kaggle.example/v1"

@@ -5,11 +5,12 @@ from itertools import pairwise
 import httpx2
 import pytest
 
-from scrapers.kaggle.client import KaggleClient, Method, Patience
+from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.competitions import Competition, Competitions
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.forum import Forum
-from scrapers.kaggle.pacing import Pace, Tally
+from scrapers.kaggle.pacing import Tally
+from scrapers.kaggle.settings import Pace, Patience
 from scrapers.kaggle.submissions import Submissions
 from state.errors import (
     KaggleError,

@@ -13,12 +13,13 @@ from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.settings import SiteSettings
 from scrapers import TaskSource
 from scrapers.card import TaskCard
-from scrapers.kaggle.card import CardOverrides
-from scrapers.kaggle.client import KaggleClient, Patience
+from scrapers.kaggle.card.overrides import CardOverrides
+from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.data import CompetitionData
-from scrapers.kaggle.pacing import Pace, Tally
+from scrapers.kaggle.pacing import Tally
+from scrapers.kaggle.settings import Pace, Patience
 from scrapers.kaggle.task import KaggleTask
 from scrapers.snapshot import Snapshot
 from state.errors import CardIncomplete, NotEntered

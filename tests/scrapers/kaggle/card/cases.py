@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from scrapers.kaggle.card import Evidence, Sample, Tables
+from scrapers.kaggle.card.evidence import Evidence, Sample, Tables
 from scrapers.kaggle.competitions import Competition, Page
 
 BOARDS = {"up": ("0.1021", "0.1034", "0.1034", "0.2", "0.90"), "down": ("0.981", "0.98", "0.9799", "0.5")}

@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.evaluation.directions import METRIC_DIRECTIONS, METRIC_FACTS
-from scrapers.kaggle.card import OWNER, CardOverrides, Derived, Tables, derive
-from scrapers.kaggle.card.evidence import Sample
+from scrapers.kaggle.card.derive import derive
+from scrapers.kaggle.card.evidence import Sample, Tables
+from scrapers.kaggle.card.findings import OWNER, Derived
 from scrapers.kaggle.card.metric import contradicted
+from scrapers.kaggle.card.overrides import CardOverrides
 from tests.scrapers.kaggle.card.cases import BOARDS, DATA, DEFAULTS, Case, load_cases, make_evidence, make_tables
 
 CASES = load_cases()

@@ -8,7 +8,8 @@ import pytest
 from bot.configuration import read_settings
 from bot.daemon.settings import CompetitionSettings
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from scrapers.kaggle.card import CardOverrides, derive
+from scrapers.kaggle.card.derive import derive
+from scrapers.kaggle.card.overrides import CardOverrides
 from state.errors import UsageError
 from tests.scrapers.kaggle.card.cases import make_evidence, make_tables
 

@@ -14,7 +14,8 @@ from bot.rehearsal.pages import make_pages
 from bot.rehearsal.rendering import rendered
 from bot.rehearsal.settings import SiteSettings
 from scrapers.fields import parse_time
-from scrapers.kaggle.card import Evidence, Tables, derive
+from scrapers.kaggle.card.derive import derive
+from scrapers.kaggle.card.evidence import Evidence, Tables
 from scrapers.kaggle.card.tables import read_tables
 from scrapers.kaggle.competitions import Competition, Page
 from scrapers.manifest import Manifest

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from scrapers.kaggle.card import Tables
+from scrapers.kaggle.card.evidence import Tables
 from scrapers.kaggle.card.tables import read_tables
 
 

@@ -6,9 +6,11 @@ from datetime import datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from scrapers.kaggle.client import KaggleClient, Patience, open_http
+from scrapers.kaggle.client import KaggleClient, open_http
 from scrapers.kaggle.credentials import Credentials
-from scrapers.kaggle.polling import Poller, PollingSettings
+from scrapers.kaggle.polling.poller import Poller
+from scrapers.kaggle.polling.settings import PollingSettings
+from scrapers.kaggle.settings import Patience
 from state.clock import FastClock
 from state.requests import RequestMeter
 from state.store import Store

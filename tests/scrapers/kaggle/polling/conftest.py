@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.polling.poller import Poller
 from state.store import Store
 from tests.scrapers.kaggle.parts import START, SetClock
 from tests.scrapers.kaggle.polling.world import World, poller_of

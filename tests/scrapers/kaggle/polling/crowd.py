@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from state.store import iso
+from state.words import iso
 
 Row = dict[str, Any]
 _AUTHORS = tuple(f"{name} {number}" for name in ("ada", "ben", "cleo", "dai", "eve") for number in range(8))

@@ -11,10 +11,10 @@ from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.app import App
 from bot.rehearsal.site import Site
 from scrapers.demo import write_demo
-from scrapers.kaggle.client import KaggleClient, Patience
+from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
-from scrapers.kaggle.pacing import Pace
-from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.polling.poller import Poller
+from scrapers.kaggle.settings import Pace, Patience
 from scrapers.snapshot import Snapshot
 from state.clock import Clock
 from state.errors import RateLimited

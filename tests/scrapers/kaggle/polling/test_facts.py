@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.polling.poller import Poller
 from state.series import history, last, rules_hash
 from state.store import Store
 from tests.scrapers.kaggle.parts import answer

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import pytest
 
-from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.polling.poller import Poller
 from state.errors import StateUnavailable
 from state.store import Store, Transaction
 from tests.scrapers.kaggle.polling.world import SLUG, World, down, peopled, poller_of

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 from sqlmodel import select
 
-from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.wire import wire_time
 from state.errors import SiteUnavailable, UnknownAnswer
 from state.polled import PolledKernel

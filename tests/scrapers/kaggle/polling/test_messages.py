@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 from sqlmodel import select
 
-from scrapers.kaggle.polling import Poller, PollingSettings
+from scrapers.kaggle.polling.poller import Poller
+from scrapers.kaggle.polling.settings import PollingSettings
 from state.community import CommunityView
 from state.errors import NotEntered, SiteUnavailable
 from state.polled import PolledTopic

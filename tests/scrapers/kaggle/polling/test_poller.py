@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.schedule import ORDER
 from state.errors import NotAuthenticated, NotFound, RateLimited, SiteUnavailable
 from state.polled import Watermark

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlmodel import select
 
-from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.polling.poller import Poller
 from state.community import CommunityView
 from state.polled import Author
 from state.store import Store

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.polling.poller import Poller
 from state.series import history, last
 from state.store import Store
 from tests.scrapers.kaggle.polling.world import SLUG, World

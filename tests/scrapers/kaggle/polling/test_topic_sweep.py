@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.polling.poller import Poller
 from state.community import CommunityView
 from state.errors import SiteUnavailable
 from state.store import Store

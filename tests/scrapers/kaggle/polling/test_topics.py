@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlmodel import select
 
-from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.polling.poller import Poller
 from state.community import CommunityView
 from state.errors import SiteUnavailable
 from state.store import Store

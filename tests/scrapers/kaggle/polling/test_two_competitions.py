@@ -18,9 +18,9 @@ from bot.rehearsal.site import Site
 from scrapers.cleaning import readable
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
-from scrapers.kaggle.pacing import Pace
-from scrapers.kaggle.polling import Poller
+from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.watch import Part
+from scrapers.kaggle.settings import Pace
 from scrapers.snapshot import Snapshot
 from state.polled import PolledTopic
 from state.requests import RequestMeter

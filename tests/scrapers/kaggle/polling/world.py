@@ -13,9 +13,9 @@ from typing import Any
 
 import httpx2
 
-from scrapers.kaggle.client import Patience
-from scrapers.kaggle.pacing import Pace
-from scrapers.kaggle.polling import Poller, PollingSettings
+from scrapers.kaggle.polling.poller import Poller
+from scrapers.kaggle.polling.settings import PollingSettings
+from scrapers.kaggle.settings import Pace, Patience
 from scrapers.kaggle.wire import wire_time
 from state.store import Store
 from tests.scrapers.kaggle.parts import START, SetClock, client_of

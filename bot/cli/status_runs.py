@@ -1,0 +1,89 @@
+"""`bot status` of runs in folders."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import typer
+
+from bot.budgets.figures import Figure
+from bot.cli.output import number, print_json, print_table
+from bot.runs.folder import run_folders
+from bot.runs.standing import Doing, RunStanding, standing
+from state.errors import UsageError
+
+__all__ = ["show_runs"]
+
+_COLUMNS = (
+    "run",
+    "status",
+    "nodes",
+    "best",
+    "time: spent / left / projected",
+    "money: spent / left / projected",
+    "calls",
+    "executions",
+    "submissions",
+    "now",
+)
+
+
+def show_runs(asked: list[Path], *, json: bool) -> None:
+    """Print how the runs in some folders stand, and exit with 1 if one of them cannot be read.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    if missing := [path for path in asked if not path.is_dir()]:
+        raise UsageError(f"there is no folder {missing[0]}: name a run, or the folder that holds the runs")
+    now = datetime.now(UTC)
+    found = [standing(folder, now) for folder in run_folders(asked)]
+    if json:
+        for one in found:
+            print_json(asdict(one))
+    elif found:
+        print_table(_COLUMNS, [_row(one, now) for one in found])
+    else:
+        typer.echo(f"there are no runs in {', '.join(map(str, asked))}")
+    raise typer.Exit(int(any(one.status == "unreadable" for one in found)))
+
+
+def _row(one: RunStanding, now: datetime) -> tuple[str, ...]:
+    doing = "; ".join(_doing(work, now) for work in one.doing) or one.note or ""
+    if not one.budget:
+        return (one.run_id, one.status, *["–"] * 7, doing)
+    nodes = str(one.nodes) if one.steps is None else f"{one.nodes} of {one.steps}"
+    more = f", and {one.unpriced_calls} calls of unknown price" if one.unpriced_calls else ""
+    return (
+        one.run_id,
+        one.status,
+        nodes,
+        number(one.best_score),
+        _three(one.budget["wall_seconds"], _seconds),
+        _three(one.budget["money"], _dollars) + more,
+        *(_count(one.budget[kind]) for kind in ("calls", "executions", "submissions")),
+        doing,
+    )
+
+
+def _three(figure: Figure, words: Callable[[float], str]) -> str:
+    return " / ".join("–" if value is None else words(value) for value in (figure.spent, figure.left, figure.projected))
+
+
+def _count(figure: Figure) -> str:
+    return f"{figure.spent:.0f}" if figure.cap is None else f"{figure.spent:.0f} of {figure.cap:.0f}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.0f} s"
+
+
+def _dollars(value: float) -> str:
+    return f"${value:.2f}"
+
+
+def _doing(work: Doing, now: datetime) -> str:
+    seconds = max(0.0, (now - datetime.fromisoformat(work.since)).total_seconds())
+    what = work.action if work.execution is None else f"{work.execution} on {work.view}"
+    return f"node {work.node}: {what} for {seconds:.0f} s"

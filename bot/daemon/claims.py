@@ -1,0 +1,121 @@
+"""Claims: on one machine one process alone works on a competition for an account, whatever its folder, file or user."""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import pwd
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from typing import Self
+
+from scrapers.kaggle.credentials import Credentials, find_credentials
+from state.errors import UsageError
+
+__all__ = ["Claims"]
+
+_PEER = struct.Struct("3i")
+"""Process, user and group, as the kernel tells of who listens at a socket."""
+
+
+class Claims:
+    """The competitions that this process works on, each held until it is released or the process ends.
+
+    A claim is an abstract unix socket whose name is a hash of site, account and competition: the kernel gives a name to
+    one process alone, sees every user's, and frees it however its process ends. A lock file would be hidden by a service's
+    own /tmp, and could not be opened by every user. Names are seen within one network namespace: two containers do not
+    see each other's. Only Linux has such sockets; elsewhere nothing is held.
+    """
+
+    def __init__(self, site: str, find: Callable[[], Credentials] = find_credentials) -> None:
+        """Take the site's address, as a rehearsal's claims are not Kaggle's, and what finds the account's key."""
+        self._site = site.rstrip("/")
+        self._find = find
+        self._wanted: set[str] = set()
+        self._held: dict[tuple[str, str], socket.socket] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for competition in list(self._wanted):
+            self.release(competition)
+
+    def take(self, competition: str) -> None:
+        """Claim a competition, or, while there is no key for Kaggle, have it claimed as soon as one is found.
+
+        Raises:
+            UsageError: another process holds it; the text says which.
+        """
+        try:
+            account = self._find().account
+        except UsageError:
+            pass
+        else:
+            self._hold(account, competition)
+        self._wanted.add(competition)
+
+    def credentials(self) -> Credentials:
+        """Find the account's key, and claim for that account what is worked on: it may be another one than before.
+
+        Raises:
+            UsageError: there is no key, or another process works for that account on one of the competitions.
+        """
+        found = self._find()
+        for competition in self._wanted:
+            self._hold(found.account, competition)
+        return found
+
+    def release(self, competition: str) -> None:
+        """Let others work on it; one that is not held is as good as released."""
+        self._wanted.discard(competition)
+        for key in [key for key in self._held if key[1] == competition]:
+            self._held.pop(key).close()
+
+    def _hold(self, account: str, competition: str) -> None:
+        if sys.platform == "linux" and (account, competition) not in self._held:
+            name = _name(self._site, account, competition)
+            self._held[account, competition] = _listening(name, competition)
+
+
+def _name(site: str, account: str, competition: str) -> str:
+    told = json.dumps([site.lower(), account, competition.lower()])
+    return f"\0kaggle-bot/{hashlib.sha256(told.encode()).hexdigest()}"
+
+
+def _listening(name: str, competition: str) -> socket.socket:
+    claim = socket.socket(socket.AF_UNIX)
+    try:
+        claim.bind(name)
+        # Nobody is answered, but the kernel tells whose a socket is only if it listens.
+        claim.listen()
+    except OSError as error:
+        claim.close()
+        if error.errno != errno.EADDRINUSE:
+            raise UsageError(f"{competition} cannot be claimed on this machine: {error.strerror}") from error
+        raise UsageError(
+            f"{_holder(name)} works on {competition} for the same Kaggle account already: end that one, or take "
+            f"[competitions.{competition}] out of the bot.toml of one of the two"
+        ) from error
+    return claim
+
+
+def _holder(name: str) -> str:
+    """Return who holds a claim, as far as the kernel says."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asking:
+        asking.setblocking(False)
+        asking.connect(name)
+        process, user, _ = _PEER.unpack(asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+        if process > 0:  # 0: of another PID namespace
+            return f"process {process}" if user == os.geteuid() else f"process {process} of user {_user(user)}"
+    return "another process"
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)

@@ -1,0 +1,27 @@
+"""The table `[weights]` of bot.toml."""
+
+import os
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from state.settings_paths import SettingsPath
+
+__all__ = ["WeightsSettings"]
+
+
+class WeightsSettings(BaseModel):
+    """The section `[weights]` of bot.toml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    dir: SettingsPath | None = Field(
+        default=None, description="where weights lie; none: in the user's data folder", examples=["/srv/weights"]
+    )
+    offer: bool = Field(default=True, description="whether runs are given what is there")
+
+    @property
+    def folder(self) -> Path:
+        """Where weights lie."""
+        data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+        return (self.dir or data / "kaggle-bot" / "weights").expanduser().absolute()

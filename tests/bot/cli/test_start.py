@@ -1,0 +1,127 @@
+"""A command imports what it needs when it runs: the quick ones start without what they do not use."""
+
+import inspect
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import typer
+
+from bot.cli.app import COMMANDS
+from tests.bot.looking import parts
+
+SLOW = {
+    *("alembic", "apprise", "apscheduler", "bs4", "datasketch", "docker", "httpx2", "jinja2", "kaggle", "matplotlib"),
+    *(
+        "nbformat",
+        "numpy",
+        "openai",
+        "pandas",
+        "psutil",
+        "pynvml",
+        "requests",
+        "scipy",
+        "sklearn",
+        "starlette",
+        "uvicorn",
+    ),
+}
+DATABASE = {"sqlalchemy", "sqlmodel"}
+TOML = """
+[daemon]
+dir = "state"
+[competitions.titanic]
+submit = true
+[notify]
+digest = ["standing.rank"]
+"""
+RUN = """
+import sys
+from bot.cli import main
+try:
+    main()
+finally:
+    print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+
+
+def bot(folder: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], set[str]]:
+    """Run a command in a process of its own; returns what came of it, and which packages it imported."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parents[3]),
+        "HOME": str(folder),
+        "XDG_STATE_HOME": "",
+    }
+    command = [sys.executable, "-c", RUN, *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return done, set(done.stderr.splitlines()[-1].split())
+
+
+def test_help_shows_every_command_and_imports_none(tmp_path: Path) -> None:
+    done, imported = bot(tmp_path, "--help")
+    assert done.returncode == 0
+    assert set(COMMANDS) <= set(done.stdout.split())
+    assert imported & (SLOW | DATABASE | {"pydantic", "asyncio"}) == set()
+
+
+def test_what_help_shows_of_a_command_is_the_first_paragraph_of_its_own_help() -> None:
+    for name, (place, summary) in COMMANDS.items():
+        module, _, attribute = place.partition(":")
+        found = getattr(import_module(module), attribute)
+        said = found.info.help if isinstance(found, typer.Typer) else inspect.getdoc(found).split("\n\n")[0]
+        assert " ".join(said.split()) == summary, name
+
+
+def test_each_command_shows_its_own_help_with_an_example(tmp_path: Path) -> None:
+    done, _ = bot(tmp_path, "pause", "--help")
+    assert done.returncode == 0
+    assert "Example: bot pause" in done.stdout
+    assert "--json" in done.stdout
+
+
+def test_a_mistyped_command_is_wrong_use_and_the_nearest_one_is_named(tmp_path: Path) -> None:
+    done, _ = bot(tmp_path, "stats")
+    assert done.returncode == 2
+    assert "Did you mean 'status'?" in done.stderr
+
+
+@pytest.mark.parametrize("given", ["", TOML])
+def test_checking_a_configuration_needs_neither_the_parts_it_sets_nor_a_database(tmp_path: Path, given: str) -> None:
+    (tmp_path / "bot.toml").write_text(given, encoding="utf-8")
+    done, imported = bot(tmp_path, "config", "check")
+    assert done.returncode == 0, done.stderr
+    assert imported & (SLOW | DATABASE) == set()
+
+
+def test_status_without_a_database_says_so_without_loading_what_would_read_one(tmp_path: Path) -> None:
+    done, imported = bot(tmp_path, "status")
+    assert done.returncode == 2
+    assert re.search(r"^bot: there is neither a daemon's database \S+ nor a folder runs: name ", done.stderr)
+    assert imported & (SLOW | DATABASE) == set()
+
+
+def test_status_reads_a_database_with_little_more_than_what_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "bot.toml").write_text(TOML, encoding="utf-8")
+    parts.busy(tmp_path / "state")
+    done, imported = bot(tmp_path, "status")
+    assert done.returncode == 0, done.stderr
+    assert "NOT RUNNING" in done.stdout
+    assert imported & SLOW == set()
+
+
+def test_status_of_an_older_database_asks_for_a_restart_without_the_migrations_library(tmp_path: Path) -> None:
+    (tmp_path / "bot.toml").write_text(TOML, encoding="utf-8")
+    parts.busy(tmp_path / "state")
+    with sqlite3.connect(tmp_path / "state" / "bot.db") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0001'")
+    connection.close()
+    done, imported = bot(tmp_path, "status")
+    assert done.returncode == 2
+    assert "older version of this program" in done.stderr
+    assert imported & SLOW == set()
