@@ -45,7 +45,7 @@ class Planned:
     briefing: CoMindBriefing = field(init=False)
 
     def __post_init__(self) -> None:
-        self.briefing = CoMindBriefing(self.context)
+        self.briefing = CoMindBriefing(self.context, RoundsPolicy(self.context.settings.rounds))
 
     async def play(self, action: Action, node: int, tree: Tree) -> None:
         await self.briefing.assign(action, node, tree)
