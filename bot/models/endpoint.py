@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -19,6 +19,7 @@ from bot.models.reply import NotACompletion, Reply, read_reply
 from bot.models.settings import ModelChoice, ModelSettings
 from state.clock import Clock
 from state.errors import EmptyAnswer, ModelError, ModelRefused, ModelUnavailable, Unparsable
+from state.redaction import Redactor
 
 AnswerT = TypeVar("AnswerT")
 
@@ -45,8 +46,8 @@ class Endpoint:
     """How often a failed request is sent again."""
     names: Names = FIRST
     """What to check is called so."""
-    other_keys: tuple[SecretStr, ...] = ()
-    """Keys of other endpoints, which must not reach this one."""
+    other_keys: Mapping[str, SecretStr] = field(default_factory=dict)
+    """Keys of other endpoints by name, which must not reach this one."""
 
     @classmethod
     def configured(cls, settings: ModelSettings, choice: ModelChoice) -> Self:
@@ -91,7 +92,9 @@ class OpenAIModel:
         self._endpoint = endpoint
         self._pricing = pricing
         self._clock = clock
-        self._client = ChatClient(endpoint.base_url, endpoint.key, endpoint.other_keys)
+        keys = {endpoint.names.key: endpoint.key, **endpoint.other_keys}
+        self._redactor = Redactor({key.get_secret_value(): name for name, key in keys.items()})
+        self._client = ChatClient(endpoint.base_url, endpoint.key, self._redactor)
         self._has_answered = False
         self._limit_name = "max_tokens"
 
@@ -119,7 +122,8 @@ class OpenAIModel:
         An answer that ended at the token limit is Unparsable whatever it holds, so that it is repaired and charged.
         """
         model = self._endpoint.model_for(role)
-        messages = [Message(m.role, self._client.redacted(m.content)) for m in prompt.messages()]
+        place = f"the prompt {prompt.name}"
+        messages = [Message(m.role, self._redactor.own(m.content, place)) for m in prompt.messages()]
         deadline = asyncio.get_running_loop().time() + limits.seconds
         payload = self._payload(model, messages, limits)
         try:

@@ -22,8 +22,8 @@ from state.tables import ModelCall, Step
 from tests.bot.models.parts import CUTOFF, RUN, HurriedClock, Question, asker_of, model_at
 from tests.scripted_endpoint import ScriptedEndpoint
 
-SECRET = "hunter2-is-a-secret"
-REDACTOR = Redactor([SECRET])
+SECRET = "hunter2-is-a-s3cret"
+REDACTOR = Redactor({SECRET: "KEY"})
 
 
 class Shown(BaseModel):
