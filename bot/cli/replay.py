@@ -13,6 +13,7 @@ from bot.cli.running import Job, run_all, tell
 from bot.coder.explorer import SessionSettings
 from bot.coder.machine import usable_cpus
 from bot.community.learning import NEWEST_POSTS
+from bot.configuration.own_secrets import open_redactor
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.prepare import prepare
 from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
@@ -141,7 +142,8 @@ def replay(
     with open_leases(settings.leases, gpus) as (leases, held):
         runs = [(snapshot, one.model_copy(update={"gpus": held})) for snapshot, one in runs]
         prepared = prepare(runs, out, datetime.now(UTC))
-        results = run_all([Job(run, back_end, models) for run in prepared], leases, json=json)
+        redactor = open_redactor(settings)
+        results = run_all([Job(run, back_end, models, redactor) for run in prepared], leases, json=json)
     tell(results, json=json)
 
 
