@@ -48,6 +48,8 @@ class Endpoint:
     """What to check is called so."""
     other_keys: Mapping[str, SecretStr] = field(default_factory=dict)
     """Keys of other endpoints by name, which must not reach this one."""
+    redirects_to: tuple[str, ...] = ()
+    """Hosts to which it may redirect a prompt, besides its own."""
 
     @classmethod
     def configured(cls, settings: ModelSettings, choice: ModelChoice) -> Self:
@@ -58,7 +60,13 @@ class Endpoint:
         """
         section = settings.section
         return cls(
-            settings.key, choice.model_for, settings.base_url, section.timeout, section.max_tokens, section.retries
+            settings.key,
+            choice.model_for,
+            settings.base_url,
+            section.timeout,
+            section.max_tokens,
+            section.retries,
+            redirects_to=section.redirects_to,
         )
 
     @classmethod
@@ -82,6 +90,7 @@ class Endpoint:
                 own.key or (FIRST.key if first else f"`key` of {place}"),
                 FIRST.address if first else f"`base_url` of {place}",
             ),
+            redirects_to=section.redirects_to,
         )
 
 
@@ -94,7 +103,7 @@ class OpenAIModel:
         self._clock = clock
         keys = {endpoint.names.key: endpoint.key, **endpoint.other_keys}
         self._redactor = Redactor({key.get_secret_value(): name for name, key in keys.items()})
-        self._client = ChatClient(endpoint.base_url, endpoint.key, self._redactor)
+        self._client = ChatClient(endpoint.base_url, endpoint.key, self._redactor, endpoint.redirects_to)
         self._has_answered = False
         self._limit_name = "max_tokens"
 

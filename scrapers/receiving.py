@@ -1,0 +1,54 @@
+"""What a stranger's server sends, taken in with care: one coding at most, bounded as it is unpacked, JSON of so many parts."""
+
+import asyncio
+import json
+from typing import Any
+
+import httpx2
+
+__all__ = ["CODING", "read_json", "receive"]
+
+CODING = "gzip"
+"""The one content coding that is asked for, and taken; several would multiply what a few kilobytes unpack to."""
+_MOST_CONTAINERS = 200_000
+_MOST_VALUES = 2_000_000
+"""Lists and objects, and commas, in a JSON text: what has more keeps the loop for seconds and takes gigabytes."""
+
+
+async def receive(response: httpx2.Response, most: int) -> bytes:
+    """Return a body, unpacked; others may run after each piece of at most a megabyte.
+
+    Args:
+        response: opened as a stream.
+        most: bytes, unpacked.
+
+    Raises:
+        DecodingError: it comes in another coding than `CODING`, or in several; it is damaged, or has more bytes.
+        Besides, what httpx2 raises where the connection breaks.
+    """
+    given = response.headers.get_list("Content-Encoding", split_commas=True)
+    codings = [one for one in (one.strip().lower() for one in given) if one not in ("", "identity")]
+    if codings not in ([], [CODING]):
+        raise httpx2.DecodingError(
+            f"its body comes in the coding {', '.join(codings)[:100]!r}, and at most one {CODING} is taken"
+        )
+    parts, length = [], 0
+    async for part in response.aiter_bytes():
+        length += len(part)
+        if length > most:
+            raise httpx2.DecodingError(f"its body has more than {most:,} bytes")
+        parts.append(part)
+        await asyncio.sleep(0)
+    return b"".join(parts)
+
+
+def read_json(text: str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: it is none, or it has more lists, objects or values than any honest answer.
+        RecursionError: it is nested deeper than any answer.
+    """
+    if text.count("[") + text.count("{") > _MOST_CONTAINERS or text.count(",") > _MOST_VALUES:
+        raise ValueError("it has too many parts")
+    return json.loads(text)
