@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 16 * 1024 * 1024
 """Of a body when it is unpacked; the longest answers of today's models are a few hundred kilobytes."""
-MOST_OF_ERROR = 1024 * 1024
+MOST_OF_ERROR = 256 * 1024
 """Bytes of an error's body, which the openai package decodes on the loop."""
 
 _MOST_REDIRECTS = 3
@@ -38,7 +38,8 @@ class BoundedClient(DefaultAsyncHttpxClient):
         """Return the whole answer, unpacked and taken for UTF-8; of a redirect that is not followed, an error that says so.
 
         Raises:
-            DecodingError: the body is longer than `MOST_BYTES`, that of an error than `MOST_OF_ERROR`, or in another coding than was asked for.
+            DecodingError: the body is in another coding than was asked for, or longer than `MOST_BYTES`; that of an error
+                than `MOST_OF_ERROR`.
             What the client raises where there is no connection, or one that breaks.
         """
         for left in reversed(range(_MOST_REDIRECTS + 1)):
