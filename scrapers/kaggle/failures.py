@@ -101,7 +101,7 @@ def retry_after(value: str | None, now: datetime) -> float | None:
         return float(value)
     try:
         time = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):  # a year of twenty digits
         return None
     return max(0.0, (time.replace(tzinfo=time.tzinfo or UTC) - now).total_seconds())
 

@@ -19,6 +19,11 @@ class KaggleSection(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     url: str = Field(default=KAGGLE, description="address of the interface; that of `bot rehearse` for a rehearsal")
+    hosts: tuple[str, ...] = Field(
+        default=(),
+        description="hosts that the site may name for downloads and uploads, besides its own and Kaggle's storage",
+        examples=[["storage.example"]],
+    )
     pace: Pace = Field(default=Pace(), description="How often Kaggle is asked.")
     patience: Patience = Field(
         default=Patience(),
@@ -33,5 +38,12 @@ async def open_client(
     """Open a client; nothing is asked yet. Raises UsageError where the key would travel in the clear."""
     async with open_http(section.patience) as http:
         yield KaggleClient(
-            http, credentials, clock, meter, url=section.url, pace=section.pace, patience=section.patience
+            http,
+            credentials,
+            clock,
+            meter,
+            url=section.url,
+            hosts=section.hosts,
+            pace=section.pace,
+            patience=section.patience,
         )
