@@ -32,7 +32,8 @@ _EXPIRED = (401, 403, 404, 410)
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 Opening = Callable[[str, Mapping[str, str]], AbstractAsyncContextManager[httpx2.Response]]
-"""Opens an address, with headers, in no content coding, following redirects; it may raise SiteUnavailable or an error of the transport."""
+"""Opens an address, with headers, in no content coding, following redirects; it may raise SiteUnavailable or an error of
+the transport."""
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,7 @@ async def test_both_ways_of_turning_pages_are_followed_and_end() -> None:
 async def test_a_download_is_asked_without_the_key() -> None:
     def site(request: httpx2.Request) -> httpx2.Response:
         if request.url.host == "kaggle.example":
-            return httpx2.Response(302, headers={"Location": "https://storage.example/data.zip?sig=1"})
+            return httpx2.Response(302, headers={"Location": "https://storage.googleapis.com/data.zip?sig=1"})
         assert "authorization" not in request.headers
         return httpx2.Response(200, content=b"zip")
 
@@ -218,7 +218,7 @@ async def test_things_of_a_list_carry_the_servers_time() -> None:
 async def test_a_board_whose_address_does_not_answer_is_no_answer_yet() -> None:
     def site(request: httpx2.Request) -> httpx2.Response:
         if request.url.host == "kaggle.example":
-            return httpx2.Response(302, headers={"Location": "https://storage.example/board.zip?sig=1"})
+            return httpx2.Response(302, headers={"Location": "https://storage.googleapis.com/board.zip?sig=1"})
         return httpx2.Response(503, text="<html>busy</html>")
 
     async with client_of(site) as client:
