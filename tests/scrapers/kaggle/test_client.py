@@ -1,5 +1,7 @@
 """The client: what it asks again, what it asks once, and when it stops asking."""
 
+import io
+import zipfile
 from itertools import pairwise
 
 import httpx2
@@ -223,4 +225,26 @@ async def test_a_board_whose_address_does_not_answer_is_no_answer_yet() -> None:
 
     async with client_of(site) as client:
         with pytest.raises(SiteUnavailable, match="503"):
+            await Competitions(client).board("leaf")
+
+
+@pytest.mark.parametrize("at", [0, 30, 45, 60, 100, -30])
+async def test_a_board_that_is_damaged_anywhere_is_an_unknown_answer(at: int) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr("board.csv", "Rank,TeamId,TeamName,Score\n" + "1,2,a,0.5\n" * 500)
+    body = bytearray(archive.getvalue())
+    body[at] ^= 0xFF
+    body[at + 1] ^= 0xFF
+    async with client_of(lambda _: httpx2.Response(200, content=bytes(body))) as client:
+        with pytest.raises(KaggleError):
+            await Competitions(client).board("leaf")
+
+
+async def test_a_board_that_unpacks_to_far_more_than_any_is_an_unknown_answer() -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr("board.csv", bytes(30_000_000))
+    async with client_of(lambda _: httpx2.Response(200, content=archive.getvalue())) as client:
+        with pytest.raises(UnknownAnswer, match="would unpack to 30,000,000 bytes"):
             await Competitions(client).board("leaf")
