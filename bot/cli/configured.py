@@ -7,8 +7,9 @@ from bot.models.settings import Environment, ModelSettings
 
 if TYPE_CHECKING:
     from bot.configuration import Settings
+    from state.redaction import Redactor
 
-__all__ = ["configured", "model_settings", "settings_file"]
+__all__ = ["configured", "model_settings", "redactor_of", "settings_file"]
 
 
 def settings_file(given: Path | None) -> Path | None:
@@ -37,3 +38,10 @@ def model_settings(settings: "Settings") -> ModelSettings:
         UsageError: the environment holds an address or a key that is none.
     """
     return ModelSettings(Environment.read(), settings.models)
+
+
+def redactor_of(settings: "Settings") -> "Redactor":
+    """Return what takes this process's own secrets, and whatever looks like one, out of what it sends and writes."""
+    from bot.configuration.own_secrets import open_redactor  # here, as it imports every part that has a table
+
+    return open_redactor(settings)

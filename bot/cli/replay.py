@@ -8,12 +8,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from bot.cli.configured import configured, model_settings, settings_file
+from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.running import Job, run_all, tell
 from bot.coder.explorer import SessionSettings
 from bot.coder.machine import usable_cpus
 from bot.community.learning import NEWEST_POSTS
-from bot.configuration.own_secrets import open_redactor
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.prepare import prepare
 from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
@@ -142,7 +141,7 @@ def replay(
     with open_leases(settings.leases, gpus) as (leases, held):
         runs = [(snapshot, one.model_copy(update={"gpus": held})) for snapshot, one in runs]
         prepared = prepare(runs, out, datetime.now(UTC))
-        redactor = open_redactor(settings)
+        redactor = redactor_of(settings)
         results = run_all([Job(run, back_end, models, redactor) for run in prepared], leases, json=json)
     tell(results, json=json)
 
