@@ -10,6 +10,7 @@ __all__ = ["CappedOutput", "LiveLog"]
 
 _LOG_EVERY = 2.0
 """Seconds between two versions of a log."""
+_PLACE = "a script's output"
 
 
 class CappedOutput:
@@ -51,8 +52,9 @@ class CappedOutput:
         tail = bytes(self._tail[max(0, len(self._tail) - self._tail_cap) :])
         cut = self._seen - len(self._head) - len(tail)
         if not cut:
-            return self._redactor.own(_decoded(bytes(self._head) + tail))
-        return self._redactor.own(f"{_decoded(bytes(self._head))}\n[... {cut} bytes cut ...]\n{_decoded(tail)}")
+            return self._redactor.own(_decoded(bytes(self._head) + tail), _PLACE)
+        text = f"{_decoded(bytes(self._head))}\n[... {cut} bytes cut ...]\n{_decoded(tail)}"
+        return self._redactor.own(text, _PLACE)
 
 
 class LiveLog:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import httpx2
 
+from scrapers.addresses import following, public
+from scrapers.receiving import WINDOW, steadily
 from state.errors import DownloadFailed, SiteUnavailable
 
 __all__ = ["SPARE_BYTES", "Download", "Opening", "Pin", "opening", "pin_of"]
@@ -22,13 +24,16 @@ _ATTEMPTS = 5
 """In a row that bring nothing worth mentioning."""
 _WORTH = 1_000_000
 """Bytes further than ever before for which an attempt was not in vain."""
+_LOOK_EVERY = 10_000_000
+"""Bytes of a file of unknown length after which the disk is looked at again."""
 _AGAIN = (408, 425, 429, 500, 502, 503, 504)
 _EXPIRED = (401, 403, 404, 410)
 """What an address may be answered with that was good once."""
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 Opening = Callable[[str, Mapping[str, str]], AbstractAsyncContextManager[httpx2.Response]]
-"""Opens an address, with headers, following redirects; it may raise SiteUnavailable or an error of the transport."""
+"""Opens an address, with headers, in no content coding, following redirects; it may raise SiteUnavailable or an error of
+the transport."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,8 @@ class _Version:
 @asynccontextmanager
 async def opening(silence: float = 30.0) -> AsyncIterator[Opening]:
     """Yield what opens public addresses, and gives a server up that is silent for so many seconds."""
-    async with httpx2.AsyncClient(follow_redirects=True, timeout=silence) as http:
-        yield lambda url, headers: http.stream("GET", url, headers=dict(headers))
+    async with httpx2.AsyncClient(timeout=silence) as http:
+        yield lambda url, headers: following(http, url, headers, public(url))
 
 
 @dataclass
@@ -85,6 +90,8 @@ class Download:
     spare: int = SPARE_BYTES
     """Bytes that must be left on the disk when it is there."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    window: float = WINDOW
+    """Seconds over which it must not come too slowly (see `steadily`)."""
     _url: str | None = field(default=None, init=False)
 
     @property
@@ -156,7 +163,7 @@ class Download:
         total = self.pin.bytes if self.pin else (known.total if known else None)
         if total is not None and have and have >= total:
             return
-        headers = {"Accept-Encoding": "identity"}
+        headers = {}
         if have:
             headers["Range"] = f"bytes={have}-"
             if known and known.validator:
@@ -216,8 +223,12 @@ class Download:
     async def _write(self, response: httpx2.Response, have: int, total: int | None) -> None:
         limit = self.pin.bytes if self.pin else None
         with self.part.open("ab" if have else "wb") as file:
-            async for chunk in response.aiter_raw():
+            looked_at = have
+            async for chunk in steadily(response, self.window):
                 have += len(chunk)
+                if limit is None and total is None and have - looked_at > _LOOK_EVERY:
+                    self._check_size(None, have)
+                    looked_at = have
                 if limit is not None and have > limit:
                     raise DownloadFailed(f"{self.name} has more than the {limit} bytes of the list")
                 file.write(chunk)

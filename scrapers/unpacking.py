@@ -13,7 +13,7 @@ from scrapers.archives import BROKEN, excess, is_archive, is_litter
 from scrapers.csv_files import is_table
 from scrapers.download import SPARE_BYTES, Pin
 from scrapers.inside import escapes
-from state.errors import DownloadFailed
+from state.errors import DownloadFailed, NoRoom
 
 __all__ = ["Unpacking", "members_of"]
 
@@ -51,7 +51,8 @@ class Unpacking:
 
         Raises:
             DownloadFailed: a member is damaged, encrypted, no plain file, or would lie elsewhere or twice; or all together
-                are too many, too large, or do not fit on the disk. What is unpacked by then is of no use.
+                are too many or too large. What is unpacked by then is of no use.
+            NoRoom: they, or the table of a zip within, do not fit on the disk.
             OSError: it cannot be written.
         """
         try:
@@ -83,7 +84,7 @@ class Unpacking:
     def _ask_for_room(self, size: int) -> None:
         free = shutil.disk_usage(self.folder).free
         if size + self.spare > free:
-            raise DownloadFailed(
+            raise NoRoom(
                 f"{self.name} unpacks to {size:,} bytes and {self.spare:,} are to be left, but {self.folder.parent} has "
                 f"only {free:,} free"
             )

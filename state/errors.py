@@ -82,6 +82,10 @@ class DownloadFailed(BotError):
     """A file that could not be fetched, or is not what it must be."""
 
 
+class NoRoom(DownloadFailed):
+    """A file, or what it unpacks to, does not fit on the disk; there may be room later."""
+
+
 class SubmissionRefused(BotError):
     """The site will not take this file: its own words; the same file is not sent again."""
 

@@ -3,21 +3,49 @@
 import base64
 import html
 import json
+import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-__all__ = ["MASK", "SHORTEST", "Look", "Redactor"]
+__all__ = ["MASK", "SHORTEST", "Look", "Redactor", "can_be_secret"]
 
 MASK = "[secret]"
 SHORTEST = 8
 """Characters; what is shorter stands in too many texts by chance."""
 
+_LOG = logging.getLogger(__name__)
+_LONGEST_WORDS = 18
+"""Characters; a password of words that is longer stands in no text by chance."""
+_WORD = r"(?:[A-Z]?[a-z]{0,13}|[A-Z]{1,14})[0-9]{0,4}"
+_WORDS = re.compile(rf"{_WORD}(?:[ ._-]{_WORD})*")
+_FEWEST_CHARACTERS = 5
+"""Different ones; `xxxxxxxx` and `11111111` have fewer."""
+_FEWEST_DIGITS = 16
+"""Of what is digits alone, which is otherwise a number that a text may hold."""
+_PREFIX = re.compile(
+    r"(?:sk-(?:[a-z]+-)?|gsk_|hf_|AIza|KGAT_|gh[opsur]_|github_pat_|glpat-|xox[a-z]-|xapp-|AKIA)(?=\S{6})"
+)
 _BASE64_BITS = 6
 _LONG = 40
 """Characters from which on a text is first looked at for whether it holds any secret."""
+
+
+def can_be_secret(text: str) -> bool:
+    """Return whether a text is long and random enough for a secret, so that it stands in no other text by chance.
+
+    What people give to servers that check no key is none (`EMPTY`, `changeme`, `sk-no-key-required`, `xxxxxxxx`), nor is
+    anything else that consists of a few words; taking those out of every text would change what it says.
+    """
+    prefix = _PREFIX.match(text)
+    rest = text[prefix.end() :] if prefix else text
+    if len(text) < SHORTEST or len(set(text)) < _FEWEST_CHARACTERS or len(set(rest)) == 1:
+        return False
+    if rest.isdecimal():
+        return prefix is not None or len(rest) >= _FEWEST_DIGITS
+    return len(rest) > _LONGEST_WORDS or not _WORDS.fullmatch(rest)
 
 
 @dataclass(frozen=True)
@@ -39,23 +67,27 @@ class Look:
 class Redactor:
     """Takes secrets out of texts; one that knows neither any nor how any looks leaves all as it is."""
 
-    def __init__(self, secrets: Iterable[str] = (), looks: Iterable[Look] = ()) -> None:
+    def __init__(self, secrets: Mapping[str, str] | None = None, looks: Iterable[Look] = ()) -> None:
         """Take up the secrets.
 
         Args:
-            secrets: as they are; those of fewer than `SHORTEST` characters are left out.
+            secrets: what each is called, such as the name of its variable, by its value; one that can be none (see
+                `can_be_secret`) is left out.
             looks: what else looks like a secret.
         """
-        forms = {form for secret in secrets if len(secret) >= SHORTEST for form in _forms(secret)}
+        self._names = {
+            form: name for secret, name in (secrets or {}).items() if can_be_secret(secret) for form in _forms(secret)
+        }
         # The longest first, as a form may be the beginning of another.
-        ordered = sorted(forms, key=lambda form: (-len(form), form))
+        ordered = sorted(self._names, key=lambda form: (-len(form), form))
         self._own = re.compile("|".join(map(re.escape, ordered))) if ordered else None
         encoded = [form.encode(errors="surrogatepass") for form in ordered]
         self._own_bytes = re.compile(b"|".join(map(re.escape, encoded))) if encoded else None
         # Where none of these is, no form is; looking for each by itself is five times as fast as the pattern.
-        self._cores = tuple(form for form in ordered if not any(one in form for one in forms if one != form))
+        self._cores = tuple(form for form in ordered if not any(one in form for one in ordered if one != form))
         self._cores_bytes = tuple(core.encode(errors="surrogatepass") for core in self._cores)
         self._looks = tuple(looks)
+        self._told: set[tuple[str, str]] = set()
 
     def __repr__(self) -> str:
         """Show no secret."""
@@ -75,13 +107,30 @@ class Redactor:
             not look.any_of or any(one in text for one in look.any_of) for look in self._looks
         )
 
-    def own(self, text: str) -> str:
-        """Return a text without the process's own secrets; for what others wrote, which may look like anything."""
+    def own(self, text: str, place: str = "") -> str:
+        """Return a text without the process's own secrets; for what others wrote, which may look like anything.
+
+        Args:
+            text: the text.
+            place: what it is, such as `the prompt draft`, where a change of it must not go unnoticed: a warning names the
+                place and what the secret is called, once for each.
+        """
         if self._own is None or len(text) < SHORTEST:
             return text
         if len(text) > _LONG and not self.may_hold_own(text):
             return text
-        return self._own.sub(MASK, text)
+        found: set[str] = set()
+
+        def masked(match: re.Match[str]) -> str:
+            found.add(self._names[match[0]])
+            return MASK
+
+        text = self._own.sub(masked, text)
+        for name in sorted(found) if place else ():
+            if (name, place) not in self._told:
+                self._told.add((name, place))
+                _LOG.warning("the secret in %s stood in %s, and was replaced by %s", name, place, MASK)
+        return text
 
     def own_bytes(self, data: bytes) -> bytes:
         """Return a body without the process's own secrets (as UTF-8)."""

@@ -30,7 +30,9 @@ class FileServer:
     says_length: bool = True
     encoding: str = ""
     pause: float = 0.0
-    """Seconds of rest after each 64 KB of a body."""
+    """Seconds of rest after each piece of a body."""
+    piece: int = 1 << 16
+    """Bytes between two rests."""
     shift: int = 0
     """Bytes by which it says that a range begins later than it was asked."""
     post: Callable[[str, Any], tuple[int, dict[str, str], Any]] | None = None
@@ -123,8 +125,8 @@ class FileServer:
             request.wfile.write(body[: self.stall_after.pop(0)])
             self._release.wait(30)
             return
-        for place in range(0, len(body), 1 << 16) if self.pause else ():
-            request.wfile.write(body[place : place + (1 << 16)])
+        for place in range(0, len(body), self.piece) if self.pause else ():
+            request.wfile.write(body[place : place + self.piece])
             self._release.wait(self.pause)
         if not self.pause:
             request.wfile.write(body)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bot.configuration import Settings
     from bot.models.settings import ModelSettings
+    from state.redaction import Redactor
 
-__all__ = ["configured", "model_settings", "settings_file"]
+__all__ = ["configured", "model_settings", "redactor_of", "settings_file"]
 
 
 def settings_file(given: Path | None) -> Path | None:
@@ -38,3 +39,10 @@ def model_settings(settings: "Settings") -> "ModelSettings":
     from bot.models.settings import Environment, ModelSettings
 
     return ModelSettings(Environment.read(), settings.models)
+
+
+def redactor_of(settings: "Settings") -> "Redactor":
+    """Return what takes this process's own secrets, and whatever looks like one, out of what it sends and writes."""
+    from bot.configuration.own_secrets import open_redactor  # here, as it imports every part that has a table
+
+    return open_redactor(settings)

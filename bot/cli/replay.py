@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from bot.cli.configured import configured, model_settings, settings_file
+from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.running import Job, run_all, tell
 from bot.coder.machine import usable_cpus
 from bot.coder.settings import SessionSettings
@@ -141,7 +141,8 @@ def replay(
     with open_leases(settings.leases, gpus) as (leases, held):
         runs = [(snapshot, one.model_copy(update={"gpus": held})) for snapshot, one in runs]
         prepared = prepare(runs, out, datetime.now(UTC))
-        results = run_all([Job(run, back_end, models) for run in prepared], leases, json=json)
+        redactor = redactor_of(settings)
+        results = run_all([Job(run, back_end, models, redactor) for run in prepared], leases, json=json)
     tell(results, json=json)
 
 

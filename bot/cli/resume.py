@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.cli.configured import configured, model_settings, settings_file
+from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.running import Job, failed, run_all, tell
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.prepare import PreparedRun, finished_result, read_config
@@ -74,4 +74,4 @@ def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, moved: Mappin
         instance=instance_of(folder.path.resolve().parent),
         docker=configuration.sandbox,
     )
-    return Job(PreparedRun(run_id, settings, snapshot, folder), sandbox, models)
+    return Job(PreparedRun(run_id, settings, snapshot, folder), sandbox, models, redactor_of(configuration))

@@ -20,6 +20,7 @@ from bot.strategies.trouble import may_pass
 from sandbox import Sandbox
 from sandbox.leases import Leases
 from state.errors import BotError, Interrupted, UsageError
+from state.redaction import Redactor
 
 _COLUMNS = (
     *("competition", "agent", "seed", "score", "expected (95%)"),
@@ -34,6 +35,7 @@ class Job:
     run: PreparedRun
     sandbox: Sandbox
     models: ModelSettings
+    redactor: Redactor
 
 
 def run_all(jobs: Sequence[Job | Mapping[str, Any]], leases: Leases, *, json: bool) -> list[Mapping[str, Any]]:
@@ -70,7 +72,7 @@ def _run(job: Job, leases: Leases, show: Show) -> dict[str, Any]:
     run = job.run
     base: dict[str, Any] = {"run": str(run.folder.path), "run_id": run.id}
     try:
-        return base | asyncio.run(replay_one(run, job.sandbox, leases, job.models, show))
+        return base | asyncio.run(replay_one(run, job.sandbox, leases, job.models, job.redactor, show))
     except (BotError, OSError) as error:
         if not isinstance(error, BotError) and not may_pass(error):
             raise

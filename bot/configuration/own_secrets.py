@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from bot.configuration.secret_texts import SECRET_LOOKS, SECRET_NAME
 from scrapers.kaggle.credentials import find_credentials
 from state.errors import UsageError
-from state.redaction import SHORTEST, Redactor
+from state.redaction import SHORTEST, Redactor, can_be_secret
 
 if TYPE_CHECKING:
     from bot.configuration import Settings
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["collect_secrets", "open_redactor"]
 
 _LONGEST_FILE = 64_000
-_LONGEST_WORD = 20
-"""Letters; what is longer and stands in an address is no word."""
 
 
 def open_redactor(settings: "Settings", environment: Mapping[str, str] | None = None) -> Redactor:
@@ -29,13 +27,13 @@ def open_redactor(settings: "Settings", environment: Mapping[str, str] | None = 
 
 def collect_secrets(
     settings: "Settings", environment: Mapping[str, str] | None = None, home: Path | None = None
-) -> list[str]:
-    """Return all secrets that the process was given, each once.
+) -> dict[str, str]:
+    """Return all secrets that the process was given, each with the name of its variable or where else it was found.
 
     They are the values of variables that are named like secrets, or that the configuration names (models' keys,
     addresses of services), what their files hold, systemd's credentials, and Kaggle's key; and of an address the
-    passwords and tokens in it. What cannot be read is no secret of this process. Values shorter than 8 characters are
-    left out: they stand in too many texts by chance.
+    passwords and tokens in it. What cannot be read is no secret of this process, nor is what can be none (see
+    `can_be_secret`).
 
     Args:
         settings: what is configured.
@@ -43,39 +41,44 @@ def collect_secrets(
         home: the user's folder; None: this user's.
     """
     variables = os.environ if environment is None else environment
-    found: set[str] = set()
-    for value in (*_variables(settings, variables), *_credentials(variables), *_of_kaggle(variables, home)):
-        found |= {value, value.strip(), *_lines(value), *_of_address(value.strip())}
-    # A password in the address of a proxy, or of an endpoint, whatever the variable is called.
-    found |= {password for value in variables.values() for password in _passwords(value)}
-    return sorted(one for one in found if len(one) >= SHORTEST)
+    found: dict[str, str] = {}
+    for name, value in (*_variables(settings, variables), *_credentials(variables), *_of_kaggle(variables, home)):
+        for part in (value, value.strip(), *_lines(value), *_of_address(value.strip())):
+            found.setdefault(part, name)
+    for name, value in variables.items():
+        # A password in the address of a proxy, or of an endpoint, whatever the variable is called.
+        for password in _passwords(value):
+            found.setdefault(password, name)
+    return {secret: name for secret, name in sorted(found.items()) if can_be_secret(secret)}
 
 
-def _variables(settings: "Settings", variables: Mapping[str, str]) -> Iterator[str]:
+def _variables(settings: "Settings", variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     configured = {*settings.notify.services, *(one.key for one in settings.models.fallback if one.key)}
     for name, value in variables.items():
         if name.removesuffix("_FILE") in configured and name.endswith("_FILE"):
-            yield _file(Path(value))
+            yield name, _file(Path(value))
         elif (name in configured or SECRET_NAME.search(name)) and value.strip():
             # Some variables name the file that holds the secret.
-            yield _file(Path(value)) if _is_file(value) else value
+            yield name, _file(Path(value)) if _is_file(value) else value
 
 
-def _credentials(variables: Mapping[str, str]) -> Iterator[str]:
+def _credentials(variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     if not (folder := variables.get("CREDENTIALS_DIRECTORY")):
         return
     try:
         files = sorted(Path(folder).iterdir())
     except OSError:
         return
-    yield from map(_file, files)
+    for file in files:
+        yield f"the systemd credential {file.name}", _file(file)
 
 
-def _of_kaggle(variables: Mapping[str, str], home: Path | None) -> Iterator[str]:
+def _of_kaggle(variables: Mapping[str, str], home: Path | None) -> Iterator[tuple[str, str]]:
     try:
-        yield find_credentials(variables, home).secret
+        found = find_credentials(variables, home)
     except UsageError:
         return
+    yield found.source, found.secret
 
 
 def _of_address(value: str) -> Iterator[str]:
@@ -93,13 +96,7 @@ def _of_address(value: str) -> Iterator[str]:
     # What stands where a host would is often the first token; a user without a password may be one, too.
     places = [*parts.path.split("/"), parts.fragment, "" if password else user, "" if "." in host else host]
     for place in places:
-        if not _is_word(place):
-            yield from (place, unquote(place))
-
-
-def _is_word(text: str) -> bool:
-    """Return whether a part of an address is a word, such as `services`, that stands in many texts."""
-    return len(text) <= _LONGEST_WORD and bool(re.fullmatch(r"[A-Za-z]?[a-z]*(?:[._-][a-z]+)*(?::\d+)?", text))
+        yield from (place, unquote(place))
 
 
 def _passwords(value: str) -> Iterator[str]:

@@ -25,7 +25,8 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str], tuple[str, ...]], ...] = (
         "a model's key",
         _MODEL,
         re.compile(
-            r"(?<![A-Za-z0-9])(?:sk-[A-Za-z0-9_-]{6,}|gsk_[A-Za-z0-9]{16,}|AIza[A-Za-z0-9_-]{30,}|hf_[A-Za-z0-9]{16,})"
+            # With a digit: `sk-learn-contrib` and `sk-no-key-required` are none.
+            r"(?<![A-Za-z0-9])(?:sk-(?=[A-Za-z_-]{0,40}[0-9])[A-Za-z0-9_-]{6,}|gsk_[A-Za-z0-9]{16,}|AIza[A-Za-z0-9_-]{30,}|hf_[A-Za-z0-9]{16,})"
         ),
         ("sk-", "gsk_", "AIza", "hf_"),
     ),

@@ -7,6 +7,7 @@ from bot.models.endpoint import Endpoint
 from bot.models.open import place
 from bot.models.settings import ModelChoice, ModelSettings
 from state.errors import UsageError
+from state.redaction import can_be_secret
 
 _SECONDS = 10.0
 
@@ -50,8 +51,17 @@ def _check(part: str, endpoint: Endpoint, choice: ModelChoice) -> Check:
     import openai  # here, as it takes most of a second that no other command should pay
 
     where, names, models = place(endpoint.base_url), endpoint.names, ", ".join(choice.models)
+    dummy = not can_be_secret(endpoint.key.get_secret_value())
+    if dummy and where in ("OpenAI", "api.openai.com"):
+        mend = f"set {names.key} to a key of platform.openai.com, or {names.address} to a server of yours"
+        return Check(part, "fails", f"{names.key} holds a dummy key, which OpenAI does not take", mend)
+    about = f"{models} at {where}{', with a dummy key, as a server of yours takes it' if dummy else ''}"
     client = openai.OpenAI(
-        api_key=endpoint.key.get_secret_value(), base_url=endpoint.base_url, timeout=_SECONDS, max_retries=0
+        api_key=endpoint.key.get_secret_value(),
+        base_url=endpoint.base_url,
+        timeout=_SECONDS,
+        max_retries=0,
+        http_client=openai.DefaultHttpxClient(follow_redirects=False),
     )
     try:
         with client:
@@ -62,8 +72,8 @@ def _check(part: str, endpoint: Endpoint, choice: ModelChoice) -> Check:
         return Check(part, "fails", f"{where} does not answer", f"check {names.address}, and that the server runs")
     except openai.APIError as error:
         # Not every server has a list of its models.
-        return Check(part, "ok", f"{models} at {where} (it lists no models: {type(error).__name__})")
+        return Check(part, "ok", f"{about} (it lists no models: {type(error).__name__})")
     if missing := [name for name in choice.models if known and name not in known]:
         mend = f"it has {', '.join(known[:10])}"
         return Check(part, "warning", f"{where} does not list {', '.join(missing)}", mend)
-    return Check(part, "ok", f"{models} at {where}")
+    return Check(part, "ok", about)

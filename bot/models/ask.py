@@ -76,7 +76,7 @@ class _Outcome:
 
     def without_secrets(self, redactor: Redactor) -> "_Outcome":
         """Return it with no secret in what is kept, read and acted on."""
-        reply = replace(self.reply, text=redactor.own(self.reply.text))
+        reply = replace(self.reply, text=redactor.own(self.reply.text, f"an answer of {self.reply.model}"))
         fault, refused = (text and redactor.own(text) for text in (self.fault, self.refused))
         return replace(self, reply=reply, fault=fault, refused=refused)
 

@@ -1,19 +1,17 @@
 """One request to a chat completions endpoint: bytes, or why there are none."""
 
 import asyncio
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
-from bot.models.settings import DUMMY_KEY
+from scrapers.receiving import read_json
 from state.errors import ModelUnavailable
+from state.redaction import Redactor
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-
-_HIDDEN = "[key]"
 
 
 class Rejected(Exception):
@@ -29,14 +27,17 @@ class Rejected(Exception):
 class ChatClient:
     """Sends chat completions with the openai package, which is imported at the first request.
 
-    The key leaves in the header alone: it is cut out of messages, and out of whatever comes back.
+    The key leaves in the header alone: it is taken out of messages, and out of whatever comes back.
     """
 
-    def __init__(self, base_url: str | None, key: SecretStr, others: Sequence[SecretStr] = ()) -> None:
-        """Take the address, its key, and the keys of other endpoints, which are cut out as well."""
+    def __init__(
+        self, base_url: str | None, key: SecretStr, redactor: Redactor, redirects_to: Collection[str] = ()
+    ) -> None:
+        """Take the address, its key, what takes the keys of all endpoints out of texts, and hosts that it may redirect to."""
         self._base_url = base_url
         self._key = key
-        self._hidden = [k for k in (s.get_secret_value() for s in (key, *others)) if k not in ("", DUMMY_KEY)]
+        self._redactor = redactor
+        self._redirects_to = redirects_to
         self._openai: AsyncOpenAI | None = None
 
     async def aclose(self) -> None:
@@ -44,12 +45,6 @@ class ChatClient:
         if self._openai is not None:
             await self._openai.close()
             self._openai = None
-
-    def redacted(self, text: str) -> str:
-        """Return the text without any key."""
-        for key in self._hidden:
-            text = text.replace(key, _HIDDEN)
-        return text
 
     async def post(self, payload: dict[str, Any], *, seconds: float) -> bytes:
         """Return the body of an answer with status 200, UTF-8.
@@ -70,13 +65,13 @@ class ChatClient:
         except TimeoutError:
             raise ModelUnavailable(f"{model} gave no answer within {seconds:g} s") from None
         except APIConnectionError as error:
-            why = self.redacted(str(error.__cause__ or error) or type(error.__cause__ or error).__name__)
+            why = self._redactor.own(str(error.__cause__ or error) or type(error.__cause__ or error).__name__)
             raise ModelUnavailable(f"no connection to the endpoint of {model}, or it broke: {why}") from None
         return self._text(raw.content).encode()
 
     def _text(self, body: bytes) -> str:
         """Return a body as text, which JSON has in UTF-8 whatever a header says."""
-        return self.redacted(body.decode("utf-8", "replace"))
+        return self._redactor.own(body.decode("utf-8", "replace"), "what the endpoint sent")
 
     def _client(self) -> "AsyncOpenAI":
         if self._openai is None:
@@ -88,13 +83,13 @@ class ChatClient:
                 api_key=self._key.get_secret_value(),
                 base_url=self._base_url,
                 max_retries=0,
-                http_client=BoundedClient(),
+                http_client=BoundedClient(self._redirects_to),
             )
         return self._openai
 
 
 def _decoded(text: str) -> object:
     try:
-        return json.loads(text)
+        return read_json(text)
     except (ValueError, RecursionError):
         return text

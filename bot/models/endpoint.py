@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 import re
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -20,6 +20,7 @@ from bot.models.reply import NotACompletion, Reply, read_reply
 from bot.models.settings import ModelChoice, ModelSettings
 from state.clock import Clock
 from state.errors import CutOff, EmptyAnswer, ModelError, ModelRefused, ModelUnavailable
+from state.redaction import Redactor
 
 AnswerT = TypeVar("AnswerT")
 
@@ -51,8 +52,10 @@ class Endpoint:
     """How often a failed request is sent again."""
     names: Names = FIRST
     """What to check is called so."""
-    other_keys: tuple[SecretStr, ...] = ()
-    """Keys of other endpoints, which must not reach this one."""
+    other_keys: Mapping[str, SecretStr] = field(default_factory=dict)
+    """Keys of other endpoints by name, which must not reach this one."""
+    redirects_to: tuple[str, ...] = ()
+    """Hosts to which it may redirect a prompt, besides its own."""
 
     @classmethod
     def configured(cls, settings: ModelSettings, choice: ModelChoice) -> Self:
@@ -63,7 +66,13 @@ class Endpoint:
         """
         section = settings.section
         return cls(
-            settings.key, choice.model_for, settings.base_url, section.timeout, section.max_tokens, section.retries
+            settings.key,
+            choice.model_for,
+            settings.base_url,
+            section.timeout,
+            section.max_tokens,
+            section.retries,
+            redirects_to=section.redirects_to,
         )
 
     @classmethod
@@ -87,6 +96,7 @@ class Endpoint:
                 own.key or (FIRST.key if first else f"`key` of {place}"),
                 FIRST.address if first else f"`base_url` of {place}",
             ),
+            redirects_to=section.redirects_to,
         )
 
 
@@ -97,7 +107,9 @@ class OpenAIModel:
         self._endpoint = endpoint
         self._pricing = pricing
         self._clock = clock
-        self._client = ChatClient(endpoint.base_url, endpoint.key, endpoint.other_keys)
+        keys = {endpoint.names.key: endpoint.key, **endpoint.other_keys}
+        self._redactor = Redactor({key.get_secret_value(): name for name, key in keys.items()})
+        self._client = ChatClient(endpoint.base_url, endpoint.key, self._redactor, endpoint.redirects_to)
         self._has_answered = False
         self._limit_name = "max_tokens"
         self._most_tokens: dict[str, int] = {}
@@ -127,7 +139,8 @@ class OpenAIModel:
         An answer that ended at the token limit is CutOff whatever it holds, so that it is gone on with, and charged.
         """
         model = self._endpoint.model_for(role)
-        messages = [Message(m.role, self._client.redacted(m.content)) for m in prompt.messages()]
+        place = f"the prompt {prompt.name}"
+        messages = [Message(m.role, self._redactor.own(m.content, place)) for m in prompt.messages()]
         deadline = asyncio.get_running_loop().time() + limits.seconds
         payload = self._payload(model, messages, limits)
         try:

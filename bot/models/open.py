@@ -53,7 +53,7 @@ async def open_model(
     elif choice.kind == "openai":
         async with AsyncExitStack() as stack:
             endpoints = list(_endpoints(choice, settings, max_cost))
-            keys = tuple(endpoint.key for _, endpoint, _ in endpoints)
+            keys = {endpoint.names.key: endpoint.key for _, endpoint, _ in endpoints}
             answerers = []
             for name, endpoint, pricing in endpoints:
                 model = OpenAIModel(replace(endpoint, other_keys=keys), pricing, clock)

@@ -1,6 +1,5 @@
 """What an OpenAI-compatible endpoint sends back: text, why it ended, and tokens."""
 
-import json
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -9,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bot.models import Message, Usage
 from bot.models.completion import estimated_tokens
 from bot.models.failures import FIRST, Names, classify, endpoint_words
+from scrapers.receiving import read_json
 from state.errors import ModelMisconfigured, ModelUnavailable
 
 _MOST_TOKENS = 1_000_000_000
@@ -76,7 +76,7 @@ def read_reply(body: bytes, messages: list[Message], *, model: str, names: Names
         NotACompletion: it is no chat completion, so that the address is probably wrong.
     """
     try:
-        content = json.loads(body)
+        content = read_json(body.decode())
     except (ValueError, RecursionError):  # RecursionError: nested deeper than any answer
         # Some gateways send white space while the model thinks: an answer that was cut off then is nothing else.
         if body.lstrip()[:1] in (b"{", b""):

@@ -23,6 +23,9 @@ def without_secrets(prompt: PromptT, redactor: Redactor) -> PromptT:
     """
     if not (redactor and _holds_any(prompt, redactor)):
         return prompt
+    # Once as it reads, for the warning: its values may hold what no message shows.
+    for message in prompt.messages():
+        redactor.own(message.content, f"the prompt {prompt.name}")
     found: PromptT = _redacted(prompt, redactor)
     if _holds_any(found, redactor):
         raise BotError(f"the prompt {prompt.name} holds one of the bot's own secrets; it was not sent")

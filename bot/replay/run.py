@@ -36,6 +36,7 @@ from state.clock import Clock, ReplayClock, StreamClock
 from state.community import CommunityView, add_community
 from state.errors import Interrupted
 from state.progress import create_run, end_run, resume_run
+from state.redaction import Redactor
 from state.store import Store
 from state.tables import Event, Run
 
@@ -52,7 +53,7 @@ class Show:
 
 
 async def replay(
-    run: PreparedRun, sandbox: Sandbox, leases: Leases, models: ModelSettings, show: Show
+    run: PreparedRun, sandbox: Sandbox, leases: Leases, models: ModelSettings, redactor: Redactor, show: Show
 ) -> dict[str, Any]:
     """Run one agent on one past competition, grade what it hands in, and write everything of the run's folder.
 
@@ -68,7 +69,7 @@ async def replay(
         InfrastructureFailure: the evaluator cannot work at all.
     """
     clock = _clock(run)
-    with running(run.folder), Store.open(run.folder.database, clock) as store:
+    with running(run.folder), Store.open(run.folder.database, clock, redactor=redactor) as store:
         stopwatch = Stopwatch(last_beat(store, run.id))
         ended = await _begin(run, store)
         async with (

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,11 +15,13 @@ import httpx2
 from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
+from scrapers.addresses import following, is_loopback, kaggles
 from scrapers.kaggle.credentials import Credentials, find_credentials
 from scrapers.kaggle.failures import failure, retry_after, said
 from scrapers.kaggle.pacing import Meter, Pacing
 from scrapers.kaggle.settings import KAGGLE, KaggleSection, Pace, Patience
 from scrapers.kaggle.wire import Answer
+from scrapers.receiving import CODING, SLOWEST, read_json, receive
 from state.clock import Clock
 from state.errors import BotError, NotAuthenticated, RateLimited, SiteUnavailable, UnknownAnswer, UsageError
 
@@ -70,6 +72,7 @@ class KaggleClient:
         meter: Meter,
         *,
         url: str = KAGGLE,
+        hosts: Collection[str] = (),
         pace: Pace | None = None,
         patience: Patience | None = None,
         rng: random.Random | None = None,
@@ -82,6 +85,7 @@ class KaggleClient:
             clock: what waiting goes by, and quotas' days.
             meter: counts requests.
             url: of the interface, with its version.
+            hosts: which may be named for downloads and uploads besides the interface's and Kaggle's own.
             pace: how often.
             patience: how long.
             rng: of the back-off.
@@ -90,13 +94,14 @@ class KaggleClient:
             UsageError: the key would travel in the clear.
         """
         parts = urlsplit(url)
-        if parts.scheme != "https" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+        if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
             raise UsageError(f"{url} is not https, and a key is never sent in the clear.")
         self._http = http
         self._find_credentials = credentials
         self._credentials: Credentials | None = None
         self.clock = clock
         self.url = url.rstrip("/")
+        self._check = kaggles(url, hosts)
         self._patience = patience or Patience()
         self._pacing = Pacing(pace or Pace(), clock, meter)
         self._rng = rng or random.Random()  # noqa: S311 - of waiting
@@ -140,10 +145,13 @@ class KaggleClient:
         answered = await self._asked(method, body, subject, reading)
         if not answered.location:
             return answered.raw, answered.served_at
-        async with self.stream(answered.location) as response:
-            if not response.is_success:
-                raise SiteUnavailable(f"the download of {method.name} was answered with {response.status_code}")
-            return await _body(response, self._patience.largest), answered.served_at
+        try:
+            async with asyncio.timeout(self._patience.whole), self.stream(answered.location) as response:
+                if not response.is_success:
+                    raise SiteUnavailable(f"the download of {method.name} was answered with {response.status_code}")
+                return await receive(response, self._patience.largest), answered.served_at
+        except TimeoutError:
+            raise SiteUnavailable(f"the download of {method.name} did not end in time") from None
 
     @asynccontextmanager
     async def stream(self, url: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[httpx2.Response]:
@@ -151,9 +159,10 @@ class KaggleClient:
 
         Raises:
             SiteUnavailable: it cannot be reached.
+            UnknownAnswer: it is no address of the site's, or leads to one that is none.
         """
         try:
-            async with self._http.stream("GET", url, headers=dict(headers or {}), follow_redirects=True) as response:
+            async with following(self._http, url, headers or {}, self._check) as response:
                 yield response
         except httpx2.HTTPError as error:
             raise SiteUnavailable(f"the download broke off: {_words(error)}") from error
@@ -163,14 +172,23 @@ class KaggleClient:
 
         Raises:
             SiteUnavailable: it did not arrive; nothing is submitted by that.
+            UnknownAnswer: it is no address of the site's.
         """
         headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream"}
         try:
-            response = await self._http.put(url, content=content, headers=headers)
+            await self._check(httpx2.URL(url))
+            async with (
+                asyncio.timeout(self._patience.whole + size / SLOWEST),
+                self._http.stream("PUT", url, content=content, headers=headers) as response,
+            ):
+                if response.status_code not in (200, 201):
+                    raise SiteUnavailable(f"the upload was answered with {response.status_code}")
+        except TimeoutError:
+            raise SiteUnavailable("the upload did not end in time") from None
+        except httpx2.InvalidURL as error:
+            raise UnknownAnswer(f"{url[:200]!r} is no address: {error}") from error
         except httpx2.HTTPError as error:
             raise SiteUnavailable(f"the upload broke off: {_words(error)}") from error
-        if response.status_code not in (200, 201):
-            raise SiteUnavailable(f"the upload was answered with {response.status_code}")
 
     async def _asked(self, method: Method, body: Mapping[str, Any], subject: str, reading: "_Reading") -> "_Answered":
         for family in (_LOGIN, method.family):
@@ -224,6 +242,7 @@ class KaggleClient:
         if self._credentials is None:
             self._credentials = self._find_credentials()
         headers = {"Authorization": self._credentials.authorization, "Content-Type": "application/json"}
+        headers["Accept-Encoding"] = CODING
         content = json.dumps({name: value for name, value in body.items() if value is not None})
         url = f"{self.url}/{method.service}/{method.name}"
         async with self._pacing.request(method.family):
@@ -260,9 +279,9 @@ class _Reading:
 
     async def read(self, response: httpx2.Response, now: datetime) -> _Answered:
         served = _date(response.headers.get("Date"), now)
-        if response.is_redirect and (self.redirect or self.raw):
-            return _Answered(None, served, str(response.url.join(response.headers["Location"])))
-        data = await _body(response, self.largest)
+        if response.next_request is not None and (self.redirect or self.raw):
+            return _Answered(None, served, str(response.next_request.url))
+        data = await receive(response, self.largest)
         text = "" if self.raw and response.is_success else data.decode("utf-8", errors="replace")
         if not response.is_success:
             raise self._failure(response.status_code, text, retry_after(response.headers.get("Retry-After"), served))
@@ -272,7 +291,7 @@ class _Reading:
 
     def _decoded(self, text: str) -> Any:
         try:
-            content = json.loads(text or "{}")
+            content = read_json(text or "{}")
         except (ValueError, RecursionError):
             raise SiteUnavailable(f"Kaggle answered {self.method.name} with {said(text)[1][:120]!r}, no data") from None
         code = said(text)[0] if isinstance(content, dict) and ({"code", "error"} & content.keys()) else None
@@ -284,22 +303,10 @@ class _Reading:
         return failure(status, text, method=self.method.name, subject=self.subject, wait=wait)
 
 
-async def _body(response: httpx2.Response, largest: int) -> bytes:
-    """Return an answer's bytes. Raises SiteUnavailable where there are too many."""
-    parts: list[bytes] = []
-    size = 0
-    async for part in response.aiter_bytes():
-        size += len(part)
-        if size > largest:
-            raise SiteUnavailable(f"Kaggle's answer has more than {largest:,} bytes")
-        parts.append(part)
-    return b"".join(parts)
-
-
 def _date(value: str | None, now: datetime) -> datetime:
     try:
         return parsedate_to_datetime(value or "").astimezone(UTC)
-    except ValueError:
+    except (ValueError, OverflowError):  # a year that there is not
         return now
 
 
@@ -314,5 +321,12 @@ async def open_client(
     """Open a client; nothing is asked yet. Raises UsageError where the key would travel in the clear."""
     async with open_http(section.patience) as http:
         yield KaggleClient(
-            http, credentials, clock, meter, url=section.url, pace=section.pace, patience=section.patience
+            http,
+            credentials,
+            clock,
+            meter,
+            url=section.url,
+            hosts=section.hosts,
+            pace=section.pace,
+            patience=section.patience,
         )

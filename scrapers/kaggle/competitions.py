@@ -1,5 +1,6 @@
 """Kaggle's competitions: their fields, pages, files and leaderboards."""
 
+import asyncio
 import csv
 import io
 import zipfile
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, ClassVar
 
+from scrapers.archives import BROKEN
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.paging import all_pages
 from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Time, Wire
@@ -16,7 +18,7 @@ from state.errors import UnknownAnswer
 __all__ = ["BoardRow", "Competition", "Competitions", "DataFile", "LeaderboardEntry", "Page", "Standing"]
 
 _SERVICE = "competitions.CompetitionApiService"
-_LARGEST_BOARD = 200_000_000
+_LARGEST_BOARD = 20_000_000
 """Bytes of a leaderboard's table, unpacked."""
 _FILES_A_PAGE = 200
 
@@ -184,7 +186,8 @@ class Competitions:
         """Return the whole board, best first, and the server's time."""
         method = _method("DownloadLeaderboard", family="downloads")
         content, served_at = await self._client.content_at(method, {"competitionName": slug}, subject=slug)
-        return read_board(content), served_at
+        # In a thread, as the loop must go on meanwhile.
+        return await asyncio.to_thread(read_board, content), served_at
 
 
 def read_board(archive: bytes) -> list[BoardRow]:
@@ -200,7 +203,7 @@ def read_board(archive: bytes) -> list[BoardRow]:
                 raise UnknownAnswer(f"Kaggle's leaderboard would unpack to {member.file_size:,} bytes")
             text = opened.read(member).decode("utf-8-sig")
         return [_board_row(row) for row in csv.DictReader(io.StringIO(text))]
-    except (zipfile.BadZipFile, ValueError, KeyError, RuntimeError, csv.Error) as error:
+    except (*BROKEN, KeyError, csv.Error) as error:
         raise UnknownAnswer(f"Kaggle's leaderboard is not the zip of a table: {error}") from error
 
 

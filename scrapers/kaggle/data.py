@@ -25,7 +25,7 @@ from scrapers.kaggle.data_record import (
 )
 from scrapers.kaggle.samples import SAMPLE, find_samples
 from scrapers.unpacking import Unpacking, members_of
-from state.errors import DataChanged, DownloadFailed, KaggleError, SiteUnavailable, UsageError
+from state.errors import DataChanged, DownloadFailed, KaggleError, NoRoom, SiteUnavailable, UsageError
 
 __all__ = ["CompetitionData", "Progress"]
 
@@ -130,15 +130,12 @@ class CompetitionData:
         self._begin(listed)
         pin = await self._download(listed)
         try:
-            members = self._compared(listed)
+            self._compare(listed)
+            files = await self._unpack()
+        except NoRoom:
+            raise  # the zip is kept until there is
         except DownloadFailed:
             self._zip.unlink()  # it would fail again
-            raise
-        self._ask_for_room(sum(members.values()))
-        try:
-            files = await self._unpack()
-        except DownloadFailed:
-            self._zip.unlink()
             raise
         self._unpacking.rename(self.data)
         record = DataRecord(
@@ -193,8 +190,8 @@ class CompetitionData:
             name, address, self._zip, self.client.stream, None, tell, self.spare + unpacked, self.client.clock.sleep
         )
 
-    def _compared(self, listed: tuple[Listed, ...]) -> dict[str, int]:
-        """Return the zip's files with their sizes, which are those that the site lists."""
+    def _compare(self, listed: tuple[Listed, ...]) -> None:
+        """Raise DownloadFailed unless the zip's files have the sizes that the site lists."""
         members = members_of(self._zip)
         by_last_part: dict[str, list[str]] = {}
         for name in members:
@@ -211,15 +208,6 @@ class CompetitionData:
                     f"Kaggle lists {one.name} of {self.slug} with {one.bytes:,} bytes, but the zip that came has "
                     f"{members[place]:,}"
                 )
-        return members
-
-    def _ask_for_room(self, size: int) -> None:
-        free = shutil.disk_usage(self.folder).free
-        if size + self.spare > free:
-            raise DownloadFailed(
-                f"the data of {self.slug} unpacks to {size:,} bytes and {self.spare:,} are to be left, but {self.folder} has "
-                f"only {free:,} free; the zip is kept"
-            )
 
     async def _unpack(self) -> dict[str, Pin]:
         stop = threading.Event()
@@ -228,7 +216,9 @@ class CompetitionData:
             self.progress(Progress(self.slug, "unpacking", done, total))
 
         self._unpacking.mkdir()
-        work = Unpacking(f"the zip with the data of {self.slug}", self._zip, self._unpacking, tell, stop.is_set, 0)
+        work = Unpacking(
+            f"the zip with the data of {self.slug}", self._zip, self._unpacking, tell, stop.is_set, self.spare
+        )
         task = asyncio.create_task(asyncio.to_thread(work.run))
         try:
             return await asyncio.shield(task)

@@ -1,6 +1,5 @@
 """What an answer of Kaggle's that is no success stands for: an error by class, with Kaggle's own words."""
 
-import json
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -9,6 +8,7 @@ from typing import Any
 from bs4 import BeautifulSoup
 
 from scrapers.cleaning import clean
+from scrapers.receiving import read_json
 from state.errors import (
     BotError,
     KaggleError,
@@ -39,7 +39,7 @@ def said(body: str) -> tuple[int | None, str]:
     The code is None where the body tells of no error.
     """
     try:
-        content: Any = json.loads(body)
+        content: Any = read_json(body)
     except (ValueError, RecursionError):
         return None, _plain(body)
     if not isinstance(content, dict):
@@ -101,7 +101,7 @@ def retry_after(value: str | None, now: datetime) -> float | None:
         return float(value)
     try:
         time = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):  # a year of twenty digits
         return None
     return max(0.0, (time.replace(tzinfo=time.tzinfo or UTC) - now).total_seconds())
 

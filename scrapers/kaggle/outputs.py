@@ -12,6 +12,7 @@ from sqlmodel import col, select
 
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.kernels import Kernels, OutputFile
+from scrapers.receiving import steadily
 from state.errors import KaggleError, NotAuthenticated, RateLimited, SiteUnavailable
 from state.polled import PolledKernel
 from state.series import last_of_each, take_reading
@@ -136,7 +137,7 @@ class PublicOutputs:
                 if not response.is_success:
                     raise SiteUnavailable(f"a kernel's file was answered with {response.status_code}")
                 with partial.open("wb") as file:
-                    async for chunk in response.aiter_bytes():
+                    async for chunk in steadily(response):
                         size += len(chunk)
                         if size > min(self.largest, self.most):
                             return False

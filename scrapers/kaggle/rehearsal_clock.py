@@ -1,11 +1,11 @@
 """The clock of a rehearsal, read from the stand-in site itself, so that both have exactly the same time."""
 
-import ipaddress
 from urllib.parse import urlsplit
 
 import httpx2
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from scrapers.addresses import is_loopback
 from state.clock import FastClock
 from state.errors import SiteUnavailable, UsageError
 
@@ -50,16 +50,9 @@ def _address(url: str) -> str:
     """Return where a stand-in tells its clock."""
     try:
         parts = urlsplit(url)
-        here = parts.scheme in ("http", "https") and parts.port != 0 and _loopback(parts.hostname or "")
+        here = parts.scheme in ("http", "https") and parts.port != 0 and is_loopback(parts.hostname or "")
     except ValueError:
         here = False
     if not here:
         raise UsageError(f"a rehearsal needs [kaggle] url to be a stand-in on this machine, and {url} is not")
     return f"{parts.scheme}://{parts.netloc}/clock"
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -41,6 +41,11 @@ class KaggleSection(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     url: str = Field(default=KAGGLE, description="address of the interface; that of `bot rehearse` for a rehearsal")
+    hosts: tuple[str, ...] = Field(
+        default=(),
+        description="hosts that the site may name for downloads and uploads, besides its own and Kaggle's storage",
+        examples=[["storage.example"]],
+    )
     pace: Pace = Field(default=Pace(), description="How often Kaggle is asked.")
     patience: Patience = Field(
         default=Patience(),

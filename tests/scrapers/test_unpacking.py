@@ -12,7 +12,7 @@ import pytest
 
 from scrapers.download import Pin
 from scrapers.unpacking import Unpacking
-from state.errors import DownloadFailed
+from state.errors import DownloadFailed, NoRoom
 
 Member = tuple[str | zipfile.ZipInfo, bytes]
 
@@ -196,3 +196,17 @@ def test_it_ends_when_it_is_told_to(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     with pytest.raises(DownloadFailed, match=r"cancelled"):
         Unpacking("the zip", tmp_path / "a.zip", tmp_path / "out", stopped=lambda: True, spare=0).run()
+
+
+def test_the_table_of_a_zip_within_leaves_the_room_that_must_stay_free(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(pack([("train.csv.zip", pack([("train.csv", b"id\n" * 1_000)])), ("b.csv", b"x")]))
+    (tmp_path / "out").mkdir()
+    work = Unpacking("the zip", tmp_path / "a.zip", tmp_path / "out", spare=0)
+
+    def others_fill_the_disk(done: int, total: int) -> None:
+        work.spare = 10**15
+
+    work.progress = others_fill_the_disk
+    with pytest.raises(NoRoom, match=r"unpacks to 3,000 bytes and 1,000,000,000,000,000 are to be left"):
+        work.run()
+    assert names(tmp_path / "out") == ["b.csv", "train.csv.zip"]

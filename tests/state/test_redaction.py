@@ -3,7 +3,9 @@
 import base64
 import html
 import json
+import random
 import re
+import string
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
@@ -14,7 +16,7 @@ from markupsafe import escape
 from sqlmodel import select
 
 from state.collect import add_community
-from state.redaction import MASK, SHORTEST, Look, Redactor
+from state.redaction import MASK, SHORTEST, Look, Redactor, can_be_secret
 from state.series import last, take_reading
 from state.steering import add_note
 from state.store import NO_RUN, Store
@@ -22,13 +24,15 @@ from state.tables import Message, Node, Step
 from tests.state.conftest import StandingClock
 
 SECRET = "hunter2/secret+\"quoted\" ünd & 'more'"
-secrets = st.text(st.characters(codec="utf-8", exclude_characters="[]"), min_size=SHORTEST, max_size=40)
+secrets = st.text(st.characters(codec="utf-8", exclude_characters="[]"), min_size=SHORTEST, max_size=40).filter(
+    can_be_secret
+)
 
 
 @settings(max_examples=30)
 @given(secret=secrets, before=st.text(max_size=5), after=st.text(max_size=5))
 def test_no_form_of_a_secret_is_left(secret: str, before: str, after: str) -> None:
-    redactor = Redactor([secret])
+    redactor = Redactor({secret: "KEY"})
     forms = [
         *(secret, quote(secret), quote(secret, safe=""), quote_plus(secret), html.escape(secret), str(escape(secret))),
         *(json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], json.dumps(json.dumps(secret))[3:-3]),
@@ -39,7 +43,7 @@ def test_no_form_of_a_secret_is_left(secret: str, before: str, after: str) -> No
 
 
 @given(
-    secret=st.binary(min_size=SHORTEST, max_size=40).map(bytes.hex),
+    secret=st.binary(min_size=SHORTEST, max_size=40).map(bytes.hex).filter(can_be_secret),
     before=st.binary(max_size=7),
     after=st.binary(max_size=7),
     coded=st.sampled_from([base64.b64encode, base64.urlsafe_b64encode]),
@@ -48,7 +52,7 @@ def test_a_secret_is_seen_in_base64_wherever_it_stands(
     secret: str, before: bytes, after: bytes, coded: type[bytes]
 ) -> None:
     text = coded(before + secret.encode() + after).decode()  # type: ignore[call-arg]
-    left = Redactor([secret]).own(text)
+    left = Redactor({secret: "KEY"}).own(text)
     assert MASK in left
     # What is left are the characters beside it, and at each end one that holds bits of both.
     assert len(left) - len(MASK) <= len(text) - len(secret) * 8 // 6 + 2
@@ -56,7 +60,7 @@ def test_a_secret_is_seen_in_base64_wherever_it_stands(
 
 @given(st.text())
 def test_a_text_without_a_secret_stays_as_it_is(text: str) -> None:
-    assert Redactor(["Zq9-never-generated-7Xv"], [Look(re.compile("KGAT_[a-z0-9]{8,}"))]).text(text) == text
+    assert Redactor({"Zq9-never-generated-7Xv": "KEY"}, [Look(re.compile("KGAT_[a-z0-9]{8,}"))]).text(text) == text
 
 
 def test_a_redactor_that_knows_nothing_leaves_everything() -> None:
@@ -67,41 +71,145 @@ def test_a_redactor_that_knows_nothing_leaves_everything() -> None:
 
 
 def test_what_is_short_is_left_as_it_stands_in_many_texts() -> None:
-    assert Redactor(["secret7"]).own("secret7") == "secret7"
-    assert Redactor(["secret78"]).own("secret78") == MASK
+    assert Redactor({"s3cre7x": "KEY"}).own("s3cre7x") == "s3cre7x"
+    assert Redactor({"s3cre7xy": "KEY"}).own("s3cre7xy") == MASK
+
+
+DUMMIES = (
+    *(
+        "x",
+        "X",
+        "EMPTY",
+        "empty",
+        "none",
+        "None",
+        "null",
+        "token",
+        "ollama",
+        "sk-no-key-required",
+        "no-key-required",
+        "test",
+    ),
+    *(
+        "dummy",
+        "changeme",
+        "change-me",
+        "lm-studio",
+        "local",
+        "placeholder",
+        "not-needed",
+        "fake-key",
+        "your-api-key-here",
+    ),
+    *(
+        "sk-xxx",
+        "sk-test",
+        "sk-1234",
+        "xxxxxxxxxxxxxxxx",
+        "sk-xxxxxxxxxxxxxxxxxxxx",
+        "0000000000",
+        "1234567890",
+        "password",
+    ),
+    *("YOUR_API_KEY", "api-key", "secret", "token-abc123", "vllm", "postgres", "llama.cpp", "sk-none", "test1234"),
+)
+PROMPT = "Test the maximum of 1234567890 tokens: EMPTY cells are none, and a password of ollama is a dummy."
+
+
+@given(
+    dummy=st.sampled_from(DUMMIES) | st.sampled_from(DUMMIES).map(str.upper) | st.text("xX0-", max_size=30),
+    before=st.text(max_size=20),
+    after=st.text(max_size=20),
+)
+def test_a_dummy_key_changes_no_text(dummy: str, before: str, after: str) -> None:
+    redactor = Redactor({dummy: "OPENAI_API_KEY"})
+    for text in (f"{before}{dummy}{after}", PROMPT, f"{PROMPT} {dummy}"):
+        assert redactor.own(text, "a prompt") == redactor.text(text) == text
+        assert redactor.own_bytes(text.encode()) == text.encode()
+    assert not can_be_secret(dummy)
+
+
+_BASE62 = string.ascii_letters + string.digits
+_HEX = "0123456789abcdef"
+_PREFIXES = (
+    "sk-",
+    "sk-proj-",
+    "sk-ant-api03-",
+    "gsk_",
+    "hf_",
+    "ghp_",
+    "github_pat_",
+    "AIza",
+    "xoxb-",
+    "AKIA",
+    "KGAT_",
+    "",
+)
+
+
+def drawn(seed: int, prefix: str, alphabet: str) -> str:
+    """Return a key as those who issue them draw it."""
+    return prefix + "".join(random.Random(seed).choices(alphabet, k=32))
+
+
+real_keys = st.builds(drawn, st.integers(), st.sampled_from(_PREFIXES), st.sampled_from((_BASE62, _HEX)))
+
+
+@given(key=real_keys, before=st.text(max_size=20), after=st.text(max_size=20))
+def test_a_real_looking_key_is_always_taken_out(key: str, before: str, after: str) -> None:
+    assert can_be_secret(key)
+    redactor = Redactor({key: "OPENAI_API_KEY"})
+    for form in (key, quote(key, safe=""), json.dumps(key)):
+        assert key not in redactor.own(f"{before}{form}{after}", "a prompt")
+        assert redactor.own(f"{before}{form}{after}").count(MASK) >= 1
+
+
+def test_a_change_is_said_once_with_the_place_and_the_name_and_never_the_value(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    redactor = Redactor({SECRET: "DB_PASSWORD"})
+    for _ in range(3):
+        redactor.own(f"the {SECRET}", "the prompt draft")
+        redactor.own(f"the {SECRET}")
+    redactor.own(SECRET, "a script's output")
+    assert [record.getMessage() for record in caplog.records] == [
+        f"the secret in DB_PASSWORD stood in the prompt draft, and was replaced by {MASK}",
+        f"the secret in DB_PASSWORD stood in a script's output, and was replaced by {MASK}",
+    ]
+    assert {record.levelname for record in caplog.records} == {"WARNING"}
 
 
 def test_of_two_secrets_the_longer_goes_as_a_whole() -> None:
-    redactor = Redactor(["T0KENT0KEN", "https://hooks.example.com/T0KENT0KEN/x"])
+    redactor = Redactor({"T0KENT0KEN": "A", "https://hooks.example.com/T0KENT0KEN/x": "B"})
     assert redactor.own("to https://hooks.example.com/T0KENT0KEN/x now") == f"to {MASK} now"
     assert redactor.own("T0KENT0KEN") == MASK
 
 
 def test_a_long_text_is_redacted_like_a_short_one() -> None:
-    redactor = Redactor([SECRET])
+    redactor = Redactor({SECRET: "KEY"})
     long = "x" * 100_000
     assert redactor.own(long + SECRET + long) == long + MASK + long
     assert redactor.own_bytes((long + SECRET + long).encode()) == (long + MASK + long).encode()
 
 
 def test_what_looks_like_a_secret_goes_from_our_texts_and_stays_in_those_of_others() -> None:
-    redactor = Redactor([], [Look(re.compile("KGAT_[a-z0-9]{8,}"), ("KGAT_",))])
+    redactor = Redactor(looks=[Look(re.compile("KGAT_[a-z0-9]{8,}"), ("KGAT_",))])
     assert redactor.text("a KGAT_0123456789 b") == f"a {MASK} b"
     assert redactor.own("a KGAT_0123456789 b") == "a KGAT_0123456789 b"
 
 
 def test_values_are_redacted_to_any_depth_and_keep_their_kinds() -> None:
     value = {"a": [SECRET, 1, None, True], f"k {SECRET}": {"b": (SECRET,)}}
-    assert Redactor([SECRET]).value(value) == {"a": [MASK, 1, None, True], f"k {MASK}": {"b": [MASK]}}
+    assert Redactor({SECRET: "KEY"}).value(value) == {"a": [MASK, 1, None, True], f"k {MASK}": {"b": [MASK]}}
 
 
 def test_a_redactor_shows_no_secret_of_its_own() -> None:
-    assert SECRET not in repr(Redactor([SECRET]))
+    assert SECRET not in repr(Redactor({SECRET: "KEY"}))
 
 
 @pytest.fixture
 def guarded(tmp_path: Path, clock: StandingClock) -> Store:
-    return Store.open(tmp_path / "state.db", clock, redactor=Redactor([SECRET]))
+    return Store.open(tmp_path / "state.db", clock, redactor=Redactor({SECRET: "KEY"}))
 
 
 def everything(folder: Path) -> bytes:

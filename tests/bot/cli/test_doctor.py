@@ -124,6 +124,30 @@ def test_the_models_endpoint_is_asked(
     assert (found.status, word in found.found) == (verdict, True), found
 
 
+@pytest.mark.parametrize(
+    ("key", "said"), [("EMPTY", True), ("sk-no-key-required", True), ("sk-4f9a1c77e2b05d38", False)]
+)
+def test_a_dummy_key_is_said_and_fine_for_a_server_of_ones_own(
+    monkeypatch: pytest.MonkeyPatch, key: str, said: bool
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
+    with models_server(200, "gpt-x") as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        found = check_model(model_settings())
+    assert (found.status, "a dummy key" in found.found) == ("ok", said), found
+
+
+@pytest.mark.parametrize("url", [None, "https://api.openai.com/v1"])
+def test_a_dummy_key_is_wrong_for_openai(monkeypatch: pytest.MonkeyPatch, url: str | None) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
+    if url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+    found = check_model(model_settings())
+    assert (found.status, found.found) == ("fails", "OPENAI_API_KEY holds a dummy key, which OpenAI does not take")
+
+
 def test_an_endpoint_that_nobody_serves_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_MODEL", "gpt-x")

@@ -13,12 +13,12 @@ from bot.daemon.settings import DaemonSettings
 from state.errors import UsageError
 from state.redaction import MASK, Redactor
 
-SECRET = "hunter2-is-a-secret"
+SECRET = "hunter2-is-a-s3cret"
 
 
 def test_a_line_names_its_competition_if_it_is_of_one() -> None:
     stream = io.StringIO()
-    with open_log(DaemonSettings(log_format="json"), Redactor([SECRET]), stream) as logs:
+    with open_log(DaemonSettings(log_format="json"), Redactor({SECRET: "KEY"}), stream) as logs:
         say = sayer(logs.log)
         say("titanic", f"polled with {SECRET}")
         say("", "ready")

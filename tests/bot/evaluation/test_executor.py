@@ -164,8 +164,8 @@ async def test_oddities_are_told_to_the_coder_and_kept(trial: Trial) -> None:
 async def test_a_secret_that_a_script_prints_is_in_nothing_that_is_kept(
     trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trial.store, "redactor", Redactor(["hunter2-is-a-secret"]))
-    done = await trial.execute(trial.new_node(), "print('hunter2' + '-is-a-secret')\n")
+    monkeypatch.setattr(trial.store, "redactor", Redactor({"hunter2-is-a-s3cret": "KEY"}))
+    done = await trial.execute(trial.new_node(), "print('hunter2' + '-is-a-s3cret')\n")
     assert done.output == "[secret]\n"
     assert (done.folder / "log.txt").read_text() == "[secret]\n"
 

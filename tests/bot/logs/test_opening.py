@@ -19,8 +19,8 @@ from bot.logs.lines import LONGEST
 from bot.logs.opening import in_journal
 from state.redaction import MASK, Redactor
 
-SECRET = "hunter2-is-a-secret"
-REDACTOR = Redactor([SECRET], SECRET_LOOKS)
+SECRET = "hunter2-is-a-s3cret"
+REDACTOR = Redactor({SECRET: "KEY"}, SECRET_LOOKS)
 
 
 def run(code: str) -> "subprocess.CompletedProcess[str]":
@@ -180,7 +180,7 @@ def test_a_log_that_cannot_be_written_stops_nothing_and_shows_nothing() -> None:
 import logging
 from bot.logs import open_logging
 from state.redaction import Redactor
-with open("/dev/full", "w") as stream, open_logging("json", stream, Redactor([{SECRET!r}])) as logs:
+with open("/dev/full", "w") as stream, open_logging("json", stream, Redactor({{{SECRET!r}: "KEY"}})) as logs:
     logs.log.info({SECRET!r})
     logging.getLogger("library").info("%d", {SECRET!r})  # its text cannot even be put together
     print("went on", flush=True)
@@ -227,7 +227,7 @@ def test_the_error_that_ends_the_process_is_logged_and_printed_nowhere_else() ->
 import sys
 from bot.logs import open_logging
 from state.redaction import Redactor
-with open_logging("json", sys.stdout, Redactor([{SECRET!r}])):
+with open_logging("json", sys.stdout, Redactor({{{SECRET!r}: "KEY"}})):
     raise ValueError({SECRET!r} + " is wrong")
 """
     done = run(code)

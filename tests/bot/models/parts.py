@@ -72,13 +72,15 @@ def model_at(
     clock: HurriedClock | None = None,
     *,
     name: str = "gpt-x",
+    key: str = KEY,
     retries: int = 2,
     timeout: float = 30.0,
     max_tokens: int | None = None,
     pricing: Pricing | None = None,
+    redirects_to: tuple[str, ...] = (),
 ) -> OpenAIModel:
     """Return a model at an endpoint; by default only gpt-x has a price."""
-    endpoint = Endpoint(SecretStr(KEY), lambda role: name, url, timeout, max_tokens, retries)
+    endpoint = Endpoint(SecretStr(key), lambda role: name, url, timeout, max_tokens, retries, redirects_to=redirects_to)
     return OpenAIModel(endpoint, pricing or Pricing(PRICES, base_url=url), clock or HurriedClock())
 
 

@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from bot.models import CallLimits, Completion, Usage
-from bot.models.bounded import MOST_BYTES
+from bot.models.bounded import MOST_BYTES, MOST_OF_ERROR
 from state.errors import EmptyAnswer, ModelMisconfigured, ModelUnavailable
 from tests.bot.models.parts import GOOD, HurriedClock, Question, Value, model_at
 from tests.scripted_endpoint import Reply, ScriptedEndpoint, failure
@@ -124,11 +124,11 @@ async def test_a_byte_now_and_then_does_not_stretch_the_time_limit_of_the_call()
         await ask(endpoint, seconds=0.5)
 
 
-@pytest.mark.parametrize("status", [200, 500])
-async def test_a_body_without_end_is_given_up_at_its_bound(status: int) -> None:
+@pytest.mark.parametrize(("status", "most"), [(200, MOST_BYTES), (500, MOST_OF_ERROR)])
+async def test_a_body_without_end_is_given_up_at_its_bound(status: int, most: int) -> None:
     with (
         ScriptedEndpoint([Reply(status=status, body=b" " * 65536, endless=True)]) as endpoint,
-        pytest.raises(ModelUnavailable, match=f"its body is over {MOST_BYTES} bytes"),
+        pytest.raises(ModelUnavailable, match=f"its body has more than {most:,} bytes"),
     ):
         await ask(endpoint, retries=0)
 
@@ -140,7 +140,7 @@ async def test_a_small_body_that_unpacks_without_end_is_given_up_at_its_bound() 
     with ScriptedEndpoint([reply]) as endpoint:
         tracemalloc.start()
         try:
-            with pytest.raises(ModelUnavailable, match="its body is over"):
+            with pytest.raises(ModelUnavailable, match="its body has more than"):
                 await ask(endpoint, retries=0)
             peak = tracemalloc.get_traced_memory()[1]
         finally:

@@ -241,5 +241,5 @@ async def test_key_is_cut_out_of_messages_and_answers() -> None:
     with ScriptedEndpoint([f'{{"value": 7, "note": "{KEY}"}}']) as endpoint:
         async with model_at(endpoint.url) as model:
             got = await model.complete(Question(f"my key is {KEY}"), role="coder", limits=CallLimits())
-    assert endpoint.requests[0].last == "my key is [key]"
+    assert endpoint.requests[0].last == "my key is [secret]"
     assert KEY not in got.text

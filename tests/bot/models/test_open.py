@@ -64,7 +64,9 @@ async def test_a_fallback_has_its_own_address_model_and_key(tmp_path: Path, monk
         assert (await answered_by(settings(tmp_path, text, first.url)))[0] == "big"
     assert first.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert second.requests[0].headers["authorization"] == f"Bearer {OTHER_KEY}"
-    assert {r.last for r in (*first.requests, *second.requests)} == {"is [key] or [key] right?"}, "of the other one too"
+    assert {r.last for r in (*first.requests, *second.requests)} == {"is [secret] or [secret] right?"}, (
+        "of the other one too"
+    )
 
 
 async def test_the_first_ones_key_is_not_sent_to_another_address(tmp_path: Path) -> None:
@@ -185,7 +187,7 @@ def test_line_end_behind_a_key_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> No
             'base_url = "http://h/v1"\nkey = "other-42"',
             r"5: models.fallback.1.key must be the name of a variable(?!.*42)",
         ),
-        ('base_url = "http://h/v1"\nkey = "sk-secret"', r"5: models.fallback.1.key holds a model's key(?!.*sk-secret)"),
+        ('base_url = "http://h/v1"\nkey = "sk-s3cret"', r"5: models.fallback.1.key holds a model's key(?!.*sk-s3cret)"),
         ('base_url = "http://h/v1"\napi_key = "s"', "5: models.fallback.1.api_key is no key"),
         ("timeout = 5", "3: models.fallback.1 is the first endpoint once more"),
         ('model = "n"\ntimeout = 0', "5: models.fallback.1.timeout must be above 0, not 0"),

@@ -22,8 +22,8 @@ from state.tables import ModelCall, Step
 from tests.bot.models.parts import CUTOFF, RUN, HurriedClock, Question, asker_of, model_at
 from tests.scripted_endpoint import ScriptedEndpoint
 
-SECRET = "hunter2-is-a-secret"
-REDACTOR = Redactor([SECRET])
+SECRET = "hunter2-is-a-s3cret"
+REDACTOR = Redactor({SECRET: "KEY"})
 
 
 class Shown(BaseModel):
@@ -104,3 +104,22 @@ async def test_neither_the_endpoint_nor_the_database_sees_a_secret_and_the_answe
     assert not any(SECRET.encode() in body for body in kept)
     assert SECRET not in str(steps)
     assert f"{MASK}" in str(steps)
+
+
+@pytest.mark.parametrize("key", ["x", "EMPTY", "none", "token", "ollama", "sk-no-key-required", "7x9Kq2Lm4Np8Rt1V"])
+async def test_what_is_sent_is_what_is_kept_and_a_dummy_key_changes_neither(tmp_path: Path, key: str) -> None:
+    text = f"Test tokens of EMPTY, none, token, ollama and sk-no-key-required to the maximum: {key}"
+    with (
+        ScriptedEndpoint(['{"value": 7}']) as endpoint,
+        Store.open(tmp_path / "state.db", HurriedClock(), redactor=Redactor({key: "OPENAI_API_KEY"})) as store,
+    ):
+        with store.write() as tx:
+            create_run(tx, RUN, competition="spooky", agent="comind", model="gpt-x", seed=1, cutoff=CUTOFF)
+        async with model_at(endpoint.url, key=key) as model:
+            await asker_of(model, store).ask(Question(text), role="coder", name="write")
+        with store.read() as session:
+            (call,) = session.exec(select(ModelCall))
+        kept = json.loads(store.blob(call.messages_sha))
+    assert [one["content"] for one in kept] == [one["content"] for one in endpoint.requests[0].body["messages"]]
+    assert endpoint.requests[0].last == (text.replace(key, MASK) if key.startswith("7") else text)
+    assert endpoint.requests[0].headers["authorization"] == f"Bearer {key}"

@@ -1,5 +1,7 @@
 """The client: what it asks again, what it asks once, and when it stops asking."""
 
+import io
+import zipfile
 from itertools import pairwise
 
 import httpx2
@@ -184,7 +186,7 @@ async def test_both_ways_of_turning_pages_are_followed_and_end() -> None:
 async def test_a_download_is_asked_without_the_key() -> None:
     def site(request: httpx2.Request) -> httpx2.Response:
         if request.url.host == "kaggle.example":
-            return httpx2.Response(302, headers={"Location": "https://storage.example/data.zip?sig=1"})
+            return httpx2.Response(302, headers={"Location": "https://storage.googleapis.com/data.zip?sig=1"})
         assert "authorization" not in request.headers
         return httpx2.Response(200, content=b"zip")
 
@@ -219,9 +221,31 @@ async def test_things_of_a_list_carry_the_servers_time() -> None:
 async def test_a_board_whose_address_does_not_answer_is_no_answer_yet() -> None:
     def site(request: httpx2.Request) -> httpx2.Response:
         if request.url.host == "kaggle.example":
-            return httpx2.Response(302, headers={"Location": "https://storage.example/board.zip?sig=1"})
+            return httpx2.Response(302, headers={"Location": "https://storage.googleapis.com/board.zip?sig=1"})
         return httpx2.Response(503, text="<html>busy</html>")
 
     async with client_of(site) as client:
         with pytest.raises(SiteUnavailable, match="503"):
+            await Competitions(client).board("leaf")
+
+
+@pytest.mark.parametrize("at", [0, 30, 45, 60, 100, -30])
+async def test_a_board_that_is_damaged_anywhere_is_an_unknown_answer(at: int) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr("board.csv", "Rank,TeamId,TeamName,Score\n" + "1,2,a,0.5\n" * 500)
+    body = bytearray(archive.getvalue())
+    body[at] ^= 0xFF
+    body[at + 1] ^= 0xFF
+    async with client_of(lambda _: httpx2.Response(200, content=bytes(body))) as client:
+        with pytest.raises(KaggleError):
+            await Competitions(client).board("leaf")
+
+
+async def test_a_board_that_unpacks_to_far_more_than_any_is_an_unknown_answer() -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr("board.csv", bytes(30_000_000))
+    async with client_of(lambda _: httpx2.Response(200, content=archive.getvalue())) as client:
+        with pytest.raises(UnknownAnswer, match="would unpack to 30,000,000 bytes"):
             await Competitions(client).board("leaf")

@@ -12,7 +12,7 @@ import pytest
 
 from scrapers.kaggle.data import Progress
 from scrapers.kaggle.data_record import read_record, write_plan
-from state.errors import DataChanged, DownloadFailed, NotEntered, UsageError
+from state.errors import DataChanged, DownloadFailed, NoRoom, NotEntered, UsageError
 from tests.file_server import FileServer
 from tests.scrapers.kaggle.data_site import FILES, NOISE, SLUG, DataSite, zipped
 
@@ -237,7 +237,7 @@ async def test_a_disk_too_full_for_unpacking_keeps_the_zip(site: DataSite, tmp_p
     site.listed = {}  # so that nobody knows before how large it becomes
     async with site.data(tmp_path) as data:
         data.progress = lambda one: setattr(data, "spare", 10**15)
-        with pytest.raises(DownloadFailed, match=r"only .* free; the zip is kept"):
+        with pytest.raises(NoRoom, match=r"only .* free"):
             await data.fetch()
     assert await fetch(site, tmp_path) == FILES
     assert len(site.server.ranges) == 1

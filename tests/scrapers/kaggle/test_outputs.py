@@ -20,7 +20,9 @@ HOSTILE = ("../../../../tmp/submission.csv", "/etc/submission.csv", "a/../submis
 
 
 def listed(*names: str) -> dict[str, object]:
-    return {"files": [{"url": f"https://storage.example/{at}", "fileName": name} for at, name in enumerate(names)]}
+    return {
+        "files": [{"url": f"https://storage.googleapis.com/{at}", "fileName": name} for at, name in enumerate(names)]
+    }
 
 
 @pytest.fixture
