@@ -33,6 +33,10 @@ class Executed:
     error: str | None
     output: str
     """Cleaned and capped, as a coder reads it."""
+    fine: bool
+    """Whether it ended in time and both its files are valid, be there a score or not: all that a debug run asks."""
+    fault: str | None
+    """The error without where it happened: the same whatever the view and the limits were."""
     folder: Path
     guards: tuple[Finding, ...] = ()
     """What the guards found in it; nothing on other views than the hold-out one, and without a score."""
@@ -59,6 +63,8 @@ class Executed:
             score=result["score"],
             error=result["error"],
             output=result["output"],
+            fine=result["fine"],
+            fault=result["fault"],
             folder=executions / result["execution_id"],
             guards=findings_of(result.get("guards", ())),
         )

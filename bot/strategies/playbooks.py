@@ -7,12 +7,14 @@ from bot.coder import Attempt, Brief, CoderBudget, Script
 from bot.coder.prompts import ScriptAnswer, WriteScript
 from bot.coder.script_coder import ScriptCoder
 from bot.evaluation.executed import Executed
+from bot.evaluation.executor import DEBUG
 from bot.models import Item
 from bot.runs.budget import SAMPLE_SHARE
 from bot.runs.context import RunContext
 from bot.strategies import Action
 from bot.strategies.attempts import holdout_seconds
 from bot.strategies.exploring import NodeExplorer
+from bot.strategies.suspicion import SUSPICIOUS, failed_alike
 from bot.strategies.tree import Tree
 from state.errors import BudgetExceeded, ModelRefused
 from state.progress import NodeStatus, end_node, update_node
@@ -104,14 +106,28 @@ async def run_script(
     short = limit <= LONG_RUN_SECONDS or (parent_seconds is not None and parent_seconds < LONG_RUN_SECONDS)
     # A score that the script prints itself needs no debug run: no view is smaller than the data.
     if sample and not short and context.executor.self_reported is None:
-        tried = await context.executor.execute(node, script.code, "sample", min(SAMPLE_SECONDS, limit * SAMPLE_SHARE))
-        if tried.score is None:
+        seconds = min(SAMPLE_SECONDS, limit * SAMPLE_SHARE)
+        tried = await context.executor.execute(node, script.code, DEBUG, seconds)
+        if tried.fault is not None and not _doubtful(context, node, tried.fault):
             _end(context, node, tried)
             return
         limit = context.budget.execution_seconds(best)
         if limit is None:
             raise BudgetExceeded("no time is left for another execution")
     _end(context, node, await context.executor.execute(node, script.code, "holdout", limit))
+
+
+def _doubtful(context: RunContext, node: int, fault: str) -> bool:
+    """Whether a debug run is not believed, as different scripts failed in it with one sentence; said where it is so."""
+    alike = failed_alike(context.store, context.run_id, node, fault)
+    # Once a full run has failed with that sentence too, it is the scripts': then there are more.
+    if alike != SUSPICIOUS:
+        return False
+    context.say(
+        f"node {node}: {alike + 1} different scripts failed in the debug run with the same sentence, which may be the "
+        f"engine's fault; this one is run on the hold-out in full: {fault}"
+    )
+    return True
 
 
 def _end(context: RunContext, node: int, done: Executed) -> None:
