@@ -9,6 +9,8 @@ from sandbox import ExitReason, Limits, Outcome
 
 __all__ = ["Executed", "why"]
 
+_LAST_LINE = 300
+"""Characters of a failed script's last line, which mostly names its error."""
 _SENTENCES = {
     ExitReason.TIMED_OUT: "the script was killed at its time limit of {seconds:.0f} s",
     ExitReason.OUT_OF_MEMORY: "the script ran out of memory ({memory:.1f} GiB are allowed)",
@@ -75,7 +77,8 @@ def why(outcome: Outcome, limits: Limits) -> str | None:
     if outcome.reason is ExitReason.FINISHED:
         return None
     if outcome.reason is ExitReason.ERROR:
-        return outcome.detail or f"the script ended with exit status {outcome.exit_code}"
+        said = outcome.output.strip().rpartition("\n")[2][:_LAST_LINE]
+        return outcome.detail or f"the script ended with exit status {outcome.exit_code}" + (f": {said}" if said else "")
     return _SENTENCES[outcome.reason].format(
         seconds=limits.seconds,
         memory=limits.memory_bytes / 1024**3,

@@ -11,6 +11,7 @@ __all__ = ["Part", "add_variation", "is_constant", "move_for_variation", "target
 Part = Literal["train", "holdout", "final"]
 Target = Callable[[int], object]
 """Returns the value of one target in a training row; equal numbers are equal, however they are written."""
+_PARTS: Sequence[Part] = ("train", "holdout", "final")
 _CANDIDATES = 50
 """Units that are looked at for one that a part can do without."""
 
@@ -50,26 +51,28 @@ def move_for_variation(
 ) -> None:
     """Move a few units (rows that stay together) to another part, so that each target varies in each part.
 
-    A unit is only taken from a part in which every target still varies without it.
+    Where there are too few rows for all, `train` comes first, then `holdout`: a unit without which a target no longer
+    varies is only taken from a part that comes later.
     """
     order = list(range(len(units)))
     rng.shuffle(order)
     known = targets(layout)
-    parts = sorted(set(part_of), reverse=True)  # train, holdout, final: what is learnt and searched by comes first
-    for part in parts:
+    for place, part in enumerate(_PARTS):
         mine = [unit for unit in order if part_of[unit] == part]
         for target in known:
-            if not is_constant(target, _rows(units, mine)):
+            if not mine or not is_constant(target, _rows(units, mine)):
                 continue
             constant = target(units[mine[0]][0])
             unlike = [u for u in order if part_of[u] != part and any(target(row) != constant for row in units[u])]
             spare = (u for u in unlike[:_CANDIDATES] if _can_spare(units, part_of, u, known))
-            if (found := next(spare, None)) is not None:
+            later = (u for u in unlike if part_of[u] in _PARTS[place:])
+            if (found := next(spare, next(later, None))) is not None:
                 part_of[found] = part
                 mine.append(found)
 
 
 def _can_spare(units: Sequence[Sequence[int]], part_of: Sequence[Part], unit: int, known: Sequence[Target]) -> bool:
+    """Whether every target still varies without a unit in the part that it is in."""
     mine = [other for other, part in enumerate(part_of) if part == part_of[unit]]
     rest = [other for other in mine if other != unit]
     return all(not is_constant(t, _rows(units, rest)) or is_constant(t, _rows(units, mine)) for t in known)

@@ -9,7 +9,8 @@ from bot.coder import Script
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.models.recorded import RecordedModel
 from bot.runs.context import RunContext
-from bot.strategies import Strategy
+from bot.strategies import Action, Strategy, Tree
+from bot.strategies.attempts import load_tree
 from bot.strategies.playbooks import run_script
 from bot.strategies.search import Search
 from bot.strategies.suspicion import MOST_ALIKE
@@ -44,7 +45,7 @@ class Trial:
             create_node(tx, RUN, action="draft", id=node)
         script = Script("A plan.", NEEDS.format(least=least, number=node), "draft")
         await run_script(self.context, node, script, None, None)
-        return Search(self.context, Strategy("drafts", Drafts(), {})).tree()[node]
+        return load_tree(self.context)[node]
 
     def error(self, node: int) -> str:
         events = self.context.store.export_events(RUN)
@@ -65,28 +66,37 @@ async def test_the_third_script_to_fail_with_a_sentence_is_run_on_the_holdout_in
 ) -> None:
     assert [(await trial.run(500)).state for _ in range(2)] == ["buggy", "buggy"]
     assert trial.error(2) == (
-        "in the debug run on a sample of 400 of 900 training rows (limit 33 s): ValueError: 400 rows are too few"
+        "in the debug run on a sample of 400 of 900 training rows (limit 33 s): "
+        "the script ended with exit status 1: ValueError: 400 rows are too few"
     )
     assert not trial.said
     assert [(await trial.run(500)).state for _ in range(2)] == ["valid", "valid"]
     assert trial.said[0] == (
         "node 4: 3 different scripts failed in the debug run with the same sentence, which may be the engine's fault; "
-        "this one is run on the hold-out in full: ValueError: 400 rows are too few"
+        "this one is run on the hold-out in full: "
+        "the script ended with exit status 1: ValueError: 400 rows are too few"
     )
 
 
 async def test_a_sentence_that_holds_in_full_is_the_scripts_fault_from_then_on(trial: Trial) -> None:
     for _ in range(4):
         assert (await trial.run(5000)).state == "buggy"
-    assert trial.error(4).startswith("on the hold-out view, with 634 of 900 training rows (limit 100 s): ValueError")
+    assert trial.error(4).startswith("on the hold-out view, with 633 of 900 training rows (limit 60 s): the script ended")
     assert trial.error(5).startswith("in the debug run")
     assert len(trial.said) == 1
+
+
+def drafts(work: Work) -> Strategy:
+    async def finish(tree: Tree) -> None:
+        pass
+
+    return Strategy("drafts", Drafts(), {"draft": work}, finish)
 
 
 class Fails(Work):
     """Ends each node with one error, whose numbers differ."""
 
-    async def play(self, action: object, node: int, tree: object) -> None:
+    async def play(self, action: Action, node: int, tree: Tree) -> None:
         self.played.append(node)
         with self.context.store.write() as tx:
             end_node(tx, RUN, node, "buggy", error=f"row {node} is missing")
@@ -97,9 +107,9 @@ async def test_a_search_ends_when_script_after_script_fails_with_one_sentence_an
 ) -> None:
     async with opened(tmp_path, steps=51) as context:
         work = Fails(context)
-        search = Search(context, Strategy("drafts", Drafts(), {"draft": work}))
+        search = Search(context, drafts(work))
         await search.run()
         assert len(work.played) == MOST_ALIKE
         assert search.stopped_by == f"{MOST_ALIKE} scripts in a row failed with the same sentence: row 11 is missing"
-        await Search(context, Strategy("drafts", Drafts(), {"draft": work})).run()
+        await Search(context, drafts(work)).run()
         assert len(work.played) == 2 * MOST_ALIKE
