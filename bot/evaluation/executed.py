@@ -78,7 +78,9 @@ def why(outcome: Outcome, limits: Limits) -> str | None:
         return None
     if outcome.reason is ExitReason.ERROR:
         said = outcome.output.strip().rpartition("\n")[2][:_LAST_LINE]
-        return outcome.detail or f"the script ended with exit status {outcome.exit_code}" + (f": {said}" if said else "")
+        return outcome.detail or f"the script ended with exit status {outcome.exit_code}" + (
+            f": {said}" if said else ""
+        )
     return _SENTENCES[outcome.reason].format(
         seconds=limits.seconds,
         memory=limits.memory_bytes / 1024**3,

@@ -46,9 +46,7 @@ def add_variation(layout: Layout, chosen: set[int], others: Sequence[int], each:
             chosen.update(row for row, _ in zip(unlike, range(each), strict=False))
 
 
-def move_for_variation(
-    layout: Layout, units: Sequence[Sequence[int]], part_of: list[Part], rng: random.Random
-) -> None:
+def move_for_variation(layout: Layout, units: Sequence[Sequence[int]], part_of: list[Part], rng: random.Random) -> None:
     """Move a few units (rows that stay together) to another part, so that each target varies in each part.
 
     Where there are too few rows for all, `train` comes first, then `holdout`: a unit without which a target no longer

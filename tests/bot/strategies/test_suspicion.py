@@ -81,7 +81,9 @@ async def test_the_third_script_to_fail_with_a_sentence_is_run_on_the_holdout_in
 async def test_a_sentence_that_holds_in_full_is_the_scripts_fault_from_then_on(trial: Trial) -> None:
     for _ in range(4):
         assert (await trial.run(5000)).state == "buggy"
-    assert trial.error(4).startswith("on the hold-out view, with 633 of 900 training rows (limit 60 s): the script ended")
+    assert trial.error(4).startswith(
+        "on the hold-out view, with 633 of 900 training rows (limit 60 s): the script ended"
+    )
     assert trial.error(5).startswith("in the debug run")
     assert len(trial.said) == 1
 
