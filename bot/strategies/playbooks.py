@@ -90,9 +90,11 @@ async def run_script(
     best: float | None,
     parent_seconds: float | None,
     *,
-    sample: bool = True,
+    baseline: bool = False,
 ) -> None:
     """Run a script as a node: on the sample view first where a long run may lie ahead, then on the hold-out view.
+
+    The safe baseline has no debug run, and is run however little time is left.
 
     Raises:
         BudgetExceeded: no time is left for a run that could still be handed in.
@@ -100,12 +102,12 @@ async def run_script(
     """
     with context.store.write() as tx:
         update_node(tx, context.run_id, node, plan=script.plan, code=script.code)
-    limit = context.budget.execution_seconds(best)
+    limit = context.budget.baseline_seconds() if baseline else context.budget.execution_seconds(best)
     if limit is None:
         raise BudgetExceeded("no time is left for another execution")
     short = limit <= LONG_RUN_SECONDS or (parent_seconds is not None and parent_seconds < LONG_RUN_SECONDS)
     # A score that the script prints itself needs no debug run: no view is smaller than the data.
-    if sample and not short and context.executor.self_reported is None:
+    if not baseline and not short and context.executor.self_reported is None:
         seconds = min(SAMPLE_SECONDS, limit * SAMPLE_SHARE)
         tried = await context.executor.execute(node, script.code, DEBUG, seconds)
         if tried.fault is not None and not _doubtful(context, node, tried.fault):

@@ -143,7 +143,7 @@ class Search:
         context.say("node 1: the safe baseline")
         if BASELINE in states and not self._may_restart(BASELINE):
             return
-        self._launch(BASELINE, lambda: run_script(context, BASELINE, script, None, None, sample=False))
+        self._launch(BASELINE, lambda: run_script(context, BASELINE, script, None, None, baseline=True))
         while self._running and not self._stop.is_set():
             await self._wait()
 
@@ -246,8 +246,10 @@ class Search:
         """
         context = self._context
         needed = REFIT_FACTOR * (best_seconds(context, self.tree()) or 0.0)
+        # Without the baseline there is nothing to hand in: it is waited for, and asks no model.
+        alone = BASELINE in self._running.values()
         try:
-            async with asyncio.timeout(max(0.0, context.budget.left() - needed)):
+            async with asyncio.timeout(None if alone else max(0.0, context.budget.left() - needed)):
                 await self._stop.wait()
         except TimeoutError:
             self.stop("the time is used up")
