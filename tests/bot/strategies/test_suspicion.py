@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
 from bot.coder import Script
@@ -61,6 +62,7 @@ async def trial(tmp_path: Path) -> AsyncIterator[Trial]:
         yield Trial(context, said)
 
 
+@pytest.mark.integration
 async def test_the_third_script_to_fail_with_a_sentence_is_run_on_the_holdout_in_full_and_so_are_later_ones(
     trial: Trial,
 ) -> None:
@@ -78,6 +80,7 @@ async def test_the_third_script_to_fail_with_a_sentence_is_run_on_the_holdout_in
     )
 
 
+@pytest.mark.integration
 async def test_a_sentence_that_holds_in_full_is_the_scripts_fault_from_then_on(trial: Trial) -> None:
     for _ in range(4):
         assert (await trial.run(5000)).state == "buggy"
