@@ -1,4 +1,4 @@
-"""Runs on a metric that is undefined on constants: rare targets are no script's fault, and a truth that is one is said at once."""
+"""Runs on metrics that are undefined on constants: rare targets fail no script, and a truth that is constant is said at once."""
 
 import csv
 import json
