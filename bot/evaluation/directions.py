@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from scrapers.card import Direction, TaskCard
@@ -25,14 +25,20 @@ class MetricFacts:
     """No score is smaller."""
     most: float = math.inf
     """No score is larger."""
+    of_varied: bool = False
+    """Whether a truth that is constant may leave it undefined, if only for predictions that are right."""
+    scores_constants: bool = True
+    """Whether predictions that are all alike have a score, where the truth varies."""
 
 
 _ERROR = MetricFacts("minimize", least=0.0)
 _LOSS = MetricFacts("minimize", of_classes=True, least=0.0)
-_CHANCE = MetricFacts("maximize", of_classes=True, least=0.0, most=1.0)
+_CHANCE = MetricFacts("maximize", of_classes=True, least=0.0, most=1.0, of_varied=True)
 _LABEL = MetricFacts("maximize", "label", of_classes=True, least=0.0, most=1.0)
-_AGREEMENT = MetricFacts("maximize", "label", of_classes=True, least=-1.0, most=1.0)
-_CORRELATION = MetricFacts("maximize", least=-1.0, most=1.0)
+_BINARY = replace(_LABEL, of_varied=True)
+_AGREEMENT = MetricFacts("maximize", "label", of_classes=True, least=-1.0, most=1.0, of_varied=True)
+_GINI = MetricFacts("maximize", least=-1.0, most=1.0, of_varied=True)
+_CORRELATION = replace(_GINI, scores_constants=False)
 _TEXT = MetricFacts("maximize", "text", least=0.0, most=1.0)
 _DISTANCE = MetricFacts("minimize", "text", least=0.0)
 
@@ -58,10 +64,10 @@ METRIC_FACTS: Mapping[str, MetricFacts] = {
     "smape": _ERROR,
     "rmspe": _ERROR,
     "pinball_loss": _ERROR,
-    "r2": MetricFacts("maximize", most=1.0),
+    "r2": MetricFacts("maximize", most=1.0, of_varied=True),
     "pearson": _CORRELATION,
     "spearman": _CORRELATION,
-    "gini": _CORRELATION,
+    "gini": _GINI,
     "laplace_log_likelihood": MetricFacts("maximize"),
     "mean_angular_error": MetricFacts("minimize", least=0.0, most=math.pi),
     "accuracy": _LABEL,
@@ -73,8 +79,8 @@ METRIC_FACTS: Mapping[str, MetricFacts] = {
     "macro_f1": _LABEL,
     "micro_f1": _LABEL,
     "weighted_f1": _LABEL,
-    "binary_f1": _LABEL,
-    "binary_f_beta": _LABEL,
+    "binary_f1": _BINARY,
+    "binary_f_beta": _BINARY,
     "multilabel_micro_f1": _TEXT,
     "multilabel_macro_f1": _TEXT,
     "multilabel_samples_f1": _TEXT,
@@ -100,6 +106,12 @@ LABEL_METRICS = frozenset(name for name, facts in METRIC_FACTS.items() if facts.
 
 TEXT_METRICS = frozenset(name for name, facts in METRIC_FACTS.items() if facts.takes == "text")
 """Metrics whose predictions are text of any kind: sentences, lists of labels, run lengths."""
+
+
+def needs_variation(card: TaskCard) -> bool:
+    """Return whether a task's metric may be undefined where the truth of a column is constant; an unknown one may."""
+    facts = METRIC_FACTS.get(card.metric.name)
+    return facts is None or facts.of_varied
 
 
 def prediction_kind(card: TaskCard) -> PredictionKind:

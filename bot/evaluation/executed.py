@@ -9,6 +9,8 @@ from sandbox import ExitReason, Limits, Outcome
 
 __all__ = ["Executed", "why"]
 
+_LAST_LINE = 300
+"""Characters of a failed script's last line, which mostly names its error."""
 _SENTENCES = {
     ExitReason.TIMED_OUT: "the script was killed at its time limit of {seconds:.0f} s",
     ExitReason.OUT_OF_MEMORY: "the script ran out of memory ({memory:.1f} GiB are allowed)",
@@ -33,6 +35,10 @@ class Executed:
     error: str | None
     output: str
     """Cleaned and capped, as a coder reads it."""
+    fine: bool
+    """Whether it ended in time and both its files are valid, be there a score or not: all that a debug run asks."""
+    fault: str | None
+    """The error without where it happened: the same whatever the view and the limits were."""
     folder: Path
     guards: tuple[Finding, ...] = ()
     """What the guards found in it; nothing on other views than the hold-out one, and without a score."""
@@ -59,6 +65,8 @@ class Executed:
             score=result["score"],
             error=result["error"],
             output=result["output"],
+            fine=result["fine"],
+            fault=result["fault"],
             folder=executions / result["execution_id"],
             guards=findings_of(result.get("guards", ())),
         )
@@ -69,7 +77,10 @@ def why(outcome: Outcome, limits: Limits) -> str | None:
     if outcome.reason is ExitReason.FINISHED:
         return None
     if outcome.reason is ExitReason.ERROR:
-        return outcome.detail or f"the script ended with exit status {outcome.exit_code}"
+        said = outcome.output.strip().rpartition("\n")[2][:_LAST_LINE]
+        return outcome.detail or f"the script ended with exit status {outcome.exit_code}" + (
+            f": {said}" if said else ""
+        )
     return _SENTENCES[outcome.reason].format(
         seconds=limits.seconds,
         memory=limits.memory_bytes / 1024**3,

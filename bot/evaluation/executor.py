@@ -31,6 +31,10 @@ from state.steps import Steps
 from state.store import Store
 from state.tables import Step
 
+DEBUG = "sample"
+"""The view of a debug run."""
+_NEED_NO_SCORE = (DEBUG, "full")
+"""Views that ask whether a script runs and its files are valid; what the metric says there says nothing."""
 _TRIES = 2
 """Executions that are started where the engine itself fails."""
 
@@ -203,13 +207,15 @@ class Executor:
             said = outcome.detail or "the sandbox gave no reason"
             raise InfrastructureFailure(f"the sandbox failed {_TRIES} times, which says nothing of the script: {said}")
         with self._stopwatch.measure("evaluation"):
-            score, valid, message = await self._score(view, data, outcome, out)
+            score, valid, fine, message = await self._score(view, data, outcome, out)
             found: Sequence[Finding] = ()
             if score is not None and view == GUARDED:
                 found = await self._guarding.look_at_execution(
                     node, execution_id, data, self.labels(view), score, outcome.output
                 )
-        error = None if score is not None else why(outcome, request.limits) or message or "no score"
+        passed = score is not None or (fine and view in _NEED_NO_SCORE)
+        fault = None if passed else why(outcome, request.limits) or message or "no score"
+        error = fault and f"{self._views.described(view)} (limit {request.limits.seconds:.0f} s): {fault}"
         with self._store.write() as tx:
             add_evaluation(tx, self._run_id, execution_id, score=score, valid=valid, message=error or message)
             record_findings(tx, self._run_id, found, node)
@@ -220,6 +226,8 @@ class Executor:
             "seconds": outcome.seconds,
             "score": score,
             "error": error,
+            "fault": fault,
+            "fine": fine,
             "output": "\n".join((clean_output(outcome.output), *(f"[sandbox] {note}" for note in outcome.notes))),
             "guards": [asdict(one) for one in found],
             "spoiled": any(one.spoils for one in found),
@@ -271,10 +279,13 @@ class Executor:
             )
             meter.charge(tx, outcome.seconds)
 
-    async def _score(self, view: str, data: Path, outcome: Outcome, out: Path) -> tuple[float | None, bool, str | None]:
+    async def _score(
+        self, view: str, data: Path, outcome: Outcome, out: Path
+    ) -> tuple[float | None, bool, bool, str | None]:
+        """Return the score, whether the submission is valid, whether both files are, and what is to be said of that."""
         # A score comes from a clean run only: files of a script that then failed are not trusted to be whole.
         if outcome.reason is not ExitReason.FINISHED:
-            return None, False, None
+            return None, False, False, None
         if self.self_reported is not None:
             return await self._printed(data, outcome, out)
         swapped = ViewName.parse(view).kind == "swap"
@@ -288,9 +299,9 @@ class Executor:
             grader=None if self.settings.grader is None else str(self.settings.grader),
         )
         score = found["score"] if found["valid"] else None
-        return score, bool(found["valid"]), found["message"]
+        return score, bool(found["valid"]), bool(found["fine"]), found["message"]
 
-    async def _printed(self, data: Path, outcome: Outcome, out: Path) -> tuple[float | None, bool, str | None]:
+    async def _printed(self, data: Path, outcome: Outcome, out: Path) -> tuple[float | None, bool, bool, str | None]:
         """Take the score that a script prints, if the file that it belongs to could be handed in."""
         card = self._card.model_dump(mode="json")
         try:
@@ -298,12 +309,12 @@ class Executor:
                 "check_form", submission_path=str(out / "submission.csv"), view_dir=str(data), card=card
             )
         except InvalidSubmission as error:
-            return None, False, str(error)
+            return None, False, False, str(error)
         score = printed_score(outcome.output)
         told = (
             f"self-reported: {self.self_reported}" if score is not None else f"no line `{LINE}: <number>` was printed"
         )
-        return score, True, told
+        return score, True, score is not None, told
 
 
 def _execution_id(node: int, view: str, attempt: int, tried: int = 1) -> str:

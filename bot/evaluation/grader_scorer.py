@@ -49,7 +49,8 @@ class GraderScorer:
         self._process.ordered(handle)
         columns = tuple(name for name in read_table(sample).header if name in card.columns)
         order = None if matching is None else Order(handle, columns)
-        return _GraderTruth(card, self._process, sample, matching, handle, order, shy=self.kind == "model-written")
+        shy = self.kind == "model-written"
+        return _GraderTruth(card, self._process, path, sample, matching, handle, order, shy)
 
     def close(self) -> None:
         """End what was started."""
@@ -62,6 +63,7 @@ class _GraderTruth:
 
     card: TaskCard
     process: GraderProcess
+    path: Path
     sample: Path
     ids: Sequence[str] | None
     answers: int
@@ -107,6 +109,16 @@ class _GraderTruth:
             raise InvalidSubmission(
                 f"The grader does not come to an end with {predicted.name}, though it does with {self.sample.name}: {error}"
             ) from error
+
+    def fault(self) -> str | None:
+        with self.perfect(self.path) as right:
+            try:
+                return None if self.score(right) is not None else "even right predictions have none"
+            except InvalidSubmission as error:
+                return f"it refuses even right predictions: {str(error).rstrip('.')}"
+
+    def why_not(self, predicted: Predicted) -> str:
+        return "it is not defined on these predictions"
 
     def _control(self, rows: Rows | None) -> None:
         """Score the sample, to learn whose fault it is; raises GraderStopped where it is not the predictions'."""

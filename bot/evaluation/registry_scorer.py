@@ -13,6 +13,7 @@ from bot.evaluation.metrics import Metric
 from bot.evaluation.submission_file import read_submission, read_truth
 from bot.evaluation.tables import read_table
 from bot.evaluation.truth import Predicted, Rows, Truth
+from bot.evaluation.undefined import fault_of_predictions, fault_of_truth
 from scrapers.card import TaskCard
 
 __all__ = ["RegistryScorer"]
@@ -63,7 +64,7 @@ class _Values:
         return Predicted(path.name, read_submission(path, self.sample, self.card)[1])
 
     def perfect(self, path: Path) -> Predicted:
-        return Predicted(path.name, read_truth(path, self.ids, self.card))
+        return Predicted(path.name, self.metric.perfect(read_truth(path, self.ids, self.card)))
 
     def constant(self, cells: Sequence[Any]) -> Predicted:
         row: NDArray[Any] = np.empty((1, len(cells)), dtype=self.values.dtype)
@@ -78,3 +79,10 @@ class _Values:
             truth, values = truth[rows], values[rows if taken is None else taken]
         score = self.metric.score(truth, values, self.card.metric.params) if len(truth) else np.nan
         return float(score) if np.isfinite(score) else None
+
+    def fault(self) -> str | None:
+        return fault_of_truth(self.metric, self.values, self.card.metric.params, self.card.prediction_columns)
+
+    def why_not(self, predicted: Predicted) -> str:
+        assert predicted.values is not None  # noqa: S101 - read by this class
+        return fault_of_predictions(predicted.values, self.card.prediction_columns)

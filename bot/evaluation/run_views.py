@@ -1,10 +1,12 @@
 """A run's views: each built once, in the worker; where the data cannot be split, one that withholds nothing serves for all."""
 
 import asyncio
+import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from bot.evaluation.self_reported import reason_in
-from bot.evaluation.view_names import ViewName
+from bot.evaluation.view_names import INFO, ViewKind, ViewName
 from bot.evaluation.worker import Worker
 from bot.runs.folder import RunFolder
 from bot.runs.stopwatch import Stopwatch
@@ -13,6 +15,12 @@ from state.errors import UnsupportedLayout
 
 _FIRST = "holdout"
 """The view that every run begins with: if it can be built, so can a score be that is not self-reported."""
+
+_WORDS: Mapping[ViewKind, str] = {
+    "sample": "in the debug run on a sample of",
+    "holdout": "on the hold-out view, with",
+    "full": "in the refit, with",
+}
 
 
 class RunViews:
@@ -60,7 +68,7 @@ class RunViews:
 
     @property
     def unscored(self) -> str | None:
-        """Why the grader scores no view though labels were withheld from one; None: it does, or none were."""
+        """Why no view is scored though labels were withheld from one; None: they are, or none were."""
         withheld = (self.labels(_FIRST) / "labels.csv").is_file()
         return self.self_reported if withheld else None
 
@@ -68,26 +76,34 @@ class RunViews:
         """Return the folder with a view's withheld labels, which is for the worker alone."""
         return self._folder.evaluator / ViewName.parse(name).folder
 
+    def described(self, name: str) -> str:
+        """Say on what a script runs that runs on a view: which view that is, and how many rows it has to train on."""
+        where = _WORDS.get(ViewName.parse(name).kind, f"on the view `{name}`, with")
+        if self.self_reported is not None:
+            return "on all the data, of which no rows could be withheld"
+        info = json.loads((self.labels(name) / INFO).read_text(encoding="utf-8"))
+        return f"{where} {info['train_rows']:,} of {info['of_rows']:,} training rows"
+
     async def _begin(self) -> None:
         """Build the first view; what stops that is the reason for scores that scripts print."""
         try:
             self._views[_FIRST] = await self._built(ViewName.parse(_FIRST))
             self.self_reported = reason_in(self.labels(_FIRST))
-            if self.self_reported is None and self._grader is not None:
-                await self._check_grader(self._grader)
+            if self.self_reported is None:
+                await self._check_scorable()
         except UnsupportedLayout as error:
             self._views[_FIRST] = await self._unsplit(str(error))
             self.self_reported = str(error)
 
-    async def _check_grader(self, grader: Path) -> None:
-        """Check that the competition's grader can score a view; raises UnsupportedLayout where it cannot."""
+    async def _check_scorable(self) -> None:
+        """Check that the labels withheld can be scored at all; raises UnsupportedLayout where they cannot."""
         with self._stopwatch.measure("views"):
             await self._worker.call(
                 "check_views_scorable",
                 labels_dir=str(self.labels(_FIRST)),
                 view_dir=str(self._views[_FIRST]),
                 card=self._card.model_dump(mode="json"),
-                grader=str(grader),
+                grader=None if self._grader is None else str(self._grader),
             )
 
     async def _built(self, view: ViewName) -> Path:

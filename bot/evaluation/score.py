@@ -31,7 +31,9 @@ def score_execution(
         grader: the competition's grade.py, for a metric that the registry does not know.
 
     Returns:
-        `score` (finite, or None), `valid` (whether the submission is), `message` (what is wrong, or None).
+        `score` (finite, or None), `valid` (whether the submission is), `fine` (whether both files are, also where there is no
+        score because the truth cannot be scored, or not with these predictions), `message` (why there is no score, or what
+        is wrong; None: nothing).
 
     Raises:
         InfrastructureFailure: the labels themselves cannot be read, or the grader takes more than its limits whatever it is
@@ -39,50 +41,60 @@ def score_execution(
         SnapshotError: the grader cannot be used.
         UsageError: the card's metric is not known.
     """
-    score, fault = _score(labels_dir, view_dir, predictions_path, card, grader)
+    score, readable, fault = _score(labels_dir, view_dir, predictions_path, card, grader)
     valid, invalid = _valid(view_dir, submission_path, card)
-    return {"score": score, "valid": valid, "message": " ".join(filter(None, (fault, invalid))) or None}
+    message = " ".join(filter(None, (fault, invalid))) or None
+    return {"score": score, "valid": valid, "fine": valid and readable, "message": message}
 
 
-def check_views_scorable(labels_dir: Path, view_dir: Path, card: TaskCard, grader: Path) -> None:
-    """Check that a competition's grader can score a view, whose labels are ids and prediction columns and no more.
+def check_views_scorable(labels_dir: Path, view_dir: Path, card: TaskCard, grader: Path | None) -> None:
+    """Check that a view's labels can be scored at all: ids and prediction columns, and no more.
 
     Raises:
-        UnsupportedLayout: it gives no score even to the labels themselves; the text says why.
+        UnsupportedLayout: even right predictions have no score; the text says why, and names the columns.
         SnapshotError: the grader cannot be used at all.
         InfrastructureFailure: it takes more than its limits, or does not start.
+        UsageError: the metric is not known, or a parameter of it is wrong.
     """
     labels, sample = labels_dir / "labels.csv", view_dir / "sample_validation.csv"
     with open_scorer(card, grader) as scorer:
         try:
-            truth = scorer.truth(labels, sample)
-            score, why = truth.score(truth.perfect(labels)), "it is no finite number"
+            fault = scorer.truth(labels, sample).fault()
         except InvalidSubmission as error:
-            score, why = None, str(error)
-    if score is None:
+            fault = str(error)
+    if fault is not None:
         columns = ", ".join((*card.row_columns, *card.prediction_columns[:5]))
-        raise UnsupportedLayout(
-            f"The {scorer.name} gives no score to a view's own labels (columns {columns}), so that it cannot score views: {why}"
-        )
+        raise UnsupportedLayout(f"The {scorer.name} cannot score this view's labels (columns {columns}): {fault}.")
 
 
 def _score(
     labels_dir: Path, view_dir: Path, predictions_path: Path | None, card: TaskCard, grader: Path | None
-) -> tuple[float | None, str | None]:
+) -> tuple[float | None, bool, str | None]:
+    """Return the score, whether the predictions are what was asked for, and why there is no score."""
     with open_scorer(card, grader) as scorer:
         if predictions_path is None:
-            return None, "validation_predictions.csv was not written."
+            return None, False, "validation_predictions.csv was not written."
         try:
             truth = scorer.truth(labels_dir / "labels.csv", _sample(view_dir))
         except InvalidSubmission as error:
             raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
         try:
-            score = truth.score(truth.read(predictions_path))
+            predicted = truth.read(predictions_path)
         except InvalidSubmission as error:
-            return None, str(error)
-    if score is None:
-        return None, f"The {scorer.name} gives no finite score for {predictions_path.name}."
-    return score, None
+            return None, False, str(error)
+        refused = None
+        try:
+            score = truth.score(predicted)
+        except InvalidSubmission as error:
+            score, refused = None, str(error)
+        if score is not None:
+            return score, True, None
+        if (fault := truth.fault()) is not None:
+            return None, True, f"The {scorer.name} cannot be computed on these rows: {fault}."
+        if refused is not None:
+            return None, False, refused
+        fault = truth.why_not(predicted)
+    return None, True, f"The {scorer.name} gives no finite score for {predictions_path.name}: {fault}."
 
 
 def _sample(view_dir: Path) -> Path:

@@ -3,17 +3,17 @@
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from bot.evaluation.directions import prediction_kind
+from bot.evaluation.directions import needs_variation, prediction_kind
 from bot.evaluation.groups import disjoint_group_column
 from bot.evaluation.labelled import Layout
 from bot.evaluation.tables import Rows
 from bot.evaluation.timeline import parse_times, train_stretches
+from bot.evaluation.variation import Part, add_variation, move_for_variation
 from state.errors import UnsupportedLayout
 
-Part = Literal["train", "holdout", "final"]
 SplitKind = Literal["stratified", "time", "grouped", "random"]
 
 FINAL_SHARE = 0.12
@@ -57,9 +57,31 @@ def split_rows(layout: Layout, seed: int, version: int) -> Split:
     split = _whole(layout, _by_time(layout, scored))
     split = split or _whole(layout, _by_group(layout, scored, seeded(seed, version, "groups")))
     split = split or _by_stratum(layout, scored, seeded(seed, version, "strata"))
+    if split.kind != "time" and needs_variation(layout.card):
+        split = _varied(layout, scored, split, seeded(seed, version, "variation"))
     if not split.rows("holdout") or not split.rows("final") or not split.rows("train"):
         raise UnsupportedLayout(f"The training rows cannot be split ({split.note}): a part would be empty.")
     return split
+
+
+def _varied(layout: Layout, scored: Sequence[int], split: Split, rng: random.Random) -> Split:
+    """Move a few rows, whole groups of a grouped split, so that each target varies in each part where the rows allow it."""
+    if split.kind == "grouped" and split.column is not None:
+        groups: dict[str, list[int]] = {}
+        for row, cell in enumerate(layout.train.column(split.column)):
+            groups.setdefault(cell, []).append(row)
+        units: list[Sequence[int]] = list(groups.values())
+    else:
+        units = list(rows_by_unit(layout, scored).values())
+    known = set(scored)
+    labelled = [[row for row in unit if row in known] for unit in units]
+    labelled = [unit for unit in labelled if unit]
+    parts = list(split.parts)
+    part_of = [parts[unit[0]] for unit in labelled]
+    move_for_variation(layout, labelled, part_of, rng)
+    for unit, part in zip(labelled, part_of, strict=True):
+        _set(parts, unit, part)
+    return replace(split, parts=tuple(parts))
 
 
 def _whole(layout: Layout, split: Split | None) -> Split | None:
@@ -224,7 +246,8 @@ def by_class(layout: Layout, rows: Sequence[int]) -> dict[str, list[int]]:
 def few_rows(layout: Layout, rows: Sequence[int], limit: int, per_class: int, rng: random.Random) -> list[int]:
     """Choose about `limit` of some rows, in order: `per_class` of each class (or all of it) first, then any.
 
-    Rows without a label come only after those that have one.
+    Of several label columns each has its classes, and no target is constant in the rows chosen if it varies in all. Rows
+    without a label come only after those that have one.
     """
     if len(rows) <= limit:
         return list(rows)
@@ -232,12 +255,15 @@ def few_rows(layout: Layout, rows: Sequence[int], limit: int, per_class: int, rn
     rng.shuffle(shuffled)
     scored = [row for row in shuffled if layout.has_label(row)]
     chosen: set[int] = set()
-    if layout.is_classification:
-        classes = by_class(layout, scored)
+    for column in range(len(layout.label_columns)) if layout.is_classification else ():
+        classes: dict[str, list[int]] = {}
+        for row in scored:
+            classes.setdefault(layout.labels[row][column], []).append(row)
         if len(classes) * _PARTED <= len(scored):
-            chosen = {row for members in classes.values() for row in members[:per_class]}
+            chosen.update(row for members in classes.values() for row in members[:per_class])
     for row in scored:
         if len(chosen) >= limit:
             break
         chosen.add(row)
+    add_variation(layout, chosen, scored, per_class)
     return sorted(chosen)

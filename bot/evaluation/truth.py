@@ -69,7 +69,7 @@ class Truth(Protocol):
         ...
 
     def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
-        """Return the score, of some rows or of all; None where it is no finite number.
+        """Return the score, of some rows or of all; None where it is no finite number (`fault` and `why_not` say why).
 
         Args:
             predicted: what this truth has read.
@@ -81,6 +81,14 @@ class Truth(Protocol):
             SnapshotError: the grade.py cannot be used at all.
             InfrastructureFailure: the grade.py takes more than its limits whatever it is given, or does not start.
         """
+        ...
+
+    def fault(self) -> str | None:
+        """Say why no predictions at all have a score; None: right ones have one. Raises as `score` does, but no refusal."""
+        ...
+
+    def why_not(self, predicted: Predicted) -> str:
+        """Say why predictions have no finite score, where right ones have one."""
         ...
 
 

@@ -10,6 +10,8 @@ ViewKind = Literal["sample", "holdout", "final", "full", "swap", "fold"]
 
 VALIDATION = tuple(f"validation.{suffix}" for suffix in ("csv", "tsv", "tab", "json", "jsonl", "ndjson"))
 """Names that the rows which a view asks for may have: they are in the format of its training rows."""
+INFO = "view.json"
+"""The file beside a view's labels that says what the view holds."""
 MOST_FOLDS = 100
 _FOLD = re.compile(r"fold ([1-9]\d*)/([1-9]\d*)")
 

@@ -1,9 +1,10 @@
 """Builds views: data folders with some training labels withheld."""
 
+import json
 import random
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bot.evaluation.file_tables import FileTable
@@ -19,11 +20,11 @@ from bot.evaluation.view_files import (
     write_swapped_rows,
     write_training_rows,
 )
-from bot.evaluation.view_names import VALIDATION, ViewName
+from bot.evaluation.view_names import INFO, VALIDATION, ViewName
 from scrapers.card import TaskCard
 from state.errors import UnsupportedLayout, UsageError
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the same seed would give other rows; executions on different versions are not comparable."""
 SAMPLE_TRAIN, SAMPLE_VALIDATION, SAMPLE_TEST = 400, 200, 200
 SAMPLE_PER_CLASS = 5
@@ -39,6 +40,8 @@ class ViewInfo:
     seed: int
     version: int
     train_rows: int
+    of_rows: int
+    """All that the competition has to train on."""
     validation_rows: int
     withheld_columns: tuple[str, ...]
     label_columns: tuple[str, ...]
@@ -56,7 +59,7 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
         seed: of the split; views of one seed share their parts.
         out_dir: becomes the view's `data` folder; replaced if it exists, and there only when complete.
         labels_dir: outside `out_dir`; receives labels.csv: the id and the prediction columns of what is asked for, in the form
-            the metric wants.
+            the metric wants; and what is returned, as JSON.
 
     Raises:
         UnsupportedLayout: labels cannot be withheld from this data; the text says why.
@@ -80,20 +83,23 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
     (write_swapped_rows if view.kind == "swap" else write_training_rows)(data_dir, layout, rows, staging, labels_dir)
     done = _few_test_rows(data_dir, layout, seed, staging) if view.kind == "sample" else set()
     notes = [*layout.notes, note, *write_others(data_dir, layout, view, rows, done, staging)]
-    if out_dir.exists():
-        shutil.rmtree(out_dir)
-    staging.rename(out_dir)
-    return ViewInfo(
+    info = ViewInfo(
         str(view),
         seed,
         VERSION,
         train_rows=len(rows.train),
+        of_rows=len(layout.ids),
         validation_rows=len(rows.validation),
         withheld_columns=layout.withheld_columns,
         label_columns=layout.label_columns,
         split_kind=split.kind,
         notes=tuple(notes),
     )
+    (labels_dir / INFO).write_text(json.dumps(asdict(info)), encoding="utf-8")
+    if out_dir.exists():
+        shutil.rmtree(out_dir)
+    staging.rename(out_dir)
+    return info
 
 
 def _choose(layout: Layout, view: ViewName, split: Split, seed: int) -> tuple[ViewRows, str]:
@@ -108,7 +114,7 @@ def _choose(layout: Layout, view: ViewName, split: Split, seed: int) -> tuple[Vi
         return ViewRows(sorted(train + holdout), _asked(layout, final, rng), final), split.note
     if view.kind == "sample":
         few = _whole(layout, few_rows(layout, train, SAMPLE_TRAIN, SAMPLE_PER_CLASS, rng), train)
-        asked = _whole(layout, few_rows(layout, holdout, SAMPLE_VALIDATION, 1, rng), holdout)
+        asked = _whole(layout, few_rows(layout, holdout, SAMPLE_VALIDATION, SAMPLE_PER_CLASS, rng), holdout)
         hidden = sorted(set(range(len(layout.ids))) - set(few))
         return ViewRows(few, _asked(layout, asked, rng), hidden), split.note
     if view.kind == "fold":

@@ -66,6 +66,14 @@ class RunBudget:
             shortest = max(shortest, SHORTEST_SHARE * best_seconds)
         return limit if limit >= shortest else None
 
+    def baseline_seconds(self) -> float:
+        """Return the time limit of the safe baseline, which is started however late it is.
+
+        It ends with what it has, so that it may cut into what is kept for the exit: a run that hands in nothing has no use
+        for that.
+        """
+        return self.execution_seconds(None) or max(SHORTEST_EXECUTION, self.left() / 2)
+
     def repeat_seconds(self, seconds: float, later: int) -> float:
         """Return the time limit of a node's run on more rows: generous, but not at the cost of what is planned after it.
 

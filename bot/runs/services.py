@@ -134,6 +134,8 @@ async def open_context(
             spending,
         )
         holdout = await executor.view("holdout")
+        if executor.self_reported is not None:
+            say(f"no score of a hold-out can be had, so that scores are what scripts print: {executor.self_reported}")
         with stopwatch.measure("views"):
             preview = await machinery.worker.call("preview", data_dir=str(holdout), card=card.model_dump(mode="json"))
         machine = this_machine(settings.cpus, limits.memory_bytes, described, settings.gpus)

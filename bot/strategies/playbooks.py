@@ -9,6 +9,7 @@ from bot.coder import Attempt, Brief, CoderBudget, DraftLeft, Script
 from bot.coder.prompts import ScriptAnswer, WriteScript
 from bot.coder.script_coder import ScriptCoder
 from bot.evaluation.executed import Executed
+from bot.evaluation.executor import DEBUG
 from bot.models import Item
 from bot.runs.budget import REFIT_FACTOR, SAMPLE_SHARE
 from bot.runs.context import RunContext
@@ -16,6 +17,7 @@ from bot.runs.results import NOISE_STEP
 from bot.strategies import Action
 from bot.strategies.attempts import holdout_seconds
 from bot.strategies.exploring import NodeExplorer
+from bot.strategies.suspicion import SUSPICIOUS, failed_alike
 from bot.strategies.tree import Tree
 from state.errors import BudgetExceeded, ModelRefused
 from state.progress import NodeStatus, end_node, update_node
@@ -161,7 +163,8 @@ async def run_script(
         node: the node.
         script: its script.
         best: how long the best node's hold-out run took; None without one.
-        limits: what its prompt promised; None: what can be given now, and no debug run.
+        limits: what its prompt promised; None: it is the safe baseline, which has no debug run, and is run however little
+            time is left.
         compared: the node that it is compared with, for its gain.
         begun: when the work on it began; None: when the node was made.
 
@@ -172,8 +175,8 @@ async def run_script(
     with context.store.write() as tx:
         update_node(tx, context.run_id, node, plan=script.plan, code=script.code)
     if limits is not None and limits.debug is not None:
-        tried = await context.executor.execute(node, script.code, "sample", limits.debug)
-        if tried.score is None:
+        tried = await context.executor.execute(node, script.code, DEBUG, limits.debug)
+        if tried.fault is not None and not _doubtful(context, node, tried.fault):
             _end(context, node, tried, begun)
             return
     seconds = _limit(context, best, limits)
@@ -187,13 +190,24 @@ async def run_script(
 def _limit(context: RunContext, best: float | None, limits: Limits | None) -> float:
     """Return the time limit of a hold-out run: the promised one, if at least half of it is left beside a refit."""
     if limits is None:
-        seconds = context.budget.execution_seconds(best)
-    else:
-        room = context.budget.left() - REFIT_FACTOR * (best or 0.0)
-        seconds = min(limits.seconds, room) if room >= SHORTEST_PROMISE * limits.seconds else None
-    if seconds is None:
+        return context.budget.baseline_seconds()
+    room = context.budget.left() - REFIT_FACTOR * (best or 0.0)
+    if room < SHORTEST_PROMISE * limits.seconds:
         raise BudgetExceeded("no time is left for another execution")
-    return seconds
+    return min(limits.seconds, room)
+
+
+def _doubtful(context: RunContext, node: int, fault: str) -> bool:
+    """Whether a debug run is not believed, as different scripts failed in it with one sentence; said where it is so."""
+    alike = failed_alike(context.store, context.run_id, node, fault)
+    # Once a full run has failed with that sentence too, it is the scripts': then there are more.
+    if alike != SUSPICIOUS:
+        return False
+    context.say(
+        f"node {node}: {alike + 1} different scripts failed in the debug run with the same sentence, which may be the "
+        f"engine's fault; this one is run on the hold-out in full: {fault}"
+    )
+    return True
 
 
 def _end(context: RunContext, node: int, done: Executed, begun: datetime | None) -> None:

@@ -15,6 +15,7 @@ from bot.strategies import Action, Remaining, Strategy
 from bot.strategies.attempts import BASELINE, load_tree
 from bot.strategies.decisions import Decisions
 from bot.strategies.playbooks import best_seconds, run_script
+from bot.strategies.suspicion import MOST_ALIKE, last_failures
 from bot.strategies.tree import Tree
 from bot.strategies.trouble import Patience, may_pass
 from bot.strategies.turns import AtOnce, Turns
@@ -57,6 +58,8 @@ class Search:
         self._due: list[tuple[int, Action, bool]] = []
         """Nodes to start: number, action, and whether an earlier start of the bot had begun them."""
         self._failures = 0
+        self._ended_before = 0
+        """Last node of earlier starts of the bot: what made those fail may have been mended since."""
         self.stopped_by: str | None = None
         """Why the search ended before its budget did, in one sentence; None where it did not."""
         self.misconfigured = False
@@ -104,6 +107,7 @@ class Search:
     def _take_up(self) -> None:
         """Line up what earlier starts of the bot had decided and not ended."""
         states = {node.id: node.state for node in self.tree().nodes}
+        self._ended_before = max(states, default=0)
         unended = ((n, action) for n, action in self._decisions if states.get(n, "running") == "running")
         self._due = [(node, action, node in states) for node, action in unended]
 
@@ -149,6 +153,10 @@ class Search:
         await self._take_in_news()
         # That may have taken a while.
         if self._stop.is_set() or (room := self._room()) is None:
+            return []
+        count, fault = last_failures(self._context.store, self._context.run_id, self._ended_before)
+        if count >= MOST_ALIKE:
+            self.stop(f"{count} scripts in a row failed with the same sentence: {fault}")
             return []
         return await self._decisions.ask(self._strategy.policy, *room)
 
@@ -238,8 +246,10 @@ class Search:
         """
         context = self._context
         needed = REFIT_FACTOR * (best_seconds(context, self.tree()) or 0.0)
+        # Without the baseline there is nothing to hand in: it is waited for, and asks no model.
+        alone = BASELINE in self._running.values()
         try:
-            async with asyncio.timeout(max(0.0, context.budget.left() - needed)):
+            async with asyncio.timeout(None if alone else max(0.0, context.budget.left() - needed)):
                 await self._stop.wait()
         except TimeoutError:
             self.stop("the time is used up")

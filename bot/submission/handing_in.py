@@ -13,7 +13,6 @@ from bot.strategies.attempts import BASELINE, code, holdout_seconds
 from bot.strategies.tree import NodeView, Tree
 from bot.submission.exactly_once import ExactlyOnce, Patience
 from bot.submission.replay import LOCK, ReplaySubmitter
-from sandbox import ExitReason
 from state.errors import BotError, BudgetExceeded, InfrastructureFailure, InvalidSubmission
 from state.tables import Evaluation, Submission
 
@@ -133,7 +132,7 @@ async def refit(context: RunContext, node: int, worker: Worker, *, later: int = 
     done = await _again(context, node, "full", later=later)
     if isinstance(done, str):
         return MadeFile(scored, "holdout", f"the scored file, since {done}")
-    if done.reason is not ExitReason.FINISHED or done.submission is None or done.score is None:
+    if not done.fine or done.submission is None:
         return MadeFile(scored, "holdout", f"the scored file, since the refit failed: {done.error}")
     try:
         found = await worker.call(

@@ -4,7 +4,9 @@ A metric's direction, what it takes and what scores it can give stand in `bot.ev
 give NaN where they are not defined (no rows, mostly a constant truth), and raise nothing but UsageError for a wrong parameter.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+
+import numpy as np
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.metrics import (
@@ -77,8 +79,11 @@ _FUNCTIONS: Mapping[str, ScoreFunction] = {
     "points_in_boxes_f1": points.points_in_boxes_f1,
 }
 
+_PERFECT: Mapping[str, Callable[[Values], Values]] = {"points_in_boxes_f1": points.centres}
+
 METRICS: Mapping[str, Metric] = {
-    name: Metric(name, METRIC_DIRECTIONS[name], defined(function)) for name, function in _FUNCTIONS.items()
+    name: Metric(name, METRIC_DIRECTIONS[name], defined(function), _PERFECT.get(name, np.asarray))
+    for name, function in _FUNCTIONS.items()
 }
 
 

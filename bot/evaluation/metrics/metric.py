@@ -22,6 +22,8 @@ class Metric:
     name: str
     direction: Direction
     score: ScoreFunction
+    perfect: Callable[[Values], Values] = np.asarray
+    """Returns predictions that are right, of a truth: mostly the truth itself."""
 
 
 def defined(function: ScoreFunction) -> ScoreFunction:

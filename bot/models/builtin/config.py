@@ -7,8 +7,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.coder import TaskText
+from bot.evaluation.directions import METRIC_FACTS
 from bot.models.builtin.techniques import predicts, predicts_classes, vocabulary
 
+PARTS = ("first_answers.py.txt", "recipe.py.txt")
+"""The files that a script is made of: plain answers need nothing but Python, and are there before anything else is loaded."""
 FEW_FOLDS = "few folds"
 """The one switch that is no technique: three folds instead of six."""
 
@@ -46,8 +49,10 @@ def plain_config(task: TaskText) -> RecipeConfig:
 
 def script(config: RecipeConfig) -> str:
     """Return the whole solution script with this CONFIG at its top."""
-    recipe = Path(__file__).with_name("recipe.py.txt").read_text(encoding="utf-8")
-    filled = recipe.replace("{{ config }}", config.model_dump_json(indent=4))
+    parts = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in PARTS)
+    filled = "".join(parts).replace("{{ config }}", config.model_dump_json(indent=4))
+    facts = METRIC_FACTS.get(config.metric)
+    filled = filled.replace("{{ varies }}", str(None if facts is None else not facts.scores_constants))
     return filled.replace("{{ predicts }}", predicts(config.metric))
 
 

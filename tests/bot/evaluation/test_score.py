@@ -2,9 +2,9 @@ import math
 
 import pytest
 
-from bot.evaluation.score import score_execution
+from bot.evaluation.score import check_views_scorable, score_execution
 from bot.evaluation.views import build_view
-from state.errors import InfrastructureFailure
+from state.errors import InfrastructureFailure, UnsupportedLayout
 from tests.bot.evaluation.parts import card, competition, read, write
 
 
@@ -23,7 +23,12 @@ def test_predictions_are_scored_by_the_official_metric(view):
     rows = [[row[0], float(row[0][1:]) + 2] for row in read(view / "view" / "sample_validation.csv")[1:]]
     predictions = write(view / "validation_predictions.csv", ["id", "y"], reversed(rows))
     submission = write(view / "submission.csv", ["id", "y"], [["t1", 1], ["t0", 0]])
-    assert scored(view, predictions, submission) == {"score": pytest.approx(2.0), "valid": True, "message": None}
+    assert scored(view, predictions, submission) == {
+        "score": pytest.approx(2.0),
+        "valid": True,
+        "fine": True,
+        "message": None,
+    }
 
 
 def test_score_and_validity_are_told_apart(view):
@@ -36,7 +41,7 @@ def test_score_and_validity_are_told_apart(view):
 
 def test_what_was_not_written_gives_no_score(view):
     result = scored(view, None, None)
-    assert (result["score"], result["valid"]) == (None, False)
+    assert (result["score"], result["valid"], result["fine"]) == (None, False, False)
     assert "validation_predictions.csv was not written" in result["message"]
     assert "submission.csv was not written" in result["message"]
 
@@ -44,15 +49,27 @@ def test_what_was_not_written_gives_no_score(view):
 def test_predictions_for_other_rows_give_no_score(view):
     sample = view / "view" / "sample_submission.csv"
     result = scored(view, sample, sample)
-    assert (result["score"], result["valid"]) == (None, True)
+    assert (result["score"], result["valid"], result["fine"]) == (None, True, False)
     assert "the id 't0' is not in the sample" in result["message"]
 
 
-def test_a_score_that_is_not_finite_is_none(view):
+def test_a_truth_that_cannot_be_scored_is_no_fault_of_the_files(view):
     write(view / "labels" / "labels.csv", ["id", "y"], [[r[0], 1] for r in read(view / "labels" / "labels.csv")[1:]])
     sample = view / "view" / "sample_validation.csv"
     result = scored(view, sample, view / "view" / "sample_submission.csv", card("roc_auc"))
-    assert result["score"] is None and "no finite score" in result["message"]
+    assert result["score"] is None and result["fine"]
+    said = "metric roc_auc cannot be computed on these rows: the truth of column y (1) is constant in all 20 rows."
+    assert said in result["message"]
+    with pytest.raises(UnsupportedLayout, match=r"cannot score this view's labels .*: the truth of column y \(1\)"):
+        check_views_scorable(view / "labels", view / "view", card("roc_auc"), None)
+
+
+def test_predictions_that_a_metric_is_not_defined_on_are_named(view):
+    result = scored(
+        view, view / "view" / "sample_validation.csv", view / "view" / "sample_submission.csv", card("pearson")
+    )
+    assert result["score"] is None and result["fine"]
+    assert "for sample_validation.csv: the prediction of column y (0) is constant in all 20 rows." in result["message"]
 
 
 def test_lost_labels_are_the_engines_failure(view):

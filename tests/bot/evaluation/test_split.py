@@ -142,3 +142,41 @@ def test_few_rows_hold_five_of_each_class_or_all_there_are(tmp_path):
     counts = Counter(layout.labels[row][0] for row in few)
     assert len(few) == 40 and few == sorted(few)
     assert counts["1"] >= 5 and counts["2"] == 5 and counts["3"] == 4
+
+
+def rare_columns(tmp_path, rares, rows=120, group=None, metric="spearman"):
+    names = [f"y{n}" for n in range(len(rares))]
+    rng = random.Random(len(rares))
+    chosen = [set(rng.sample(range(rows), rare)) for rare in rares]
+    train = [[f"r{n}", group(n) if group else n % 7, *(int(n in own) for own in chosen)] for n in range(rows)]
+    write(tmp_path / "train.csv", ["id", "x", *names], train)
+    write(tmp_path / "test.csv", ["id", "x"], [[f"t{n}", f"new {n % 9}" if group else n % 7] for n in range(40)])
+    write(tmp_path / "sample_submission.csv", ["id", *names], [[f"t{n}", *[0] * len(names)] for n in range(40)])
+    return read_layout(tmp_path, card(metric, names))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=12), st.integers(0, 9), st.booleans())
+def test_every_column_with_three_rare_values_varies_in_every_part_and_in_few_rows(
+    tmp_path_factory, rares, seed, quantity
+):
+    layout = rare_columns(tmp_path_factory.mktemp("r"), rares, metric="spearman" if quantity else "roc_auc")
+    split = split_rows(layout, seed, 1)
+    assert sorted(split.rows(*PARTS)) == list(range(120))
+    few = few_rows(layout, split.rows("train"), 20, 5, seeded(seed, 1, "few"))
+    for column, rare in enumerate(rares):
+        for part in PARTS if rare >= 3 else ("train", "holdout") if rare == 2 else ():
+            assert len({layout.labels[row][column] for row in split.rows(part)}) == 2, (part, rares)
+        if rare >= 2:
+            assert len({layout.labels[row][column] for row in few}) == 2
+
+
+def test_whole_groups_are_moved_for_a_rare_column(tmp_path):
+    for seed in range(10):
+        layout = rare_columns(tmp_path / str(seed), [3, 4, 5], group=lambda n: f"group {n % 40}")
+        split = split_rows(layout, seed, 1)
+        assert split.kind == "grouped"
+        groups = [{row % 40 for row in split.rows(part)} for part in PARTS]
+        assert not groups[0] & groups[1] and not groups[0] & groups[2] and not groups[1] & groups[2]
+        for part in PARTS:
+            assert all(len({layout.labels[row][at] for row in split.rows(part)}) == 2 for at in range(3))

@@ -30,6 +30,11 @@ def test_nothing_is_started_when_the_best_node_needs_what_is_left():
     assert RunBudget(Elapsed(200.0), 300.0, None).execution_seconds(40.0) is None
 
 
+def test_the_baseline_is_started_however_late_it_is():
+    assert RunBudget(Elapsed(200.0), 300.0, None).baseline_seconds() == 21.0, "what any other script would have"
+    assert [RunBudget(Elapsed(spent), 40.0, None).baseline_seconds() for spent in (5.0, 15.0, 39.0)] == [6.05, 7.1, 5.0]
+
+
 def test_time_is_left_out_of_what_a_policy_sees_where_steps_are_the_budget():
     remaining = RunBudget(Elapsed(12.3), 300.0, 10).remaining(4, 5.0)
     assert (remaining.steps, remaining.steps_total, remaining.seconds) == (6, 10, None)

@@ -1,6 +1,6 @@
 """A run for the tests of a search: everything is real, but nothing of it needs to be executed."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
@@ -51,6 +51,7 @@ async def opened_on(
     baseline: bool = True,
     community: bool = True,
     settings: EngineSettings | None = None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> AsyncIterator[RunContext]:
     """Give a run on a snapshot, with its community; one that is in the folder already goes on."""
     run, locks, stopwatch, sandbox = RunFolder(folder / "run"), folder / "locks", Stopwatch(), ProcessSandbox()
@@ -87,5 +88,5 @@ async def opened_on(
                 machine=this_machine(1, 1 << 30, sandbox.describe(), 0),
                 preview="",
                 community_at=(lambda as_of: CommunityView(store, slug, as_of)) if community else None,
-                say=lambda line: None,
+                say=say,
             )

@@ -1,0 +1,68 @@
+"""The engine suspects itself: where different scripts fail with the same sentence, it may not be the scripts' fault."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import func
+from sqlmodel import col, select
+
+from state.store import Store
+from state.tables import Node, Step
+
+__all__ = ["MOST_ALIKE", "SUSPICIOUS", "failed_alike", "last_failures"]
+
+SUSPICIOUS = 2
+"""Other scripts that have failed with a sentence, when a debug run that fails with it is no longer believed."""
+MOST_ALIKE = 10
+"""Scripts in a row that fail with one sentence, after which a search does not go on."""
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+@dataclass(frozen=True)
+class _Ended:
+    status: str
+    code: str | None
+    fault: str
+
+    def is_for(self, fault: str) -> bool:
+        """Whether it failed with this sentence, whatever numbers that holds."""
+        return self.status == "buggy" and _NUMBER.sub("#", self.fault) == _NUMBER.sub("#", fault)
+
+
+def failed_alike(store: Store, run_id: str, node: int, fault: str) -> int:
+    """Return how many scripts other than a node's own have failed with the same sentence."""
+    with store.read() as session:
+        own = session.get_one(Node, (run_id, node)).code_sha
+    return len({ended.code for ended in _ended(store, run_id) if ended.is_for(fault)} - {own})
+
+
+def last_failures(store: Store, run_id: str, after: int) -> tuple[int, str]:
+    """Return how many of the last nodes to end failed in a row with one sentence, and which that is.
+
+    Args:
+        store: where the run is.
+        run_id: the run.
+        after: only nodes of higher numbers count.
+    """
+    count, fault = 0, ""
+    for ended in _ended(store, run_id, after, MOST_ALIKE):
+        if ended.status != "buggy" or (count and not ended.is_for(fault)):
+            break
+        count, fault = count + 1, fault or ended.fault
+    return count, fault
+
+
+def _ended(store: Store, run_id: str, after: int = 0, most: int | None = None) -> Iterator[_Ended]:
+    """Yield what has ended by its own doing, the last node first, with the fault of its last execution."""
+    fault = func.json_extract(col(Step.result), "$.fault")
+    nodes = select(Node).where(Node.run_id == run_id, Node.id > after, col(Node.status).in_(("valid", "buggy")))
+    with store.read() as session:
+        rows = session.exec(nodes.order_by(col(Node.id).desc()).limit(most)).all()
+        known = select(Step.node, fault).where(
+            Step.run_id == run_id, col(Step.node).in_([row.id for row in rows]), fault.is_not(None)
+        )
+        # Of a node that got further than its debug run, the hold-out run counts: by name it comes first.
+        faults = dict(session.exec(known.order_by(col(Step.name).desc())).all())
+    for row in rows:
+        yield _Ended(row.status, row.code_sha, str(faults.get(row.id, row.error or "")))
