@@ -13,7 +13,7 @@ def test_what_looks_like_a_number_is_one(text, value):
 
 
 def test_nan_is_a_number():
-    assert math.isnan(number("NaN"))
+    assert math.isnan(read_number("NaN"))
 
 
 @pytest.mark.parametrize("text", ["0013_01", "1_000", "1,000", "0x10", "", " ", "one", "١٢", "2011-01-01", "1 2"])
