@@ -20,8 +20,9 @@ _NO_MATTER = re.compile(
     re.IGNORECASE,
 )
 _LEVEL_OF_BOLD = 7
-_PICTURE = re.compile(r"!\[[^\]]*\]\((?:[^()]|\([^()]*\))*\)")
-_LINK = re.compile(r"\[([^\[\]]+)\]\(https?://(?:[^()\s]|\([^()\s]*\))*\)")
+_TARGET = r"(?:[^()\s]|\([^()\s]{0,100}\)){0,1000}"
+_PICTURE = re.compile(rf"!\[[^\[\]]{{0,300}}\]\({_TARGET}(?: \"[^\"\n]{{0,300}}\")?\)")
+_LINK = re.compile(rf"\[([^\[\]]{{1,300}})\]\(https?://{_TARGET}\)")
 _BLANKS = re.compile(r"\n{3,}")
 
 
