@@ -2,9 +2,11 @@
 
 import random
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from bot.evaluation.file_tables import FileTable
 from bot.evaluation.folds import fold_rows
@@ -14,6 +16,7 @@ from bot.evaluation.named_files import check_names
 from bot.evaluation.split import Split, SplitKind, few_rows, seeded, split_rows
 from bot.evaluation.view_files import (
     ViewRows,
+    validation_name,
     write_few_test_rows,
     write_others,
     write_swapped_rows,
@@ -29,6 +32,7 @@ SAMPLE_TRAIN, SAMPLE_VALIDATION, SAMPLE_TEST = 400, 200, 200
 SAMPLE_PER_CLASS = 5
 FULL_VALIDATION = 20
 _OURS = (*VALIDATION, "sample_validation.csv")
+_INFO = "view.json"
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,18 @@ class ViewInfo:
     withheld_columns: tuple[str, ...]
     label_columns: tuple[str, ...]
     split_kind: SplitKind
+    drawn: str
+    """How the rows that are asked for were chosen, in a sentence or two."""
     notes: tuple[str, ...]
+
+
+_READER = TypeAdapter(ViewInfo)
+
+
+def view_info(labels_dir: Path) -> ViewInfo | None:
+    """Return what is known of a view, by the folder of its labels; None where none was built."""
+    file = labels_dir / _INFO
+    return _READER.validate_json(file.read_bytes()) if file.is_file() else None
 
 
 def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Path, labels_dir: Path) -> ViewInfo:
@@ -56,7 +71,7 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
         seed: of the split; views of one seed share their parts.
         out_dir: becomes the view's `data` folder; replaced if it exists, and there only when complete.
         labels_dir: outside `out_dir`; receives labels.csv: the id and the prediction columns of what is asked for, in the form
-            the metric wants.
+            the metric wants; and what `view_info` reads.
 
     Raises:
         UnsupportedLayout: labels cannot be withheld from this data; the text says why.
@@ -80,10 +95,7 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
     (write_swapped_rows if view.kind == "swap" else write_training_rows)(data_dir, layout, rows, staging, labels_dir)
     done = _few_test_rows(data_dir, layout, seed, staging) if view.kind == "sample" else set()
     notes = [*layout.notes, note, *write_others(data_dir, layout, view, rows, done, staging)]
-    if out_dir.exists():
-        shutil.rmtree(out_dir)
-    staging.rename(out_dir)
-    return ViewInfo(
+    info = ViewInfo(
         str(view),
         seed,
         VERSION,
@@ -92,7 +104,35 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
         withheld_columns=layout.withheld_columns,
         label_columns=layout.label_columns,
         split_kind=split.kind,
+        drawn=_drawn(layout, view, split, rows, note),
         notes=tuple(notes),
+    )
+    (labels_dir / _INFO).write_bytes(_READER.dump_json(info))
+    if out_dir.exists():
+        shutil.rmtree(out_dir)
+    staging.rename(out_dir)
+    return info
+
+
+_HOW: Mapping[SplitKind, str] = {
+    "stratified": "drawn at random with {note}",
+    "random": "drawn at random, not stratified, as {note}",
+    "time": "{note}, since the test rows were split off by time",
+    "grouped": "{note}, since no group of the test rows is among the training rows",
+}
+
+
+def _drawn(layout: Layout, view: ViewName, split: Split, rows: ViewRows, note: str) -> str:
+    total, shown, asked = len(layout.ids), len(rows.train), len(rows.validation)
+    train, validation = layout.train.path.name, validation_name(layout.train)
+    if view.kind == "full":
+        return f"{validation} repeats {asked:,} of the {total:,} rows of {train}."
+    how = note if view.kind == "fold" else _HOW[split.kind].format(note=split.note)
+    held = total - shown - asked
+    rest = f" {held:,} more rows are in neither." if held else ""
+    return (
+        f"Of the {total:,} training rows {shown:,} are in {train}, with labels, and {asked:,} ({asked / total:.0%}) in "
+        f"{validation}, without: {how}.{rest}"
     )
 
 
