@@ -18,7 +18,8 @@ _WIDE = 24
 _TEXTS = 16
 """So many columns of text, or fewer, have a line each in any table."""
 _FEW_TEXTS = 4
-"""With more columns of text each shows one example, not two."""
+"""With more columns of text each shows one short example, not two longer ones."""
+_LONG = 160
 _NUMBERED = re.compile(r"^(.*?)(\d+)$")
 _OFTEN = 0.05
 _SHORT = 30
@@ -28,14 +29,14 @@ def column_lines(columns: Sequence[Column]) -> list[str]:
     """Describe columns, numbered runs such as margin1 to margin64 together, and in wide tables any run of a kind."""
     texts = [column.name for column in columns if column.kind == "text"]
     alone = set(texts if len(texts) <= _TEXTS else ())
-    examples = 2 if len(texts) <= _FEW_TEXTS else 1
+    few = len(texts) <= _FEW_TEXTS
     runs = _runs(columns, lambda column: (column.name if column.name in alone else _stem(column), column.kind))
     if sum(1 if len(run) >= _RUN else len(run) for run in runs) > _WIDE:
         numbered = {column.name for run in runs if len(run) >= _RUN for column in run} | alone
         runs = _runs(columns, lambda column: (_stem(column) if column.name in numbered else "", column.kind))
     lines: list[str] = []
     for run in runs:
-        lines += [_run_line(run)] if len(run) >= _RUN else [_line(column, examples) for column in run]
+        lines += [_run_line(run)] if len(run) >= _RUN else [_line(column, few) for column in run]
     return lines
 
 
@@ -62,8 +63,8 @@ def _run_line(run: Sequence[Column]) -> str:
     )
 
 
-def _line(column: Column, examples: int) -> str:
-    return f"{clean(column.name)}: {_content(column, examples)}{_lacking(column)}"
+def _line(column: Column, few: bool) -> str:
+    return f"{clean(column.name)}: {_content(column, few)}{_lacking(column)}"
 
 
 def _lacking(column: Column) -> str:
@@ -74,7 +75,7 @@ def _lacking(column: Column) -> str:
     return f"; {column.missing:,} missing ({percent(column.missing, column.rows)}{told})"
 
 
-def _content(column: Column, examples: int = 2) -> str:
+def _content(column: Column, few: bool = True) -> str:
     kind = "text of digits, zeros in front" if column.coded else column.kind
     if column.kind == "empty":
         return "empty"
@@ -93,7 +94,7 @@ def _content(column: Column, examples: int = 2) -> str:
         return f"time, {clean(column.span[0])} to {clean(column.span[1])}, {distinct}"
     lengths = sorted(len(value) for value in column.values.elements())
     middle_length = f", median {lengths[len(lengths) // 2]:,}" if lengths[-1] > lengths[0] + 10 else ""
-    shown = ", ".join(repr(clean(value)) for value in islice(column.values, examples))
+    shown = ", ".join(repr(clean(value, _LONG if few else _SHORT * 2)) for value in islice(column.values, 1 + few))
     repeated = ""
     if len(column.values) * 2 <= column.values.total():
         (value, count), *_ = ordered(column.values)

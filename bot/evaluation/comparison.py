@@ -86,9 +86,9 @@ def _may_group(features: Sequence[str], profiles: Sequence[Mapping[str, Column]]
     found = []
     for name in features:
         told = [known[name] for known in profiles if name in known and known[name].kind != "empty"]
-        if told and all(column.kind in ("text", "integer") for column in told):
-            if any(column.values.total() >= _REPEATED * len(column.values) for column in told):
-                found.append(name)
+        repeated = any(column.values.total() >= _REPEATED * len(column.values) for column in told)
+        if repeated and all(column.kind in ("text", "integer") for column in told):
+            found.append(name)
     return found[:_GROUPS]
 
 

@@ -43,7 +43,7 @@ def file_lines(data_dir: Path) -> list[str]:
             kind = suffix or "without suffix"
             lines.append(f"{clean(folder)}/: {len(paths):,} files {kind}, {human(size)}, e.g. {_few(paths)}")
             if suffix in IMAGES:
-                lines.append(_images_line([partial((data_dir / path).open, "rb") for path in _spread(paths)]))
+                lines.append(_images_line([_opener(data_dir / path) for path in _spread(paths)]))
         else:
             lines += [_file_line(data_dir, path) for path in paths]
     more = len(lines) - _LINES
@@ -60,13 +60,14 @@ def count_rows(path: Path) -> str:
     """Return how many rows and columns a table has; of a large one its lines are counted, which is quicker."""
     try:
         table = read_table(path)
+        columns = f"{len(table.header):,} column{'s' if len(table.header) != 1 else ''}"
         if path.stat().st_size <= _COUNTED_BYTES:
-            return f"{sum(1 for _ in table.rows()):,} rows, {len(table.header):,} columns"
+            return f"{sum(1 for _ in table.rows()):,} rows, {columns}"
     except UnsupportedLayout:
         return "not a plain table"
     with path.open("rb") as file:
         lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
-    return f"about {lines - 1:,} rows, {len(table.header):,} columns"
+    return f"about {lines - 1:,} rows, {columns}"
 
 
 def archive_lines(data_dir: Path) -> list[str]:
@@ -109,6 +110,10 @@ def _spread(items: Sequence[ItemT]) -> list[ItemT]:
     """Return a few of many, from the first to the last."""
     count = min(_IMAGES, len(items))
     return [items[at * (len(items) - 1) // max(1, count - 1)] for at in range(count)]
+
+
+def _opener(path: Path) -> Callable[[], IO[bytes]]:
+    return lambda: path.open("rb")
 
 
 def _images_line(images: Sequence[Callable[[], IO[bytes]]]) -> str:

@@ -63,13 +63,13 @@ def _sections(
     if found.train is not None:
         yield "Training rows against rows to predict", 0.2, partial(_compared_lines, found, card)
         yield found.train, 0.4, partial(_table_lines, found, found.train)
-    trained = [one for name in (found.train, *found.asked[:-1]) if name is not None for one in ids[name]]
-    asked = next((ids[name] for name in (*found.asked[-1:], *samples) if ids[name]), ())
-    yield "Files", 0.2, lambda: [*file_lines(data_dir), *place_lines(data_dir, trained, asked)]
+    yield "Files", 0.2, lambda: [*file_lines(data_dir), *_place_lines(data_dir, found, ids)]
     for name in samples:
         yield name, 0.15, partial(_sample_lines, found, name, ids)
+    like = _like_training(found)
     for name in (*found.asked, *sorted(set(found.tables) - {found.train, *found.asked, *samples})):
-        yield name, 0.2, partial(_table_lines, found, name)
+        if name not in like:
+            yield name, 0.2, partial(_table_lines, found, name)
     yield "Archives", 0.2, partial(archive_lines, data_dir)
 
 
@@ -120,27 +120,46 @@ def _compared_lines(found: MainTables, card: TaskCard) -> list[str]:
     return comparison_lines(found.train, found.tables[found.train], asked, card.row_columns, found.lacking, profiles)
 
 
+def _like_training(found: MainTables) -> list[str]:
+    """Tables of rows to predict that have the training rows' columns, in their order, but for those that all of them lack."""
+    if found.train is None:
+        return []
+    shown = [column for column in found.tables[found.train].header if column not in found.lacking]
+    return [name for name in found.asked if list(found.tables[name].header) == shown]
+
+
 def _table_lines(found: MainTables, name: str) -> list[str]:
-    table, train = found.tables[name], found.tables.get(found.train or "")
-    if train is not None and name in found.asked:
-        lacking = [column for column in train.header if column not in table.header]
-        if [column for column in train.header if column not in lacking] == list(table.header):
-            return [f"The columns of {found.train} without {_some(sorted(lacking), 10) or 'any missing'}."]
     columns, rows = found.columns(name)
-    return [f"Columns, by the first {rows:,} rows:", *column_lines(columns)]
+    lines = [f"Columns, by the first {rows:,} rows:"]
+    if name == found.train:
+        like, targets = _like_training(found), found.lacking[:_TARGETS]
+        if like:
+            lines = [
+                f"{' and '.join(like)} have the same columns without {_some(found.lacking, 10) or 'any missing'}.",
+                *lines,
+            ]
+        columns = [column for column in columns if column.name not in targets]
+        lines[-1] = f"Columns, by the first {rows:,} rows, without those above:" if targets else lines[-1]
+    return [*lines, *column_lines(columns)]
+
+
+def _place_lines(data_dir: Path, found: MainTables, ids: Ids) -> list[str]:
+    test = next((name for name in (*found.asked, "sample_submission.csv") if not name.startswith("validation")), None)
+    trained = [name for name in (found.train, *found.asked) if name is not None and name != test]
+    return place_lines(data_dir, [one for name in trained for one in ids[name]], ids.get(test or "", ()))
 
 
 def _sample_lines(found: MainTables, name: str, ids: Ids) -> list[str]:
-    """Return what rows a sample has, and its first two, as text; of the second sample only how it is unlike the first."""
+    """Return what rows a sample has, and its first two as text; none of the second sample, if its columns are the same."""
     table, asked = found.tables[name], next((one for one in found.asked if one.startswith(_SAMPLES[name])), None)
     lines = []
-    if asked is not None and ids[asked]:
-        same = list(ids[asked]) == list(ids[name])
+    if asked is not None:
         alike = sorted(ids[asked]) == sorted(ids[name])
-        order = "in its order" if same else "in another order: go by the id" if alike else None
-        lines = [
-            f"One row for each of {asked}, {order}." if order else f"Its ids are not just those of {asked}, one by one."
-        ]
+        order = "in its order" if list(ids[asked]) == list(ids[name]) else "in another order: go by the id"
+        lines = [f"One row for each of {asked}, {order}." if alike else f"Its ids are not simply those of {asked}."]
+    first = found.tables.get(next(iter(_SAMPLES)))
+    if first is not None and first is not table and first.header == table.header:
+        return [*lines, f"The columns are those of {first.path.name}."]
     rows = [table.header, *islice(table.rows(), 2)]
     return lines + [
         _cut(encode_row([clean(c) for c in row], getattr(table, "delimiter", ",")).rstrip("\n")) for row in rows

@@ -115,7 +115,7 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
 
 
 _HOW: Mapping[SplitKind, str] = {
-    "stratified": "drawn at random with {note}",
+    "stratified": "drawn at random, stratified by {label}: {note}",
     "random": "drawn at random, not stratified, as {note}",
     "time": "{note}, since the test rows were split off by time",
     "grouped": "{note}, since no group of the test rows is among the training rows",
@@ -127,9 +127,9 @@ def _drawn(layout: Layout, view: ViewName, split: Split, rows: ViewRows, note: s
     train, validation = layout.train.path.name, validation_name(layout.train)
     if view.kind == "full":
         return f"{validation} repeats {asked:,} of the {total:,} rows of {train}."
-    how = note if view.kind == "fold" else _HOW[split.kind].format(note=split.note)
+    how = note if view.kind == "fold" else _HOW[split.kind].format(note=split.note, label=layout.label_columns[0])
     held = total - shown - asked
-    rest = f" {held:,} more rows are in neither." if held else ""
+    rest = f" The other {held:,} are in neither." if held else ""
     return (
         f"Of the {total:,} training rows {shown:,} are in {train}, with labels, and {asked:,} ({asked / total:.0%}) in "
         f"{validation}, without: {how}.{rest}"
