@@ -135,7 +135,7 @@ def _table_lines(found: MainTables, name: str) -> list[str]:
         like, targets = _like_training(found), found.lacking[:_TARGETS]
         if like:
             lines = [
-                f"{' and '.join(like)} have the same columns without {_some(found.lacking, 10) or 'any missing'}.",
+                f"{' and '.join(like)} {'have' if len(like) > 1 else 'has'} the same columns without {_some(found.lacking, 10) or 'any missing'}.",
                 *lines,
             ]
         columns = [column for column in columns if column.name not in targets]
