@@ -16,7 +16,7 @@ __all__ = ["comparison_lines"]
 Profiles = Mapping[str, Mapping[str, Column]]
 """Columns by name, by the name of their file."""
 
-_CELLS = 8_000_000
+_CELLS = 3_000_000
 """Cells of a table that are read, which takes seconds."""
 _GROUPS = 30
 """Columns whose values are looked for among the training rows, at most."""
@@ -101,10 +101,10 @@ def _read(
     at_ids = [places[name] for name in ids] if set(ids) <= places.keys() else []
     at_groups = [(places[name], counter) for name, counter in part.groups.items()]
     for row in _first(table):
-        part.features.append(hash(tuple(row[at].strip() for at in at_features)))
-        part.labels.append(hash(tuple(row[at] for at in at_labels)))
+        part.features.append(hash(tuple([row[at] for at in at_features])))
+        part.labels.append(hash(tuple([row[at] for at in at_labels])))
         if at_ids:
-            part.ids.append(hash(tuple(row[at] for at in at_ids)))
+            part.ids.append(hash(tuple([row[at] for at in at_ids])))
         for at, counter in at_groups:
             counter[row[at].strip()] += 1
     for counter in part.groups.values():

@@ -25,7 +25,7 @@ _LINES = 40
 _LOOKED_AT = 3
 _IMAGES = 60
 """Images whose heads are read, of one folder or archive."""
-_COUNTED_BYTES = 64 * 1024**2
+_COUNTED_BYTES = 16 * 1024**2
 _HEAD = 300
 
 ItemT = TypeVar("ItemT")

@@ -11,12 +11,13 @@ from bot.evaluation.tables import Rows
 from scrapers.card import TaskCard
 from state.errors import UnsupportedLayout
 
-__all__ = ["TABLES", "MainTables", "main_tables"]
+__all__ = ["MOST_IDS", "TABLES", "MainTables", "main_tables"]
 
 TABLES = frozenset({".csv", ".tsv"})
 _LARGEST_OTHER = 64 * 1024**2
 """Bytes of a table that has to be read as a whole for its columns (records), or unpacked."""
 _MOST = 12
+MOST_IDS = 100_000
 _FIRST = ("train", "validation", "test", "sample_validation", "sample_submission")
 
 
@@ -31,24 +32,34 @@ class MainTables:
     """Where rows to predict are: those to validate on, then the test's."""
     lacking: tuple[str, ...]
     """Training columns that rows to predict lack; without a table of these, all but what tells rows apart."""
-    _profiles: dict[str, tuple[list[Column], int]] = field(default_factory=dict)
+    _profiles: dict[str, tuple[list[Column], bool]] = field(default_factory=dict)
 
-    def columns(self, name: str) -> tuple[list[Column], int]:
-        """Return a table's columns, and how many rows were read for them.
-
-        Raises:
-            UnsupportedLayout: a row cannot be read.
-        """
+    def _profile(self, name: str) -> tuple[list[Column], bool]:
         if name not in self._profiles:
             self._profiles[name] = profile(self.tables[name])
         return self._profiles[name]
 
-    def ids(self, name: str | None, id_column: str) -> Sequence[str]:
-        """Return what a table calls its rows; nothing where it has no such column, or cannot be read."""
-        if name is None or id_column not in self.tables[name].header:
-            return ()
+    def columns(self, name: str) -> list[Column]:
+        """Return a table's columns, by its first rows. Raises UnsupportedLayout where one cannot be read."""
+        return self._profile(name)[0]
+
+    def is_whole(self, name: str) -> bool:
+        """Return whether all of a table's rows were read for its columns; raises as of `columns`."""
+        return self._profile(name)[1]
+
+    def read_rows(self, name: str) -> str:
+        """Say how many rows these are; raises as of `columns`."""
+        rows = self.columns(name)[0].rows
+        return f"its {rows:,} rows" if self.is_whole(name) else f"the first {rows:,} rows"
+
+    def ids(self, name: str, id_column: str) -> Sequence[str]:
+        """Return what a table calls its first `MOST_IDS` rows; nothing where it has no such column, or cannot be read."""
         try:
-            return self.tables[name].column(id_column)
+            return (
+                self.tables[name].heads([id_column], MOST_IDS)[id_column]
+                if id_column in self.tables[name].header
+                else ()
+            )
         except UnsupportedLayout:
             return ()
 

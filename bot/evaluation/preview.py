@@ -8,7 +8,7 @@ from pathlib import Path
 from bot.evaluation.column_lines import column_lines, target_lines
 from bot.evaluation.comparison import comparison_lines
 from bot.evaluation.file_list import archive_lines, file_lines, place_lines
-from bot.evaluation.main_tables import MainTables, main_tables
+from bot.evaluation.main_tables import MOST_IDS, MainTables, main_tables
 from bot.evaluation.profile import clean
 from bot.evaluation.self_reported import reason_in
 from bot.evaluation.tables import encode_row
@@ -95,7 +95,7 @@ def _target_lines(found: MainTables, card: TaskCard) -> list[str]:
     lines.append(f"Columns of {found.train} that rows to predict lack: {_some(found.lacking, 20) or 'none'}")
     if len(found.lacking) == 1 and found.lacking[0] not in columns:
         lines.append(f"{clean(found.lacking[0])} holds the label; the submission names it in its own columns.")
-    known = {column.name: column for column in found.columns(found.train)[0]}
+    known = {column.name: column for column in found.columns(found.train)}
     return lines + target_lines([known[name] for name in found.lacking[:_TARGETS]])
 
 
@@ -115,9 +115,11 @@ def _drawn_lines(labels_dir: Path | None) -> list[str]:
 def _compared_lines(found: MainTables, card: TaskCard) -> list[str]:
     assert found.train is not None  # noqa: S101 - else there is no such section
     main = (found.train, *found.asked)
-    profiles = {name: {column.name: column for column in found.columns(name)[0]} for name in main}
+    profiles = {name: {column.name: column for column in found.columns(name)} for name in main}
     asked = {name: found.tables[name] for name in found.asked}
-    return comparison_lines(found.train, found.tables[found.train], asked, card.row_columns, found.lacking, profiles)
+    lines = comparison_lines(found.train, found.tables[found.train], asked, card.row_columns, found.lacking, profiles)
+    partly = [f"{found.read_rows(name)} of {name}" for name in main if not found.is_whole(name)]
+    return [f"As far as read ({', '.join(partly)}):", *lines] if partly and lines else lines
 
 
 def _like_training(found: MainTables) -> list[str]:
@@ -129,17 +131,16 @@ def _like_training(found: MainTables) -> list[str]:
 
 
 def _table_lines(found: MainTables, name: str) -> list[str]:
-    columns, rows = found.columns(name)
-    lines = [f"Columns, by the first {rows:,} rows:"]
+    columns, read = found.columns(name), found.read_rows(name)
+    lines = [f"Columns, by {read}:"]
     if name == found.train:
         like, targets = _like_training(found), found.lacking[:_TARGETS]
         if like:
-            lines = [
-                f"{' and '.join(like)} {'have' if len(like) > 1 else 'has'} the same columns without {_some(found.lacking, 10) or 'any missing'}.",
-                *lines,
-            ]
+            has = "have" if len(like) > 1 else "has"
+            lacking = _some(found.lacking, 10) or "any missing"
+            lines = [f"{' and '.join(like)} {has} the same columns without {lacking}.", *lines]
         columns = [column for column in columns if column.name not in targets]
-        lines[-1] = f"Columns, by the first {rows:,} rows, without those above:" if targets else lines[-1]
+        lines[-1] = f"Columns, by {read}, without those above:" if targets else lines[-1]
     return [*lines, *column_lines(columns)]
 
 
@@ -156,7 +157,8 @@ def _sample_lines(found: MainTables, name: str, ids: Ids) -> list[str]:
     if asked is not None:
         alike = sorted(ids[asked]) == sorted(ids[name])
         order = "in its order" if list(ids[asked]) == list(ids[name]) else "in another order: go by the id"
-        lines = [f"One row for each of {asked}, {order}." if alike else f"Its ids are not simply those of {asked}."]
+        if alike or len(ids[name]) < MOST_IDS:
+            lines = [f"One row for each of {asked}, {order}." if alike else f"Its ids are not simply those of {asked}."]
     first = found.tables.get(next(iter(_SAMPLES)))
     if first is not None and first is not table and first.header == table.header:
         return [*lines, f"The columns are those of {first.path.name}."]

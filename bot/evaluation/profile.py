@@ -14,7 +14,7 @@ from scrapers.numbers import read_number
 
 __all__ = ["Column", "Kind", "clean", "is_missing", "ordered", "profile"]
 
-_ROWS, _CELLS, _CHARACTERS = 50_000, 2_000_000, 50_000_000
+_ROWS, _CELLS, _CHARACTERS = 50_000, 1_000_000, 50_000_000
 _EXAMPLE = 60
 _MISSING = frozenset({"", "nan", "na", "null", "none", "n/a", "<na>", "#n/a"})
 _WHOLE = re.compile(r"\s*[+-]?(?:0|[1-9][0-9]*)\s*")
@@ -57,12 +57,13 @@ def is_missing(cell: str) -> bool:
     return cell.strip().lower() in _MISSING
 
 
-def profile(table: Rows) -> tuple[list[Column], int]:
-    """Profile each column of a table on its first rows; also returns how many rows were read."""
+def profile(table: Rows) -> tuple[list[Column], bool]:
+    """Profile each column of a table on its first rows; also returns whether these are all."""
     limit = min(_ROWS, max(100, _CELLS // len(table.header)))
-    rows = list(_within(islice(table.rows(), limit), _CHARACTERS))
+    left = table.rows()
+    rows = list(_within(islice(left, limit), _CHARACTERS))
     cells = zip(*rows, strict=True) if rows else [()] * len(table.header)
-    return [_column(name, column) for name, column in zip(table.header, cells, strict=True)], len(rows)
+    return [_column(name, column) for name, column in zip(table.header, cells, strict=True)], next(left, None) is None
 
 
 def _within(rows: Iterator[list[str]], characters: int) -> Iterator[list[str]]:
