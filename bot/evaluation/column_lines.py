@@ -100,7 +100,8 @@ def _content(column: Column, few: bool = True) -> str:
         (value, count), *_ = ordered(column.values)
         repeated = f", most often {clean(value, _SHORT)!r} ({percent(count, column.rows)})"
     extent = _between(lengths[0], lengths[-1])
-    return f"{kind} of {extent} characters{middle_length}, {distinct}{repeated}, e.g. {shown}"
+    unit = "character" if extent == "1" else "characters"
+    return f"{kind} of {extent} {unit}{middle_length}, {distinct}{repeated}, e.g. {shown}"
 
 
 def target_lines(columns: Sequence[Column]) -> list[str]:

@@ -168,7 +168,10 @@ def _group_lines(
                 continue
             least = min(least, len(known) / len(values))
             rows = percent(sum(values[value] for value in known), values.total())
-            told.append(f"{len(known):,} of the {len(values):,} values in {part.name} ({rows} of its rows)")
+            some = f"{len(known):,}" if known else "none"
+            told.append(
+                f"{some} of the {len(values):,} values in {part.name}{f' ({rows} of its rows)' if known else ''}"
+            )
         telling = columns[name].kind == "text" or _LIKE_AN_ID.search(name) or least < _MOST
         if least < _ALL and telling:
             found.append((least, f"{clean(name)}: {train.name} has {', and '.join(told)}"))

@@ -19,8 +19,9 @@ from bot.evaluation.tables import read_table
 from state.errors import UnsupportedLayout
 
 IMAGES = frozenset({".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".gif", ".webp"})
-_EACH = 8
-"""More files than this of one kind in one folder are summed up."""
+_EACH, _EACH_TABLE = 8, 20
+"""More files than this of one kind in one folder are summed up, and folders of the same."""
+_HALF = 0.5
 _LINES = 40
 _LOOKED_AT = 3
 _IMAGES = 60
@@ -33,12 +34,9 @@ ItemT = TypeVar("ItemT")
 
 def file_lines(data_dir: Path) -> list[str]:
     """Return a line a file; many files of a kind in one folder share a line."""
-    groups: dict[tuple[str, str], list[Path]] = {}
-    for path in data_files(data_dir):
-        groups.setdefault((path.parent.as_posix(), path.suffix.lower()), []).append(path)
     lines = []
-    for (folder, suffix), paths in sorted(groups.items()):
-        if len(paths) > _EACH:
+    for (folder, suffix), paths in sorted(_grouped(data_dir).items()):
+        if len(paths) > (_EACH_TABLE if suffix in TABLES else _EACH):
             size = sum((data_dir / path).stat().st_size for path in paths)
             kind = suffix or "without suffix"
             lines.append(f"{clean(folder)}/: {len(paths):,} files {kind}, {human(size)}, e.g. {_few(paths)}")
@@ -48,6 +46,22 @@ def file_lines(data_dir: Path) -> list[str]:
             lines += [_file_line(data_dir, path) for path in paths]
     more = len(lines) - _LINES
     return lines if more <= 0 else [*lines[:_LINES], f"… and {more:,} more lines of files"]
+
+
+def _grouped(data_dir: Path) -> dict[tuple[str, str], list[Path]]:
+    """Group files by folder and suffix; those of very many folders side by side together."""
+    groups: dict[tuple[str, str], list[Path]] = {}
+    for path in data_files(data_dir):
+        groups.setdefault((path.parent.as_posix(), path.suffix.lower()), []).append(path)
+    beside: dict[tuple[str, str], list[str]] = {}
+    for folder, suffix in groups:
+        if folder != ".":
+            beside.setdefault((PurePosixPath(folder).parent.as_posix(), suffix), []).append(folder)
+    for (parent, suffix), folders in beside.items():
+        if len(folders) > _EACH:
+            together = [path for folder in folders for path in groups.pop((folder, suffix))]
+            groups[f"{parent}/[{len(folders):,} folders]", suffix] = together
+    return groups
 
 
 def _file_line(data_dir: Path, path: Path) -> str:
@@ -158,6 +172,7 @@ def place_lines(data_dir: Path, trained: Sequence[str], asked: Sequence[str]) ->
             ("test", found.test, len(asked)),
         )
         for pattern, places in sorted(side.items(), key=lambda item: str(item[0]))
+        if len(places) >= _HALF * count  # else folders of classes
     ]
 
 

@@ -23,6 +23,12 @@ def test_the_share_of_groups_that_training_has_too_is_told(tmp_path, name):
     assert f"{name}: train.csv has 20 of the 30 values in test.csv (67% of its rows)" in told
 
 
+def test_groups_of_which_training_has_none_are_told(tmp_path):
+    train = [[f"r{n}", f"a{n % 20}", n] for n in range(100)]
+    told = compared(tmp_path, train, [[f"t{n}", f"b{n % 20}"] for n in range(60)], ("id", "city", "y"))
+    assert "city: train.csv has none of the 20 values in test.csv" in told
+
+
 def test_a_quantity_of_whole_numbers_is_no_group(tmp_path):
     train, test = [[f"r{n}", n % 40, n] for n in range(100)], [[f"t{n}", n % 50] for n in range(100)]
     assert "values in test.csv" not in compared(tmp_path, train, test)

@@ -7,6 +7,7 @@ from PIL import Image
 from bot.evaluation.preview import preview
 from bot.evaluation.unsplit import share_everything
 from bot.evaluation.views import build_view
+from tests.bot.evaluation.layouts import LAYOUTS, write_layout
 from tests.bot.evaluation.parts import SLUGS, card, competition, real, write
 
 
@@ -157,6 +158,24 @@ def test_a_sample_in_another_order_is_told(tmp_path):
     data = competition(tmp_path, [[n, n, n / 2] for n in range(50)], [["t0", 0], ["t1", 1]])
     write(data / "sample_submission.csv", ["id", "y"], [["t1", 0], ["t0", 0]])
     assert "One row for each of test.csv, in another order: go by the id." in preview(data, card())
+
+
+def test_folders_of_many_classes_share_a_line(tmp_path):
+    for folder in range(30):
+        for n in range(3):
+            (tmp_path / "train" / f"class {folder}").mkdir(parents=True, exist_ok=True)
+            (tmp_path / "train" / f"class {folder}" / f"{n}.png").write_bytes(picture(size=(8, 8)))
+    competition(tmp_path, [[f"r{n}", n, n] for n in range(20)], [["t", 1]])
+    text = preview(tmp_path, card())
+    assert "train/[30 folders]/: 90 files .png" in text and "images, by 60 of them: all 8 × 8 pixels, RGB" in text
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_layout_has_a_preview_that_names_label_and_hold_out(tmp_path, name):
+    data, task = write_layout(name, tmp_path / "whole")
+    info = build_view(data, task, "holdout", 0, tmp_path / "data", tmp_path / "labels")
+    text = preview(tmp_path / "data", task, tmp_path / "labels")
+    assert info.drawn in text and all(column in text for column in info.label_columns)
 
 
 @pytest.mark.integration
