@@ -9,6 +9,7 @@ from pathlib import Path
 from scrapers.csv_files import NotCsv, open_table
 from scrapers.found import Found
 from scrapers.manifest import Manifest
+from scrapers.numbers import read_number
 from scrapers.row_keys import Repeats, row_key, shown_key
 
 ANSWERS = "private/answers.csv"
@@ -39,11 +40,10 @@ class Answers:
 
 def value(cell: str) -> Value:
     """Return a cell as a number if it is one ("1" and "1.0" are equal), else as text without outer blanks."""
-    try:
-        number = float(cell)
-    except ValueError:
+    found = read_number(cell)
+    if found is None:
         return cell.strip()
-    return number if number == number else "nan"
+    return found if found == found else "nan"
 
 
 def check_answers(

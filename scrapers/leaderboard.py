@@ -7,6 +7,7 @@ from scrapers.card import Direction
 from scrapers.csv_files import NotCsv, open_table
 from scrapers.fields import parse_time
 from scrapers.found import Found
+from scrapers.numbers import read_number
 
 LEADERBOARD = "leaderboard.csv"
 
@@ -46,11 +47,8 @@ def read_leaderboard(root: Path, direction: Direction | None, found: Found) -> l
 
 
 def _number(cell: str) -> float | None:
-    try:
-        score = float(cell)
-    except ValueError:
-        return None
-    return score if math.isfinite(score) else None
+    score = read_number(cell)
+    return score if score is not None and math.isfinite(score) else None
 
 
 def _check_time(cell: str | None, line: int, found: Found) -> None:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from bot.coder.description import shown_description
 from bot.models import Item
 from scrapers.card import TaskCard
 
@@ -24,8 +25,6 @@ __all__ = [
 ]
 
 ScriptAction = Literal["draft", "debug", "improve"]
-
-DESCRIPTION_CHARACTERS = 6_000
 
 
 @dataclass(frozen=True)
@@ -61,13 +60,10 @@ class TaskText:
 
     @classmethod
     def from_card(cls, card: TaskCard, notes: Sequence[OwnerNote] = (), *, self_reported: bool = False) -> "TaskText":
-        """Take the task card's words, the description cut to a bound, and the owner's."""
-        text = card.description
-        if len(text) > DESCRIPTION_CHARACTERS:
-            text = text[:DESCRIPTION_CHARACTERS] + "\n[... cut]"
+        """Take the task card's words, of the description what can matter for a score, and the owner's."""
         return cls(
             title=card.title,
-            description=text,
+            description=shown_description(card.description),
             metric=card.metric.name,
             direction=card.metric.direction,
             id_column=card.id_column,

@@ -108,6 +108,12 @@ class Executor:
         """Return a view's folder, built at its first use; see `RunViews.view` for what it raises."""
         return await self._views.view(name)
 
+    async def look_at_data(self) -> tuple[Finding, ...]:
+        """Return what guards find in the hold-out view, at which they look once a run; raises as of `view`."""
+        data = await self.view(GUARDED)
+        with self._stopwatch.measure("evaluation"):
+            return await self._guarding.look_at_view(data, self.labels(GUARDED), split=self.self_reported is None)
+
     def labels(self, view: str) -> Path:
         """Return the folder with a view's withheld labels, which is for the worker alone."""
         return self._views.labels(view)
@@ -158,8 +164,7 @@ class Executor:
         """
         data = await self.view(view)
         if view == GUARDED:
-            with self._stopwatch.measure("evaluation"):
-                await self._guarding.look_at_view(data, self.labels(view), split=self.self_reported is None)
+            await self.look_at_data()
 
         async def run() -> dict[str, Any]:
             return await self._run_and_score(node, script, view, data, seconds, attempt)

@@ -69,7 +69,7 @@ class Guarding:
         self._board = board
         self._grader = None if grader is None else str(grader)
 
-    async def look_at_view(self, view: Path, labels: Path, *, split: bool = True) -> None:
+    async def look_at_view(self, view: Path, labels: Path, *, split: bool = True) -> tuple[Finding, ...]:
         """Look for leaks of the competition itself, once a run; without labels that were withheld (`split`) there are none."""
 
         async def look() -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Guarding:
                 record_findings(tx, self._run_id, found)
             return {"guards": [asdict(one) for one in found]}
 
-        await self._steps.once(_LOOKED, look)
+        return findings_of((await self._steps.once(_LOOKED, look))["guards"])
 
     async def look_at_execution(
         self, node: int, execution_id: str, view: Path, labels: Path, score: float, output: str

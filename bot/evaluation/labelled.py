@@ -9,6 +9,7 @@ from typing import Protocol
 from bot.evaluation.directions import CLASSIFICATION_METRICS, prediction_kind
 from bot.evaluation.tables import Rows, Table
 from scrapers.card import TaskCard
+from scrapers.numbers import read_number
 from state.errors import UnsupportedLayout
 
 TRUTH_VALUES = {"true": "1", "false": "0"}
@@ -201,7 +202,5 @@ def check_numbers(layout: Layout) -> None:
 
 
 def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+    found = read_number(text)
+    return found is not None and math.isfinite(found)

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scrapers.numbers import read_number
+
 
 def canonical_labels(labels: NDArray[Any]) -> NDArray[Any]:
     """Return an array of objects with `canonical_label` of each cell."""
@@ -17,14 +19,10 @@ def canonical_labels(labels: NDArray[Any]) -> NDArray[Any]:
 def canonical_label(label: object) -> object:
     """Return the number that a label's text spells, or else the text without surrounding blanks."""
     text = str(label).strip()
-    if "_" in text:
-        # Python would read `1_0` as ten.
+    value = read_number(text)
+    if value is None:
         return text
     try:
-        return int(text)
+        return int(text)  # exact, however long
     except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return text
+        return value

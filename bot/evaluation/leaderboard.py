@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from scrapers.numbers import read_number
 from state.errors import Problem, SnapshotError
 
 Medal = Literal["gold", "silver", "bronze"]
@@ -68,11 +69,8 @@ def read_leaderboard(path: Path) -> tuple[float, ...]:
 
 
 def _score(text: str | None, file: str, line: int) -> float:
-    try:
-        score = float(text or "")
-    except ValueError:
-        score = math.nan
-    if not math.isfinite(score):
+    score = read_number(text or "")
+    if score is None or not math.isfinite(score):
         raise SnapshotError([Problem(file, line, f"the score {text!r} is not a finite number")])
     return score
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from bot.evaluation.csv_rows import short
+from scrapers.numbers import read_number
 
 _SEPARATORS = ((";", "semicolons"), ("\t", "tabs"), ("|", "bars"))
 _LONGEST = 200
@@ -65,8 +66,8 @@ def of_id(identifier: str, ids: Sequence[str]) -> str:
     near = {_plain(one): one for one in known if len(one) <= _LONGEST}
     if (found := near.get(_plain(text))) is not None:
         return f"the sample has {short(found)}"
-    if (number := _as_number(text)) is not None:
-        same = next((one for one in ids if _as_number(one) == number), None)
+    if (value := _as_number(text)) is not None:
+        same = next((one for one in ids if _as_number(one) == value), None)
         if same is not None:
             return f"the sample writes this number as {short(same)}"
     return ""
@@ -91,7 +92,4 @@ def _plain(text: str) -> str:
 
 
 def _as_number(text: str) -> float | None:
-    try:
-        return float(text) if len(text) <= _LONGEST and text.isascii() and "_" not in text else None
-    except ValueError:
-        return None
+    return read_number(text) if len(text) <= _LONGEST else None

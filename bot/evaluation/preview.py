@@ -1,76 +1,79 @@
-"""A bounded preview of a data folder for whoever writes code on it: files, columns, target, archives."""
+"""A bounded preview of a data folder for whoever writes code on it: target, hold-out, columns, files; most telling first."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
-from bot.evaluation.file_list import TABLES, archive_lines, file_lines
-from bot.evaluation.finding import read_any, table_kind
-from bot.evaluation.profile import clean, column_lines, profile, target_line
-from bot.evaluation.shared_files import data_files
-from bot.evaluation.tables import Rows, encode_row
+from bot.evaluation.column_lines import column_lines, target_lines
+from bot.evaluation.comparison import comparison_lines
+from bot.evaluation.file_list import archive_lines, file_lines, place_lines
+from bot.evaluation.main_tables import MOST_IDS, MainTables, main_tables
+from bot.evaluation.profile import clean
+from bot.evaluation.self_reported import reason_in
+from bot.evaluation.tables import encode_row
+from bot.evaluation.views import view_info
 from scrapers.card import TaskCard
 from state.errors import UnsupportedLayout
 
-_OURS = ("train.csv", "test.csv", "validation.csv", "sample_submission.csv", "sample_validation.csv")
-_LARGEST_OTHER = 64 * 1024**2
-"""Bytes of a table that has to be read as a whole for its columns (records), or unpacked."""
-_SHARE = {"Files": 0.22, "Target": 0.15, "Archives": 0.2}
-"""The part of the whole that a section may take; a table may take `_TABLE_SHARE`."""
-_TABLE_SHARE = 0.35
+LONGEST = 10_000
 _LINE = 400
+_ROW = 200
+_TARGETS = 40
+_SAMPLES = {"sample_submission.csv": "test", "sample_validation.csv": "validation"}
+
+_Lines = Callable[[], Sequence[str]]
+Ids = Mapping[str, Sequence[str]]
 
 
-def preview(data_dir: Path, card: TaskCard, max_chars: int = 6000) -> str:
+def preview(
+    data_dir: Path, card: TaskCard, labels_dir: Path | None = None, doubts: Sequence[str] = (), max_chars: int = LONGEST
+) -> str:
     """Describe a data folder in at most `max_chars` characters; the same folder gives the same text.
 
     Args:
         data_dir: a competition's files, or a view of them.
         card: the task: its id and prediction columns.
+        labels_dir: of the view, beside whose labels it is written how its rows were drawn; None: this is no view.
+        doubts: what guards found in the data, in sentences.
         max_chars: longest text; sections are cut at lines, each with a note of how many are left out.
     """
-    tables = _tables(data_dir)
-    sections: list[tuple[str, list[str]]] = [("Files", file_lines(data_dir))]
-    names = _main_names(tables)
-    known = {kind: tables[name] for kind, name in names.items()}
-    if "train" in known:
-        sections.append(("Target", _target_lines(known, card)))
-    ours = dict.fromkeys((*(names[kind] for kind in ("train", "test", "validation") if kind in names), *_OURS))
-    sections += [(name, _table_lines(name, names, tables, card)) for name in [*ours, *sorted(set(tables) - set(ours))]]
-    sections.append(("Archives", archive_lines(data_dir)))
-    parts = [_section(title, lines, max_chars) for title, lines in sections if lines]
+    parts = []
+    for title, share, lines in _sections(data_dir, card, labels_dir, doubts):
+        try:
+            told = lines()
+        except UnsupportedLayout as error:
+            told = [str(error)]
+        if told:
+            parts.append(_section(title, told, int(max_chars * share)))
     text = "\n\n".join(parts)
     return text if len(text) <= max_chars else f"{text[: max_chars - 20].rsplit(chr(10), 1)[0]}\n… (cut)"[:max_chars]
 
 
-def _tables(data_dir: Path) -> dict[str, Rows]:
-    """Tables that can be read, by their path."""
-    tables: dict[str, Rows] = {}
-    for path in data_files(data_dir):
-        text = path.suffix.lower() in TABLES
-        other = not text and len(path.parts) == 1 and (data_dir / path).stat().st_size <= _LARGEST_OTHER
-        if len(tables) < 12 and (text or (other and table_kind(data_dir / path) is not None)):
-            try:
-                tables[path.as_posix()] = read_any(data_dir / path)
-            except UnsupportedLayout:
-                continue
-    return tables
+def _sections(
+    data_dir: Path, card: TaskCard, labels_dir: Path | None, doubts: Sequence[str]
+) -> Iterator[tuple[str, float, _Lines]]:
+    """Yield each section's title, the part of the whole that it may take, and its lines; most telling first."""
+    found = main_tables(data_dir, card)
+    samples = [name for name in _SAMPLES if name in found.tables]
+    ids = {name: found.ids(name, card.id_column) for name in {found.train, *found.asked, *samples} if name is not None}
+    yield "Target", 0.15, partial(_target_lines, found, card)
+    yield "Hold-out", 0.12, partial(_drawn_lines, labels_dir)
+    yield "Found in the data", 0.12, lambda: [clean(line, _LINE) for line in doubts]
+    if found.train is not None:
+        yield "Training rows against rows to predict", 0.2, partial(_compared_lines, found, card)
+        yield found.train, 0.4, partial(_table_lines, found, found.train)
+    yield "Files", 0.2, lambda: [*file_lines(data_dir), *_place_lines(data_dir, found, ids)]
+    for name in samples:
+        yield name, 0.15, partial(_sample_lines, found, name, ids)
+    like = _like_training(found)
+    for name in (*found.asked, *sorted(set(found.tables) - {found.train, *found.asked, *samples})):
+        if name not in like:
+            yield name, 0.2, partial(_table_lines, found, name)
+    yield "Archives", 0.2, partial(archive_lines, data_dir)
 
 
-def _main_names(tables: dict[str, Rows]) -> dict[str, str]:
-    """The tables of training rows, of test rows and of those to validate on, whatever their form, by what they are."""
-    names: dict[str, str] = {}
-    for kind in ("train", "test", "validation"):
-        found = [name for name in tables if name.split(".")[0] == kind]
-        names |= {kind: min(found, key=lambda name: (name != f"{kind}.csv", name))} if found else {}
-    if "train" not in names and "validation" in names:
-        shown = set(tables[names["validation"]].header)
-        wider = [name for name, table in tables.items() if shown < set(table.header) and "test" not in name]
-        names |= {"train": wider[0]} if wider else {}
-    return names
-
-
-def _section(title: str, lines: Sequence[str], max_chars: int) -> str:
-    room = int(max_chars * _SHARE.get(title, _TABLE_SHARE))
+def _section(title: str, lines: Sequence[str], room: int) -> str:
     kept = [f"## {title}"]
     for at, line in enumerate(lines):
         short = line if len(line) <= _LINE else f"{line[:_LINE]}…"
@@ -80,62 +83,90 @@ def _section(title: str, lines: Sequence[str], max_chars: int) -> str:
     return "\n".join(kept)
 
 
-def _lacking(tables: dict[str, Rows], card: TaskCard) -> list[str]:
-    """Training columns that test rows lack; without a table of test rows, all but the id."""
-    test = tables.get("test") or tables.get("validation")
-    known = set(card.row_columns) if test is None else {*card.row_columns, *test.header}
-    return [column for column in tables["train"].header if column not in known]
-
-
-def _target_lines(tables: dict[str, Rows], card: TaskCard) -> list[str]:
-    lacking = _lacking(tables, card)
-    wanted = [column for column in card.prediction_columns if column not in lacking]
-    shown = ", ".join(map(clean, card.prediction_columns[:6])) + (" …" if len(card.prediction_columns) > 6 else "")
+def _target_lines(found: MainTables, card: TaskCard) -> list[str]:
+    columns = card.prediction_columns
     lines = [
-        f"To predict ({card.metric.name}, {card.metric.direction}): {shown} ({len(card.prediction_columns)} columns), "
-        f"one row for each {' and '.join(map(clean, card.row_columns))}.",
-        f"Columns of {tables['train'].path.name} that test rows lack: {', '.join(map(clean, lacking[:20])) or 'none'}"
-        + (f" and {len(lacking) - 20} more" if len(lacking) > 20 else ""),
+        f"To predict ({card.metric.name}, {card.metric.direction}): {_some(columns, 6)}"
+        f"{f' ({len(columns)} columns)' if len(columns) > 1 else ''}, one row for each "
+        f"{' and '.join(map(clean, card.row_columns))}."
     ]
-    if len(wanted) == len(card.prediction_columns) and len(lacking) == 1:
-        lines.append(f"{clean(lacking[0])} holds the label; the submission names it in its own columns.")
-    try:
-        columns, _ = profile(tables["train"])
-    except UnsupportedLayout as error:
-        return [*lines, str(error)]
-    return lines + [target_line(column) for column in columns if column.name in lacking[:8]]
+    if found.train is None:
+        return lines
+    lines.append(f"Columns of {found.train} that rows to predict lack: {_some(found.lacking, 20) or 'none'}")
+    if len(found.lacking) == 1 and found.lacking[0] not in columns:
+        lines.append(f"{clean(found.lacking[0])} holds the label; the submission names it in its own columns.")
+    known = {column.name: column for column in found.columns(found.train)}
+    return lines + target_lines([known[name] for name in found.lacking[:_TARGETS]])
 
 
-def _table_lines(name: str, names: dict[str, str], tables: dict[str, Rows], card: TaskCard) -> list[str]:
-    if name not in tables:
+def _some(names: Sequence[str], most: int) -> str:
+    return ", ".join(map(clean, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _drawn_lines(labels_dir: Path | None) -> list[str]:
+    if labels_dir is None:
         return []
-    table, known = tables[name], {kind: tables[one] for kind, one in names.items()}
-    train = known.get("train")
-    if name in ("sample_submission.csv", "sample_validation.csv"):
-        return _first_rows(table)
-    if train is not None and name in (names.get("test"), names.get("validation")):
-        lacking = set(_lacking(known, card))
-        if [column for column in train.header if column not in lacking] == list(table.header):
-            return [
-                f"The columns of {train.path.name} without {', '.join(map(clean, sorted(lacking)[:10])) or 'any missing'}."
-            ]
-    try:
-        columns, rows = profile(table)
-    except UnsupportedLayout as error:
-        return [str(error)]
-    return [f"Columns, by the first {rows:,} rows:", *column_lines(columns)]
+    if (info := view_info(labels_dir)) is not None:
+        return [clean(line, _LINE) for line in (info.drawn, *(note for note in info.notes if note not in info.drawn))]
+    reason = reason_in(labels_dir)
+    return [] if reason is None else [clean(f"No rows are held out: {reason}", _LINE)]
 
 
-def _first_rows(table: Rows) -> list[str]:
-    """Return a table's header and first two rows, as text."""
-    try:
-        rows = [table.header, *(row for _, row in zip(range(2), table.rows(), strict=False))]
-    except UnsupportedLayout as error:
-        return [str(error)]
-    return [
-        _cut(encode_row([clean(cell) for cell in row], getattr(table, "delimiter", ",")).rstrip("\n")) for row in rows
+def _compared_lines(found: MainTables, card: TaskCard) -> list[str]:
+    assert found.train is not None  # noqa: S101 - else there is no such section
+    main = (found.train, *found.asked)
+    profiles = {name: {column.name: column for column in found.columns(name)} for name in main}
+    asked = {name: found.tables[name] for name in found.asked}
+    lines = comparison_lines(found.train, found.tables[found.train], asked, card.row_columns, found.lacking, profiles)
+    partly = [f"{found.read_rows(name)} of {name}" for name in main if not found.is_whole(name)]
+    return [f"As far as read ({', '.join(partly)}):", *lines] if partly and lines else lines
+
+
+def _like_training(found: MainTables) -> list[str]:
+    """Tables of rows to predict that have the training rows' columns, in their order, but for those that all of them lack."""
+    if found.train is None:
+        return []
+    shown = [column for column in found.tables[found.train].header if column not in found.lacking]
+    return [name for name in found.asked if list(found.tables[name].header) == shown]
+
+
+def _table_lines(found: MainTables, name: str) -> list[str]:
+    columns, read = found.columns(name), found.read_rows(name)
+    lines = [f"Columns, by {read}:"]
+    if name == found.train:
+        like, targets = _like_training(found), found.lacking[:_TARGETS]
+        if like:
+            has = "have" if len(like) > 1 else "has"
+            lacking = _some(found.lacking, 10) or "any missing"
+            lines = [f"{' and '.join(like)} {has} the same columns without {lacking}.", *lines]
+        columns = [column for column in columns if column.name not in targets]
+        lines[-1] = f"Columns, by {read}, without those above:" if targets else lines[-1]
+    return [*lines, *column_lines(columns)]
+
+
+def _place_lines(data_dir: Path, found: MainTables, ids: Ids) -> list[str]:
+    test = next((name for name in (*found.asked, "sample_submission.csv") if not name.startswith("validation")), None)
+    trained = [name for name in (found.train, *found.asked) if name is not None and name != test]
+    return place_lines(data_dir, [one for name in trained for one in ids[name]], ids.get(test or "", ()))
+
+
+def _sample_lines(found: MainTables, name: str, ids: Ids) -> list[str]:
+    """Return what rows a sample has, and its first two as text; none of the second sample, if its columns are the same."""
+    table, asked = found.tables[name], next((one for one in found.asked if one.startswith(_SAMPLES[name])), None)
+    lines = []
+    if asked is not None:
+        alike = sorted(ids[asked]) == sorted(ids[name])
+        order = "in its order" if list(ids[asked]) == list(ids[name]) else "in another order: go by the id"
+        if alike or len(ids[name]) < MOST_IDS:
+            lines = [f"One row for each of {asked}, {order}." if alike else f"Its ids are not simply those of {asked}."]
+    first = found.tables.get(next(iter(_SAMPLES)))
+    if first is not None and first is not table and first.header == table.header:
+        return [*lines, f"The columns are those of {first.path.name}."]
+    rows = [table.header, *islice(table.rows(), 2)]
+    return lines + [
+        _cut(encode_row([clean(c) for c in row], getattr(table, "delimiter", ",")).rstrip("\n")) for row in rows
     ]
 
 
 def _cut(line: str) -> str:
-    return line if len(line) <= 200 else f"{line[:200]}…"
+    return line if len(line) <= _ROW else f"{line[:_ROW]}…"

@@ -116,7 +116,7 @@ def _by_time(layout: Layout, scored: Sequence[int]) -> Split | None:
             rows = [row for row in scored if stretches[times[row]] == stretch]
             _cut_tail(rows, times, parts)
         count = max(stretches.values()) + 1
-        note = f"the latest rows by {column} of {count} stretch{'es' if count > 1 else ''}"
+        note = f"the latest rows by {column}{f' of each of {count} stretches' if count > 1 else ''}"
         return Split("time", tuple(parts), note, column)
     return None
 

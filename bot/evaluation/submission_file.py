@@ -18,6 +18,7 @@ from bot.evaluation.directions import PredictionKind, prediction_kind
 from bot.evaluation.places import TAKEN, Places
 from bot.evaluation.tables import read_table
 from scrapers.card import TaskCard
+from scrapers.numbers import read_number
 from scrapers.row_keys import row_key, shown_key
 from state.errors import InvalidSubmission
 
@@ -208,18 +209,10 @@ def _number_reader(bounds: Bounds) -> Callable[[str], float | str | None]:
     low, high = bounds.low, bounds.high
 
     def read(text: str) -> float | None:
-        number = _number(text)
-        return number if number is not None and math.isfinite(number) and low <= number <= high else None
+        value = read_number(text)
+        return value if value is not None and math.isfinite(value) and low <= value <= high else None
 
     return read
-
-
-def _number(text: str) -> float | None:
-    try:
-        # float() also takes `1_000` and digits of other scripts, which no grader would.
-        return float(text) if text.isascii() and "_" not in text else None
-    except ValueError:
-        return None
 
 
 def _label(text: str) -> str | None:
@@ -246,10 +239,10 @@ def _fault(text: str, kind: PredictionKind, bounds: Bounds) -> str:
         return f"is missing ({short(text)})"
     if (fault := _fault_of_text(text)) is not None:
         return f"{fault}: {short(text)}"
-    number = _number(text)
-    if number is None:
+    value = read_number(text)
+    if value is None:
         return f"is not a number: {short(text)}{_also(likely_causes.of_number(text))}"
-    if not math.isfinite(number):
+    if not math.isfinite(value):
         return f"is not finite: {short(text)}"
     return f"is {short(text)}, but {bounds.reason}"
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scrapers.numbers import read_number
+
 Cells = NDArray[Any]
 """Objects (text), of shape (rows, prediction columns)."""
 
@@ -184,10 +186,8 @@ def _each(cells: Cells, edit: Callable[[str], str]) -> Cells:
 
 
 def _order(label: str) -> tuple[float, str]:
-    try:
-        return float(label), label
-    except ValueError:
-        return math.inf, label
+    value = read_number(label)
+    return math.inf if value is None else value, label
 
 
 def _text(values: NDArray[np.float64]) -> Cells:

@@ -13,7 +13,7 @@ from bot.evaluation.moves import Moves, moves, put_added, rewrite_archive, test_
 from bot.evaluation.row_files import placed
 from bot.evaluation.several_rows import Paired
 from bot.evaluation.shared_files import carry, data_files, is_submission, share_readable, swap_sibling, withheld_from
-from bot.evaluation.tables import write_table
+from bot.evaluation.tables import Rows, write_table
 from bot.evaluation.view_names import ViewName
 from state.errors import UnsupportedLayout
 
@@ -33,12 +33,17 @@ class ViewRows:
     withheld: Sequence[int]
 
 
+def validation_name(table: Rows) -> str:
+    """Return the name of the table of rows that are asked for, which is of the training rows' kind."""
+    return f"validation{kind_of(table.path) or table_kind(table.path)}"
+
+
 def write_training_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Path, labels_dir: Path) -> None:
     """Write the training rows, the rows that are asked for and their sample, and outside the view their labels."""
     table = layout.train
     table.write_part(out / table.path.relative_to(data_dir), set(rows.train))
     columns = _without(table.header, layout.withheld_columns)
-    table.write_chosen(out / f"validation{kind_of(table.path) or table_kind(table.path)}", columns, rows.validation)
+    table.write_chosen(out / validation_name(table), columns, rows.validation)
     write_sample(layout, rows, out / "sample_validation.csv")
     write_labels(layout, rows, labels_dir)
 

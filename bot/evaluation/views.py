@@ -1,11 +1,12 @@
 """Builds views: data folders with some training labels withheld."""
 
-import json
 import random
 import shutil
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from bot.evaluation.file_tables import FileTable
 from bot.evaluation.folds import fold_rows
@@ -15,6 +16,7 @@ from bot.evaluation.named_files import check_names
 from bot.evaluation.split import Split, SplitKind, few_rows, seeded, split_rows
 from bot.evaluation.view_files import (
     ViewRows,
+    validation_name,
     write_few_test_rows,
     write_others,
     write_swapped_rows,
@@ -46,7 +48,18 @@ class ViewInfo:
     withheld_columns: tuple[str, ...]
     label_columns: tuple[str, ...]
     split_kind: SplitKind
+    drawn: str
+    """How the rows that are asked for were chosen, in a sentence or two."""
     notes: tuple[str, ...]
+
+
+_READER = TypeAdapter(ViewInfo)
+
+
+def view_info(labels_dir: Path) -> ViewInfo | None:
+    """Return what is known of a view, by the folder of its labels; None where none was built."""
+    file = labels_dir / INFO
+    return _READER.validate_json(file.read_bytes()) if file.is_file() else None
 
 
 def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Path, labels_dir: Path) -> ViewInfo:
@@ -59,7 +72,7 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
         seed: of the split; views of one seed share their parts.
         out_dir: becomes the view's `data` folder; replaced if it exists, and there only when complete.
         labels_dir: outside `out_dir`; receives labels.csv: the id and the prediction columns of what is asked for, in the form
-            the metric wants; and what is returned, as JSON.
+            the metric wants; and what `view_info` reads.
 
     Raises:
         UnsupportedLayout: labels cannot be withheld from this data; the text says why.
@@ -93,13 +106,36 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
         withheld_columns=layout.withheld_columns,
         label_columns=layout.label_columns,
         split_kind=split.kind,
+        drawn=_drawn(layout, view, split, rows, note),
         notes=tuple(notes),
     )
-    (labels_dir / INFO).write_text(json.dumps(asdict(info)), encoding="utf-8")
+    (labels_dir / INFO).write_bytes(_READER.dump_json(info))
     if out_dir.exists():
         shutil.rmtree(out_dir)
     staging.rename(out_dir)
     return info
+
+
+_HOW: Mapping[SplitKind, str] = {
+    "stratified": "drawn at random, stratified by {label}: {note}",
+    "random": "drawn at random, not stratified, as {note}",
+    "time": "{note}, since the test rows were split off by time",
+    "grouped": "{note}, since no group of the test rows is among the training rows",
+}
+
+
+def _drawn(layout: Layout, view: ViewName, split: Split, rows: ViewRows, note: str) -> str:
+    total, shown, asked = len(layout.ids), len(rows.train), len(rows.validation)
+    train, validation = layout.train.path.name, validation_name(layout.train)
+    if view.kind == "full":
+        return f"{validation} repeats {asked:,} of the {total:,} rows of {train}."
+    how = note if view.kind == "fold" else _HOW[split.kind].format(note=split.note, label=layout.label_columns[0])
+    held = total - shown - asked
+    rest = f" The other {held:,} are in neither." if held else ""
+    return (
+        f"Of the {total:,} training rows {shown:,} are in {train}, with labels, and {asked:,} ({asked / total:.0%}) in "
+        f"{validation}, without: {how}.{rest}"
+    )
 
 
 def _choose(layout: Layout, view: ViewName, split: Split, seed: int) -> tuple[ViewRows, str]:

@@ -133,11 +133,9 @@ async def open_context(
             monitor,
             spending,
         )
-        holdout = await executor.view("holdout")
+        preview = await _preview(executor, machinery.worker, stopwatch, card)
         if executor.self_reported is not None:
             say(f"no score of a hold-out can be had, so that scores are what scripts print: {executor.self_reported}")
-        with stopwatch.measure("views"):
-            preview = await machinery.worker.call("preview", data_dir=str(holdout), card=card.model_dump(mode="json"))
         machine = this_machine(settings.cpus, limits.memory_bytes, described, settings.gpus)
         yield RunContext(
             run_id=plan.id,
@@ -159,3 +157,18 @@ async def open_context(
             spending=spending,
             notes=plan.notes,
         )
+
+
+async def _preview(executor: Executor, worker: Worker, stopwatch: Stopwatch, card: TaskCard) -> str:
+    """Describe the hold-out view, with what guards doubt about it."""
+    holdout = await executor.view("holdout")
+    suspicious = [one.sentence for one in await executor.look_at_data() if one.verdict == "suspicious"]
+    with stopwatch.measure("views"):
+        told = await worker.call(
+            "preview",
+            data_dir=str(holdout),
+            card=card.model_dump(mode="json"),
+            labels_dir=str(executor.labels("holdout")),
+            doubts=suspicious,
+        )
+    return str(told)

@@ -1,5 +1,6 @@
 """What is to be foretold of each row: its label, or what the many predictions that are asked for it come to."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from bot.evaluation.label_files import Pixels
 from bot.evaluation.labelled import Layout
 from bot.evaluation.melted import Columns, Places
 from bot.evaluation.ranks import mean_ranks
+from scrapers.numbers import read_number
 
 __all__ = ["Asked", "Target", "targets_of"]
 
@@ -128,17 +130,13 @@ def _all_spelled(cells: Sequence[Any]) -> list[str | None]:
 def _spelled(cell: Any) -> str:
     """Return one spelling for all of a class's: `1`, `1.0` and `true` are the same."""
     text = str(cell).strip()
-    try:
-        return f"{float(text):g}"
-    except ValueError:
-        return {"true": "1", "false": "0"}.get(text.lower(), text)
+    value = read_number(text)
+    return {"true": "1", "false": "0"}.get(text.lower(), text) if value is None else f"{value:g}"
 
 
 def _number(cell: Any) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        return float("nan")
+    value = read_number(cell) if isinstance(cell, str) else float(cell)
+    return math.nan if value is None else value
 
 
 def _classes(name: str, train: Sequence[str | None], validation: Sequence[str | None]) -> Target:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bot.evaluation.metrics.metric import Params, Values
+from scrapers.numbers import read_number
 
 _NAN = float("nan")
 _BOX, _POINT = 5, 3
@@ -53,14 +54,14 @@ def _read(text: str, words: int) -> list[_Thing] | None:
     parts = text.split()
     if len(parts) % words:
         return None
-    try:
-        found = [
-            _Thing(parts[at], tuple(float(part) for part in parts[at + 1 : at + words]))
-            for at in range(0, len(parts), words)
-        ]
-    except ValueError:
-        return None
-    return found if all(math.isfinite(value) for thing in found for value in thing.numbers) else None
+    found = []
+    for at in range(0, len(parts), words):
+        values = [read_number(part) for part in parts[at + 1 : at + words]]
+        known = tuple(value for value in values if value is not None and math.isfinite(value))
+        if len(known) < len(values):
+            return None
+        found.append(_Thing(parts[at], known))
+    return found
 
 
 def _matched(boxes: list[_Thing], points: list[_Thing]) -> int:

@@ -37,6 +37,8 @@ def read_mask(text: str) -> Mask | None:
         numbers = np.array(stripped.split(), dtype=np.int64)
     except (ValueError, OverflowError):
         return None
+    if "_" in stripped:  # which numpy takes, as Python does
+        return None
     starts, lengths = numbers[::2], numbers[1::2]
     if len(starts) != len(lengths) or (numbers < 0).any() or (numbers > 1 << 60).any():
         return None

@@ -10,6 +10,7 @@ from pathlib import Path
 from scrapers.csv_files import NotCsv, open_table
 from scrapers.found import Found
 from scrapers.leaderboard import LEADERBOARD
+from scrapers.numbers import read_number
 from state.errors import SnapshotError
 
 _SCORE, _DATE = "score", "submissionDate"
@@ -111,10 +112,8 @@ def _check_order(board: Board, lines: list[int], found: Found) -> None:
 
 
 def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+    found = read_number(text)
+    return found is not None and math.isfinite(found)
 
 
 def _time(text: str) -> datetime | None:

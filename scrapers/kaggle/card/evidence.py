@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from scrapers.kaggle.competitions import Competition, Page
+from scrapers.numbers import read_number
 
 __all__ = ["Evidence", "Sample", "Tables", "is_quantity", "key_beside"]
 
@@ -88,8 +89,7 @@ def key_beside(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[st
 
 def is_quantity(cells: Sequence[str]) -> bool:
     """Whether cells may be sample predictions: numbers, all equal or not all whole."""
-    try:
-        numbers = [float(cell) for cell in cells]
-    except ValueError:
+    numbers = [read_number(cell) for cell in cells]
+    if None in numbers:
         return False
-    return len(set(numbers)) <= 1 or not all(number.is_integer() for number in numbers)
+    return len(set(numbers)) <= 1 or not all(float(one).is_integer() for one in numbers if one is not None)

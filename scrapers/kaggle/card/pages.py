@@ -8,54 +8,14 @@ from typing import Literal
 from scrapers.cleaning import clean, cut_middle
 from scrapers.kaggle.competitions import Page
 from scrapers.markdown import markdown_of
+from scrapers.sections import FENCE, ITEM, RULE, Topic, sections, topic_of
 
-__all__ = ["Block", "Topic", "as_markdown", "blocks", "description_of"]
-
-Topic = Literal["evaluation", "submission", "overview", "data", "other"]
+__all__ = ["Block", "as_markdown", "blocks", "description_of"]
 
 _BLOCK_TAG = re.compile(r"<(?:p|div|h[1-6]|ul|ol|table|pre|section|article|blockquote)\b", re.IGNORECASE)
 _MARKDOWN = re.compile(r"^(?:#{1,6}\s*\S|```|[*+-] \S|\d+\. \S)", re.MULTILINE)
-_FENCE = re.compile(r"^\s{0,3}(```+|~~~+)")
-_HEADING = re.compile(r"^\s{0,3}(#{1,6})\s*(\S.*?)\s*#*\s*$")
-_UNDERLINE = re.compile(r"^\s{0,3}(?:=+|-{3,})\s*$")
-_BOLD = re.compile(r"^\s*(?:\*\*|__)([^*_]{2,80})(?:\*\*|__)\s*:?\s*$")
-_ITEM = re.compile(r"^\s*(?:[*+-]|\d+[.)])\s+")
-_LEVEL_OF_BOLD = 7
 _LONGEST_PAGE = 300_000
 """Characters; whatever comes after them is not read."""
-
-_TOPICS: tuple[tuple[Topic, re.Pattern[str]], ...] = (
-    (
-        "other",
-        re.compile(
-            r"prize|award|timeline|citation|cite|acknowledg|rules|efficiency|code requirement|faq|host|sponsor|about the"
-        ),
-    ),
-    (
-        "submission",
-        re.compile(
-            r"submi\w+ (?:file|format|instruction|template)|sample submission|(?:file|output) format|^submissions?$"
-        ),
-    ),
-    ("evaluation", re.compile(r"evaluat|metric|scoring|^score$|judging|leaderboard")),
-    (
-        "data",
-        re.compile(
-            r"^data\b|dataset|data (?:description|field|file)|^files?\b|^columns?\b|file description|^fields?\b"
-        ),
-    ),
-    (
-        "overview",
-        re.compile(
-            r"overview|description|^goal|^task|getting started|introduction|background|problem|tutorial|start here"
-        ),
-    ),
-)
-_PLAIN_HEADINGS = re.compile(
-    r"(?:overview|description|evaluation(?: metric)?|metric|goal|submission(?: file| format)?|acknowledge?ments?|timeline|prizes"
-    r"|citation|rules|data(?:set)?(?: description)?|(?:data |file )?(?:fields|files|descriptions?))\s*:?",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -105,58 +65,33 @@ def description_of(pages: Sequence[Page]) -> str:
 def blocks(page: Page) -> list[Block]:
     """Take a page apart."""
     name = page.name.lower().strip()
-    headings: list[tuple[int, Topic]] = [(0, _topic(name.replace("-", " ")) or "overview")]
     found: list[Block] = []
-    for kind, level, text in _pieces(as_markdown(page).splitlines()):
-        if kind == "heading":
-            while len(headings) > 1 and headings[-1][0] >= level:
-                headings.pop()
-            headings.append((level, _topic(text.lower()) or headings[-1][1]))
-        found.append(Block(name, headings[-1][1], kind, text))
+    for section in sections(as_markdown(page), topic_of(name.replace("-", " ")) or "overview"):
+        if section.titles:
+            found.append(Block(name, section.topic, "heading", section.titles[-1]))
+        found += [Block(name, section.topic, kind, text) for kind, text in _pieces(section.lines)]
     return found
 
 
-def _topic(heading: str) -> Topic | None:
-    heading = re.sub(r"[^\w ]", " ", heading).strip()
-    return next((topic for topic, pattern in _TOPICS if pattern.search(heading)), None)
-
-
-def _pieces(lines: Sequence[str]) -> Iterator[tuple[Literal["heading", "text", "code"], int, str]]:
-    """Yield kind, level of a heading, and text."""
+def _pieces(lines: Sequence[str]) -> Iterator[tuple[Literal["text", "code"], str]]:
     paragraph: list[str] = []
     fence: str | None = None
     code: list[str] = []
     for line in [*lines, ""]:
-        opened = _FENCE.match(line)
+        opened = FENCE.match(line)
         if fence is not None:
             if opened and opened[1].startswith(fence):
-                yield "code", 0, "\n".join(code).rstrip()
+                yield "code", "\n".join(code).rstrip()
                 fence, code = None, []
             else:
                 code.append(line)
             continue
-        heading = _heading(line, paragraph)
-        if paragraph and (not line.strip() or opened or heading or _ITEM.match(line)):
-            if not (heading and _UNDERLINE.match(line)):
-                yield "text", 0, "\n".join(paragraph)
+        if paragraph and (not line.strip() or opened or ITEM.match(line)):
+            yield "text", "\n".join(paragraph)
             paragraph = []
         if opened:
             fence = opened[1]
-        elif heading:
-            yield "heading", heading[0], heading[1]
-        elif line.strip() and not _UNDERLINE.match(line):
+        elif line.strip() and not RULE.match(line):
             paragraph.append(line)
     if code:  # a fence that nobody closed
-        yield "code", 0, "\n".join(code).rstrip()
-
-
-def _heading(line: str, paragraph: Sequence[str]) -> tuple[int, str] | None:
-    if match := _HEADING.match(line):
-        return len(match[1]), match[2].strip("*_ ")
-    if len(paragraph) == 1 and _UNDERLINE.match(line):
-        return 2, paragraph[0].strip()
-    if match := _BOLD.match(line):
-        return _LEVEL_OF_BOLD, match[1].strip()
-    if not paragraph and _PLAIN_HEADINGS.fullmatch(line.strip()):
-        return 1, line.strip()
-    return None
+        yield "code", "\n".join(code).rstrip()

@@ -217,6 +217,12 @@ async def test_guards_look_at_a_scored_execution_and_at_the_view_and_what_they_d
     assert tree[node].spoiled
 
 
+async def test_guards_look_at_the_data_before_the_first_execution_and_only_once(trial: Trial) -> None:
+    found = await trial.executor.look_at_data()
+    assert found == view_findings(trial.store, RUN) == await trial.executor.look_at_data()
+    assert {one.verdict for one in found} == {"passed"}
+
+
 async def test_guards_that_cannot_run_are_told_as_not_run(trial: Trial) -> None:
     node = trial.new_node()
     done = await trial.execute(node, PREDICTS)
