@@ -6,6 +6,7 @@ from bot.cli.approve import approve
 from bot.cli.audit import audit
 from bot.cli.config import config_app
 from bot.cli.doctor import doctor
+from bot.cli.env import env_app
 from bot.cli.grade import grade
 from bot.cli.knowledge import ideas, reports
 from bot.cli.logs import logs
@@ -53,6 +54,7 @@ app.command()(restore)
 app.command()(doctor)
 app.add_typer(config_app)
 app.add_typer(snapshot_app)
+app.add_typer(env_app)
 app.add_typer(weights_app)
 app.add_typer(notify_app)
 app.add_typer(service_app)
