@@ -43,7 +43,7 @@ class SandboxSettings(BaseModel):
         default=None,
         min_length=1,
         description="the image that containers are made from; none: our own, from `make image`",
-        examples=["kaggle-bot-sandbox:small"],
+        examples=["kaggle-bot-sandbox:python3.11"],
     )
     runtime: str | None = Field(
         default=None,

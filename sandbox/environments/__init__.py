@@ -18,6 +18,7 @@ __all__ = [
     "LISTS",
     "PLAIN_NAME",
     "PYTHON",
+    "VERSIONS",
     "Environment",
     "Group",
     "Record",
@@ -30,7 +31,9 @@ __all__ = [
 Group = Literal["tabular", "text", "vision", "audio"]
 GROUPS: Sequence[Group] = get_args(Group)
 LISTS = Path(__file__).parent
-"""Holds a list of packages for each group, and `packages.txt`, the version of each, dependencies included."""
+"""Holds a list of packages for each group."""
+VERSIONS = LISTS / "packages.txt"
+"""The version of each of them and of all that they depend on; the image's, too."""
 PYTHON = (3, 11)
 """Whose versions are pinned; the image's, too, so that containers can take an environment's packages."""
 DEFAULT = "default"

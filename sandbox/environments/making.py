@@ -13,14 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from sandbox.environments import LISTS, PYTHON, Environment, Group, Record, environments_in
+from sandbox.environments import LISTS, PYTHON, VERSIONS, Environment, Group, Record, environments_in
 from sandbox.launch import ended_with_us
 from sandbox.locks import take
 from state.errors import InfrastructureFailure, UsageError
 
 __all__ = ["Estimate", "Recipe", "configured_installer", "estimate", "make_environment", "remove_environment"]
 
-_VERSIONS = LISTS / "packages.txt"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ROOM_GB = 2.0
 """What must stay free beside it."""
@@ -149,7 +148,7 @@ def _wanted(recipe: Recipe) -> list[str]:
 def _constraints(recipe: Recipe) -> list[str]:
     """Return our versions, but those of packages that the owner's own file names."""
     theirs = set() if recipe.requirements is None else {_normal(name) for name, _ in _named(recipe.requirements)}
-    return [line for name, line in _named(_VERSIONS) if _normal(name) not in theirs]
+    return [line for name, line in _named(VERSIONS) if _normal(name) not in theirs]
 
 
 def _named(file: Path) -> Iterator[tuple[str, str]]:

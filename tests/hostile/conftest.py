@@ -18,9 +18,9 @@ def sandbox_for(back_end: BackEnd) -> Sandbox:
         from sandbox.bubblewrap import BubblewrapSandbox
 
         return BubblewrapSandbox()
-    from sandbox.docker import DockerSandbox, DockerSettings
+    from sandbox.docker import DockerSandbox
 
-    return DockerSandbox("hostile", DockerSettings(image=needs.SMALL_IMAGE))
+    return DockerSandbox("hostile")
 
 
 @pytest.fixture(params=BACK_ENDS)

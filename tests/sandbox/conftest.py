@@ -9,7 +9,7 @@ import pytest
 
 from sandbox import ExecutionRequest, Limits, Outcome, Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.docker import DockerSandbox, DockerSettings
+from sandbox.docker import DockerSandbox
 from sandbox.engine import connect
 from sandbox.process import ProcessSandbox
 from sandbox.profile import INSTANCE
@@ -41,7 +41,7 @@ def docker() -> Iterator[DockerSandbox]:
     """Containers of an instance of the test's own, of which none may be left."""
     needs.docker()
     instance = f"test-{uuid.uuid4().hex}"
-    sandbox = DockerSandbox(instance, DockerSettings(image=needs.SMALL_IMAGE))
+    sandbox = DockerSandbox(instance)
     yield sandbox
     sandbox.release()
     with connect() as engine:
