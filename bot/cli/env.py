@@ -97,8 +97,6 @@ def check(
 
     settings = configured(settings_file(config)).sandbox
     environment = environment_named(settings.environments_folder, name)
-    if environment is None:
-        raise UsageError(f"there is no environment {name}: `bot env create` makes it")
     back_end = choose(sandbox, trusted=True, settings=settings, environment=environment)
     found = check_environment(back_end, environment)
     ok = all(one.error is None for one in found.trials) and found.error is None

@@ -23,7 +23,7 @@ from bot.runs.opening import open_leases
 from bot.strategies.agents import AGENTS
 from bot.strategies.rounds import RoundsSettings
 from sandbox.choose import choose
-from sandbox.environments import environment_named
+from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
 from sandbox.session import check_installed
@@ -93,7 +93,7 @@ def replay(
     settings = configured(file)
     models = model_settings(settings)
     choice = models.resolve(model)
-    environment = environment_named(settings.sandbox.environments_folder, settings.sandbox.environment)
+    environment = chosen_environment(settings.sandbox.environments_folder, settings.sandbox.environment)
     back_end = choose(
         sandbox,
         trusted=choice.kind == "builtin",

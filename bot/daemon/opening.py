@@ -16,7 +16,7 @@ from bot.models.settings import Environment, ModelSettings
 from bot.runs.opening import open_leases
 from bot.runs.services import Machinery
 from sandbox.choose import choose
-from sandbox.environments import environment_named
+from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
 from sandbox.locks import take
@@ -100,7 +100,7 @@ async def open_shared(
         trusted=trusted,
         instance=instance_of(runs),
         settings=settings.sandbox,
-        environment=environment_named(settings.sandbox.environments_folder, settings.sandbox.environment),
+        environment=chosen_environment(settings.sandbox.environments_folder, settings.sandbox.environment),
     )
     for left in await asyncio.to_thread(left_by_killed, runs):
         say("", f"left by a killed bot: {left.remove()}")

@@ -7,7 +7,7 @@ from bot.doctor import Check
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
 from sandbox.engine import ENGINE_FAILURES, connect, say
-from sandbox.environments import Environment, environment_named
+from sandbox.environments import Environment, chosen_environment
 from sandbox.settings import SandboxSettings
 from state.errors import UsageError
 
@@ -15,7 +15,7 @@ from state.errors import UsageError
 def check_environment(settings: SandboxSettings) -> tuple[Check, Environment | None]:
     """Look for the packages that scripts run with."""
     try:
-        environment = environment_named(settings.environments_folder, settings.environment)
+        environment = chosen_environment(settings.environments_folder, settings.environment)
     except UsageError as error:
         name = settings.environment
         return Check(

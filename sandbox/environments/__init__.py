@@ -22,6 +22,7 @@ __all__ = [
     "Environment",
     "Group",
     "Record",
+    "chosen_environment",
     "environment_named",
     "environments_in",
     "packages_of",
@@ -119,16 +120,24 @@ def environments_in(folder: Path) -> tuple[list[Environment], list[str]]:
     return complete, begun
 
 
-def environment_named(folder: Path, name: str | None) -> Environment | None:
-    """Return the environment of that name; without a name, `default` if it is there.
+def environment_named(folder: Path, name: str) -> Environment:
+    """Return the environment of that name.
 
     Raises:
-        UsageError: The one that is named is not there, or not complete.
+        UsageError: It is not there, or not complete.
     """
-    found = _read(folder / (name or DEFAULT))
-    if found is None and name is not None:
-        raise UsageError(f"there is no environment {name} in {folder}: `bot env create {name}` makes it")
-    return found
+    if found := _read(folder / name):
+        return found
+    raise UsageError(f"there is no environment {name} in {folder}: `bot env create {name}` makes it")
+
+
+def chosen_environment(folder: Path, name: str | None) -> Environment | None:
+    """Return the environment that is configured; where none is, `default` if it is there.
+
+    Raises:
+        UsageError: The one that is configured is not there, or not complete.
+    """
+    return _read(folder / DEFAULT) if name is None else environment_named(folder, name)
 
 
 class Packages(TypedDict, total=False):

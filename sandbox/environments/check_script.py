@@ -102,7 +102,7 @@ def main() -> None:
             modules.setdefault(normal(name), []).append(module)
     trials: list[tuple[str, Callable[[], Any]]] = []
     for name in wanted:
-        own = [module for module in modules.get(normal(name), ()) if not module.startswith("_")]
+        own = [module for module in modules.get(normal(name), ()) if module.isidentifier() and module[0] != "_"]
         # One that brings no module is tried by its own name, and the error then says what is missing.
         trials += [(f"import {module}", partial(importlib.import_module, module)) for module in own or [name]]
     trials += [(f"fit with {name}", FITS[name]) for name in wanted if name in FITS]

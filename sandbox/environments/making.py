@@ -13,17 +13,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from sandbox.environments import LISTS, PYTHON, VERSIONS, Environment, Group, Record, environments_in
+from sandbox.environments import LISTS, PLAIN_NAME, PYTHON, VERSIONS, Environment, Group, Record, environments_in
 from sandbox.launch import ended_with_us
 from sandbox.locks import take
 from state.errors import InfrastructureFailure, UsageError
 
-__all__ = ["Estimate", "Recipe", "configured_installer", "estimate", "make_environment", "remove_environment"]
+__all__ = [
+    "Estimate",
+    "Recipe",
+    "configured_installer",
+    "constraints",
+    "estimate",
+    "make_environment",
+    "remove_environment",
+]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ROOM_GB = 2.0
 """What must stay free beside it."""
-_GIGABYTES = {"tabular": 1.0, "text": 1.0, "vision": 1.0, "audio": 0.2}
+_GIGABYTES = {"tabular": 1.6, "text": 0.5, "vision": 0.5, "audio": 0.2}
 _TORCH_GIGABYTES = {False: 0.7, True: 4.5}
 _MINUTES_A_GIGABYTE = {"uv": 1.0, "pip": 1.5}
 
@@ -75,9 +83,12 @@ def make_environment(folder: Path, name: str, recipe: Recipe) -> Environment:
         recipe: What goes into it.
 
     Raises:
-        UsageError: It is there already, something else is, somebody else is making it, or the disk has no room.
+        UsageError: The name will not do, it or something else is there already, somebody else is making it, or the
+            disk has no room.
         InfrastructureFailure: The installer failed.
     """
+    if not re.match(PLAIN_NAME, name):
+        raise UsageError(f"{name!r} is no name for an environment: take letters, digits, dots and dashes")
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder, name):
         if name in {one.name for one in environments_in(folder)[0]}:
@@ -110,9 +121,9 @@ def _make(path: Path, recipe: Recipe) -> Environment:
     ours = str(Path(sys.executable).resolve()) if sys.version_info[:2] == PYTHON else python
     _run([uv, "venv", "--quiet", "--clear", "--python", ours, str(path)], path.parent)
     wanted = _wanted(recipe)
-    constraints = path / "constraints.txt"
-    constraints.write_text("\n".join(_constraints(recipe)), encoding="utf-8")
-    options = ["--constraint", str(constraints), *wanted]
+    pins = path / "constraints.txt"
+    pins.write_text("\n".join(constraints(recipe)), encoding="utf-8")
+    options = ["--constraint", str(pins), *wanted]
     if recipe.requirements:
         options += ["--requirement", str(recipe.requirements)]
     executable = str(path / "bin" / "python")
@@ -141,11 +152,12 @@ def _make(path: Path, recipe: Recipe) -> Environment:
 def _wanted(recipe: Recipe) -> list[str]:
     """Return the names of the packages that its groups are made of."""
     names = [name for group in recipe.groups for name, _ in _named(LISTS / f"{group}.in")]
-    names.append("xgboost" if recipe.cuda else "xgboost-cpu")
+    if "tabular" in recipe.groups:
+        names.append("xgboost" if recipe.cuda else "xgboost-cpu")
     return sorted(set(names))
 
 
-def _constraints(recipe: Recipe) -> list[str]:
+def constraints(recipe: Recipe) -> list[str]:
     """Return our versions, but those of packages that the owner's own file names."""
     theirs = set() if recipe.requirements is None else {_normal(name) for name, _ in _named(recipe.requirements)}
     return [line for name, line in _named(VERSIONS) if _normal(name) not in theirs]

@@ -72,7 +72,18 @@ def models_server(status: int, *names: str) -> Iterator[str]:
 def test_every_part_is_checked_and_a_bare_machine_will_do(tmp_path: Path) -> None:
     done, checks = doctor()
     assert done.exit_code == 0, done.output
-    assert {"Python", "machine", "environment", "bubblewrap", "Docker", "GPU", "model", "disk", "database", "leases"} <= set(checks)
+    assert {
+        "Python",
+        "machine",
+        "environment",
+        "bubblewrap",
+        "Docker",
+        "GPU",
+        "model",
+        "disk",
+        "database",
+        "leases",
+    } <= set(checks)
     assert checks["Docker"]["status"] == "warning"
     assert "No Docker engine answers" in checks["Docker"]["found"]
     assert checks["database"]["status"] == "ok"
