@@ -69,14 +69,12 @@ def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, moved: Mappin
     snapshot = found or Snapshot.load(settings.snapshot, METRIC_DIRECTIONS)
     configuration = configured(settings_file(settings.config))
     models = model_settings(configuration)
-    found = None
-    if settings.environment:
-        found = environment_named(configuration.sandbox.environments_folder, settings.environment)
+    environments, name = configuration.sandbox.environments_folder, settings.environment
     sandbox = choose(
         settings.sandbox,
         trusted=models.resolve(settings.model).kind == "builtin",
         instance=instance_of(folder.path.resolve().parent),
         settings=configuration.sandbox,
-        environment=found,
+        environment=environment_named(environments, name) if name else None,
     )
     return Job(PreparedRun(run_id, settings, snapshot, folder), sandbox, models)
