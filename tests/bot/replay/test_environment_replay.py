@@ -15,11 +15,13 @@ GIB = 1024**3
 SCRIPT = """A boosted model.
 
 ```python
+import os
 import lightgbm
 import numpy as np
 import pandas as pd
 
-held = np.ones({gib} * 2**27)  # 8 bytes each
+gib = {gib} if float(os.environ["BOT_TIME_LIMIT"]) > 600 else 0  # not in a debug run, which has little time
+held = np.ones(gib * 2**27)  # 8 bytes each
 train, test, validation = (pd.read_csv(f"data/{{name}}.csv") for name in ("train", "test", "validation"))
 model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1).fit(train[["a", "b", "c"]], train["label"])
 for table, name in ((test, "submission"), (validation, "validation_predictions")):
