@@ -37,7 +37,9 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("environments")
     for part in (folder, *list(folder.parents)[:2]):
         part.chmod(0o755)  # scripts may run as another user
-    (folder / "requirements.txt").write_text("lightgbm\npandas\nscikit-learn\n")
+    (folder / "requirements.txt").write_text(
+        "lightgbm\npandas\npillow\nscikit-learn\n"
+    )  # with what the baseline imports
     make_environment(folder, "default", Recipe((), False, folder / "requirements.txt", "uv"))
     return folder
 
