@@ -34,7 +34,7 @@ lint: $(VENV)/.dev ## ruff, mypy and import-linter
 # What tries the sandboxes goes alone: it counts the machine's processes and mounts. A rehearsal's weeks are minutes, in which its
 # scripts must have time to run: one at a time, beside what boots systemd once and mostly waits.
 LONG := tests/systemd tests/bot/daemon/test_rehearsals.py
-integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the small image, systemd, a browser, snapshots or minutes
+integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the image, systemd, a browser, snapshots or minutes
 	@run="$(BIN)/python -m pytest -m integration --durations"; failed=0; \
 	$$run 25 -n $(WORKERS) --dist worksteal --ignore tests/sandbox --ignore tests/hostile $(addprefix --ignore ,$(LONG)) || failed=1; \
 	$$run 15 tests/sandbox tests/hostile || failed=1; \
@@ -42,11 +42,11 @@ integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the smal
 	$$run 5 $(lastword $(LONG)) || failed=1; \
 	wait $$beside || failed=1; exit $$failed
 
-hostile: $(VENV)/.dev ## what hostile code tries, in bubblewrap and (with an engine and make image VARIANT=small) in docker; 4 minutes
+hostile: $(VENV)/.dev ## what hostile code tries, in bubblewrap and (with an engine and make image) in docker; 4 minutes
 	$(BIN)/python -m pytest -m integration tests/hostile
 
-image: setup ## image of the docker sandbox: VARIANT=small|cpu|cuda; needs an engine, and a registry or (small) debootstrap
-	$(BIN)/python -m sandbox.image.build $(if $(VARIANT),--variant $(VARIANT)) $(if $(TORCH_INDEX),--torch-index $(TORCH_INDEX))
+image: setup ## image of the docker sandbox; needs an engine, and a registry or debootstrap
+	$(BIN)/python -m sandbox.image.build
 
 chaos: $(VENV)/.dev ## the long kill test: 200 kills at random, one at every boundary, a cap, all snapshots (BOT_SNAPSHOTS); 30 minutes
 	$(BIN)/python -m tests.chaos $(PARTS)
@@ -54,12 +54,11 @@ chaos: $(VENV)/.dev ## the long kill test: 200 kills at random, one at every bou
 bench: $(VENV)/.dev ## benchmarks; each prints ratios
 	@for file in tests/bench/bench_*.py; do echo "$$file"; $(BIN)/python -m tests.bench.$$(basename $$file .py) || exit 1; done
 
-lock: $(VENV)/.dev ## compile all lock files anew, the image's too (uv is installed into .venv for it)
-	$(BIN)/python -m pip install -q uv
+lock: $(VENV)/.dev ## compile all lock files anew, those of scripts' environments too
 	$(BIN)/uv pip compile pyproject.toml $(LOCKING) -o requirements.lock
 	$(BIN)/uv pip compile --group dev $(LOCKING) -c requirements.lock -o requirements-dev.lock
-	cd $(IMAGE) && $(UV_IMAGE) cuda.in -o cuda.txt && grep -E '^torch(vision|audio)?==' cuda.txt >torch.txt
-	cd $(IMAGE) && $(UV_IMAGE) cpu.in -c torch.txt $(NO_CUDA) -o cpu.txt
+	cd sandbox/environments && printf '%s\n' xgboost xgboost-cpu $(TORCH) | cat *.in - | \
+		../../$(BIN)/uv pip compile - $(FOR_SCRIPTS) -o packages.txt
 
 clean: ## remove the environment, caches and the demo; runs/ stays
 	rm -rf $(VENV) .cache $(DEMO) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
@@ -68,11 +67,10 @@ clean: ## remove the environment, caches and the demo; runs/ stays
 LOCKING := --universal --python-version 3.11 --annotation-style line --no-emit-index-url --no-emit-find-links \
 	--upgrade --quiet --cache-dir .cache/uv --custom-compile-command "make lock"
 
-IMAGE := sandbox/image
-UV_IMAGE := ../../$(BIN)/uv pip compile --python-version 3.11 --python-platform x86_64-manylinux_2_28 --no-annotate \
-	--no-emit-index-url --no-emit-find-links --upgrade --quiet --cache-dir ../../.cache/uv --custom-compile-command "make lock"
-# The image takes torch from elsewhere, without what it needs for GPUs.
-NO_CUDA = $$(grep -oE '^(torch|torchvision|torchaudio|triton|nvidia-[a-z0-9-]+|cuda-[a-z]+)==' cuda.txt | sed 's/==//; s/^/--no-emit-package /')
+# The release of torch that has builds for the CPU everywhere; torchvision goes with it.
+TORCH := torch==2.13.0
+FOR_SCRIPTS := --python-version 3.11 --python-platform x86_64-manylinux_2_28 --no-annotate --no-emit-index-url \
+	--no-emit-find-links --upgrade --quiet --cache-dir ../../.cache/uv --custom-compile-command "make lock"
 
 # pip compiles on one core, this on all; a sandbox cannot compile what it reads. Templates among the files are no Python.
 INSTALL := $(BIN)/python -m pip install -q --no-compile

@@ -203,6 +203,8 @@ class SandboxDescription:
     """Version of the Python that scripts run in; none: the bot's own."""
     packages: Mapping[str, str] | None = None
     """What is installed for scripts, version by name; none: the bot's own environment."""
+    environment: str | None = None
+    """Name of the environment that scripts run with; none: the bot's own packages, or the image's."""
     image: str | None = None
     """Name and id of the image that containers are made from."""
 

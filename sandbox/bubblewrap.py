@@ -3,14 +3,14 @@
 import itertools
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
 
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Session, Watch
-from sandbox.environment import clean_environment
+from sandbox.environment import clean_environment, path_of
+from sandbox.environments import Environment, packages_of, python_of
 from sandbox.execution import execute, run_in_thread
 from sandbox.gpu import leased_devices
 from sandbox.identity import Identity, choose_identity
@@ -49,12 +49,14 @@ _HOW_TO_ALLOW = (
 class BubblewrapSandbox:
     """Runs scripts that see the Python environment, their view and their working folder, and nothing else."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Environment | None = None) -> None:
+        """Take the environment that scripts run with; None: the bot's own."""
         self.spares = Spares(self.begin)
         self._turns = itertools.count()
         self._filter = seccomp_program()
         self._gpu_filter = seccomp_program(shared_memory=True)
-        self._visible = visible_paths()
+        self._environment = environment
+        self._visible = visible_paths(environment)
 
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run the script; see `sandbox.Sandbox.run`."""
@@ -103,7 +105,7 @@ class BubblewrapSandbox:
         if not choose_identity().counted:
             gaps.append("processes are limited by the watcher alone")
         contains = ("network", "files", "environment", "processes", "capabilities", "memory", "time", "disk", "keys")
-        return SandboxDescription("bubblewrap", "bubblewrap", contains, tuple(gaps))
+        return SandboxDescription("bubblewrap", "bubblewrap", contains, tuple(gaps), **packages_of(self._environment))
 
     def begin(self, request: ExecutionRequest, workspace: Workspace) -> Waiting:
         """Start bwrap, and in it a shell that waits."""
@@ -146,7 +148,12 @@ class BubblewrapSandbox:
             descriptors.append(_passed(stack, b"".join(os.fsencode(option) + b"\0" for option in options)))
             argv = [_tool("bwrap"), "--args", str(descriptors[-1]), "--", *identity.become, *waiting(f"{CODE}/start")]
             launch = Launch(argv, {}, Path("/"), cpus, descriptors)
-            return _Waiting(LocalProgram(launch, lambda pid: NamespaceTree(pid, TMPFS)), identity, cpus)
+            return _Waiting(
+                LocalProgram(launch, lambda pid: NamespaceTree(pid, TMPFS)),
+                identity,
+                cpus,
+                python_of(self._environment),
+            )
 
     def _check_places(self, request: ExecutionRequest, identity: Identity) -> None:
         """Raise OSError where a script could see the run's folder, or could not see its view."""
@@ -160,8 +167,9 @@ class BubblewrapSandbox:
 class _Waiting:
     """A `Waiting` shell inside bwrap."""
 
-    def __init__(self, program: LocalProgram, identity: Identity, cpus: Sequence[int]) -> None:
+    def __init__(self, program: LocalProgram, identity: Identity, cpus: Sequence[int], python: Path) -> None:
         self._program: LocalProgram | None = program
+        self._python = python
         self._identity = identity
         self._cpus = cpus
 
@@ -179,9 +187,9 @@ class _Waiting:
         """Start the script."""
         assert self._program is not None  # noqa: S101 - for the type checker; it goes once
         cpus = request.lease.cpus or self._cpus
-        environment = clean_environment(request, tmp=TMPFS[0], cpus=len(cpus))
+        environment = clean_environment(request, tmp=TMPFS[0], cpus=len(cpus), path=path_of(self._python))
         limits = under_limits(request.limits, count_tasks=self._identity.counted, on_gpu=bool(request.lease.gpus))
-        script = [sys.executable, "-P", "-s", f"{CODE}/{workspace.script.name}"]
+        script = [str(self._python), "-P", "-s", f"{CODE}/{workspace.script.name}"]
         write_start(workspace, start_file(script, environment, limits, first_process=not self._identity.changes_user))
         if set(cpus) != set(self._cpus):
             self._program.keep_to(cpus)

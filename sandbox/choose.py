@@ -5,8 +5,9 @@ import shutil
 from sandbox import Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
+from sandbox.environments import Environment
 from sandbox.process import ProcessSandbox
-from sandbox.settings import DockerSettings
+from sandbox.settings import SandboxSettings
 from state.errors import UsageError
 
 __all__ = ["choose"]
@@ -14,14 +15,22 @@ __all__ = ["choose"]
 _NAMES = ("auto", "docker", "bubblewrap", "process")
 
 
-def choose(name: str, *, trusted: bool, instance: str = "bot", docker: DockerSettings | None = None) -> Sandbox:
+def choose(
+    name: str,
+    *,
+    trusted: bool,
+    instance: str = "bot",
+    settings: SandboxSettings | None = None,
+    environment: Environment | None = None,
+) -> Sandbox:
     """Return a back end that works here.
 
     Args:
         name: `docker`, `bubblewrap`, `process`, or `auto`: the first of these that works.
         trusted: Whether all code comes from the built-in model, which alone may do without isolation unasked.
         instance: Of the bot: what it starts is known by it again after a crash.
-        docker: Which image and which runtime.
+        settings: Which image and which runtime.
+        environment: Whose packages scripts run with; None: the bot's own, or the image's.
 
     Raises:
         UsageError: It cannot be had; the text says what to install, allow or pass.
@@ -29,24 +38,24 @@ def choose(name: str, *, trusted: bool, instance: str = "bot", docker: DockerSet
     if name not in _NAMES:
         raise UsageError(f"There is no sandbox named {name!r}: pass {', '.join(_NAMES[:-1])} or {_NAMES[-1]}.")
     if name == "process":
-        return ProcessSandbox()
+        return ProcessSandbox(environment)
     if name in {"docker", "auto"}:
-        container = DockerSandbox(instance, docker)
+        container = DockerSandbox(instance, settings, environment)
         problem = container.problem()
         if problem is None:
             return container
         if name == "docker":
             raise UsageError(f"{problem} Mend that, or pass --sandbox bubblewrap.")
-    return _without_engine(name, trusted=trusted)
+    return _without_engine(name, environment, trusted=trusted)
 
 
-def _without_engine(name: str, *, trusted: bool) -> Sandbox:
+def _without_engine(name: str, environment: Environment | None, *, trusted: bool) -> Sandbox:
     if name == "bubblewrap" and shutil.which("bwrap") is None:
         raise UsageError("bwrap is not installed: install the Debian package bubblewrap, or pass --sandbox process.")
-    sandbox = BubblewrapSandbox()
+    sandbox = BubblewrapSandbox(environment)
     problem = sandbox.problem()
     if problem is None:
         return sandbox
     if name == "auto" and trusted:
-        return ProcessSandbox()
+        return ProcessSandbox(environment)
     raise UsageError(f"{problem} Mend that, or pass --sandbox process, which contains nothing.")

@@ -11,13 +11,14 @@ from pathlib import Path
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Session, Watch
 from sandbox.container import WaitingContainer
 from sandbox.engine import ENGINE_FAILURES, connect, say
+from sandbox.environments import Environment
 from sandbox.execution import execute, run_in_thread
 from sandbox.image import find_image
 from sandbox.instance import owner
 from sandbox.launch import choose_cpus
 from sandbox.profile import Plan, container_options
 from sandbox.session import open_session
-from sandbox.settings import DockerSettings
+from sandbox.settings import SandboxSettings
 from sandbox.spares import Spares
 from sandbox.supervise import stop_signal
 from sandbox.workspace import Workspace
@@ -27,7 +28,9 @@ __all__ = ["DockerSandbox"]
 _PROBE = """
 import json, platform
 from importlib import metadata
-packages = {found.metadata["Name"]: found.version for found in metadata.distributions()}
+packages = {}
+for found in metadata.distributions():
+    packages.setdefault(found.metadata["Name"], found.version)
 print(json.dumps({"python": platform.python_version(), "packages": packages, "data": open("data/probe").read()}))
 """
 _PROBE_SECONDS = 60
@@ -36,11 +39,20 @@ _PROBE_SECONDS = 60
 class DockerSandbox:
     """Runs scripts in containers without network, rights, or anything of the host but their view and working folder."""
 
-    def __init__(self, instance: str, settings: DockerSettings | None = None) -> None:
-        """Take the bot's instance, by which its containers are known again, and which image and runtime."""
+    def __init__(
+        self, instance: str, settings: SandboxSettings | None = None, environment: Environment | None = None
+    ) -> None:
+        """Take what containers are made from.
+
+        Args:
+            instance: Of the bot, by which its containers are known again.
+            settings: Which image and runtime.
+            environment: Whose packages scripts run with; None: the image's own.
+        """
         self.spares = Spares(self.begin)
         self._instance = instance
-        self._settings = settings or DockerSettings()
+        self._settings = settings or SandboxSettings()
+        self._environment = environment
         self._turns = itertools.count()
         self._protocol = "auto"
         self._found: tuple[str, str, Mapping[str, str]] | None = None
@@ -67,6 +79,11 @@ class DockerSandbox:
         if image.attrs["Config"].get("Volumes"):
             return f"The image {image.tags} declares volumes: folders that no limit holds."
         found = json.loads(outcome.output)
+        if self._environment and found["python"].split(".")[:2] != self._environment.record.python.split(".")[:2]:
+            return (
+                f"The environment {self._environment.name} is for Python {self._environment.record.python}, and the image has "
+                f"{found['python']}: run `make image`."
+            )
         self._found = f"{', '.join(image.tags)} {image.id}", found["python"], found["packages"]
         return None
 
@@ -93,6 +110,7 @@ class DockerSandbox:
             ),
             python=python,
             packages=packages,
+            environment=self._environment.name if self._environment else None,
             image=image,
         )
 
@@ -103,13 +121,18 @@ class DockerSandbox:
             engine = stack.enter_context(connect(self._protocol))
             self._protocol = engine.api.api_version
             image = find_image(engine, self._settings.image)
-            plan = Plan(request, workspace, str(image.id), self._instance, self._settings.runtime, cpus)
+            plan = Plan(
+                request, workspace, str(image.id), self._instance, self._settings.runtime, cpus, self._packages()
+            )
             if plan.identity.changes_user and not request.view.stat().st_mode & 0o005 == 0o005:
                 raise PermissionError(f"{request.view} is not readable by others, as a script is (chmod -R o+rX)")
             plan.identity.give(workspace.work)
             waiting = WaitingContainer(engine, container_options(plan), cpus)
             waiting.close_after(stack.pop_all())
             return waiting
+
+    def _packages(self) -> Path | None:
+        return self._environment.packages_folder if self._environment else None
 
     def _probe(self) -> Outcome:
         with tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-") as folder, stop_signal() as stop:

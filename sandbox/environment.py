@@ -1,12 +1,11 @@
 """The clean environment that a script starts with; nothing of the bot's own gets in."""
 
-import sys
 from pathlib import Path
 
 from sandbox import ExecutionRequest
 from sandbox.gpu import library_folders
 
-__all__ = ["clean_environment"]
+__all__ = ["clean_environment", "path_of"]
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -18,16 +17,22 @@ _THREAD_VARIABLES = (
 )
 
 
-def clean_environment(request: ExecutionRequest, *, tmp: str, cpus: int) -> dict[str, str]:
+def path_of(python: Path) -> str:
+    """Return the PATH on which this Python comes first."""
+    return f"{python.parent}:/usr/local/bin:/usr/bin:/bin"
+
+
+def clean_environment(request: ExecutionRequest, *, tmp: str, cpus: int, path: str) -> dict[str, str]:
     """Return the whole environment of a script.
 
     Args:
         request: Its limits are told to the script, and its own variables are added last.
         tmp: Folder for temporary files as the script sees it, which is its home too.
         cpus: Cores that it may use, at most those of its limits.
+        path: Its PATH.
     """
     environment = {
-        "PATH": f"{Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+        "PATH": path,
         "HOME": tmp,
         "TMPDIR": tmp,
         "LANG": "C.UTF-8",

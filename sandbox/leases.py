@@ -86,6 +86,12 @@ class Leases:
         """How many GPUs there are."""
         return len(self._gpus.all())
 
+    @property
+    def gpu_models(self) -> tuple[str, ...]:
+        """Name and memory of each kind of GPU that there is."""
+        found = (f"{gpu.name} with {gpu.memory_bytes / 1024**3:.0f} GiB" for gpu in self._gpus.all())
+        return tuple(dict.fromkeys(found))
+
     @asynccontextmanager
     async def hold(
         self, cpus: int, gpus: int = 0, *, seconds: float, say: Callable[[str], None] | None = None

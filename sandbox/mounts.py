@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from sandbox.environments import Environment
 from sandbox.gpu import LIBRARIES
 
 __all__ = ["CODE", "TMPFS", "WORK", "Visible", "file_arguments", "visible_paths"]
@@ -39,17 +40,24 @@ class Visible:
         return next((shown for shown, real in pairs if resolved.is_relative_to(real)), None)
 
 
-def visible_paths() -> Visible:
-    """Return the system's programs and libraries, and the environment of the running Python without our packages."""
-    executable = Path(sys.executable).resolve()
-    prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, str(executable.parent.parent)}
+def visible_paths(environment: Environment | None = None) -> Visible:
+    """Return the system's programs and libraries, and the environment that scripts run with.
+
+    Args:
+        environment: Made for scripts; None: that of the running Python, without our packages.
+    """
+    if environment is None:
+        prefix, executable = Path(sys.prefix), Path(sys.executable).resolve()
+        prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, str(executable.parent.parent)}
+    else:
+        prefix, prefixes = environment.path, {str(environment.path), str(environment.home)}
     paths = _existing(Path("/etc"), _ETC_FOLDERS) + _existing(Path("/usr"), ("sbin",))
-    for prefix in {*prefixes, "/usr", "/usr/local", str(LIBRARIES)}:
-        paths += _existing(Path(prefix), _PARTS)
+    for place in {*prefixes, "/usr", "/usr/local", str(LIBRARIES)}:
+        paths += _existing(Path(place), _PARTS)
     home = Path(__file__).resolve().parent.parent
     ours = [home / name for name in _OWN_PACKAGES if (home / name).is_dir()]
     hidden = [path for path in ours if any(path.is_relative_to(shown.resolve()) for shown in paths)]
-    files = [Path(sys.prefix) / "pyvenv.cfg", *map(Path, _ETC_FILES)]
+    files = [prefix / "pyvenv.cfg", *map(Path, _ETC_FILES)]
     return Visible(paths, hidden, [file for file in files if file.is_file()])
 
 

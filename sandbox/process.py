@@ -2,11 +2,12 @@
 
 import itertools
 import secrets
-import sys
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 
 from sandbox import ExecutionRequest, Outcome, SandboxDescription, Session, Watch
-from sandbox.environment import clean_environment
+from sandbox.environment import clean_environment, path_of
+from sandbox.environments import Environment, packages_of, python_of
 from sandbox.execution import run_in_thread
 from sandbox.instance import label_of
 from sandbox.launch import Launch, choose_cpus, ended_with_us, start_file, under_limits
@@ -23,8 +24,10 @@ __all__ = ["ProcessSandbox"]
 class ProcessSandbox:
     """Runs scripts as plain processes of the bot's own user: for code that is trusted."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Environment | None = None) -> None:
+        """Take the environment that scripts run with; None: the bot's own."""
         self._turns = itertools.count()
+        self._environment = environment
 
     @property
     def spares(self) -> None:
@@ -53,6 +56,7 @@ class ProcessSandbox:
                 "memory, processes and files are looked at five times a second, so a burst goes over",
                 "files outside the working and the temporary folder are not counted",
             ),
+            **packages_of(self._environment),
         )
 
     def release(self) -> None:
@@ -65,7 +69,7 @@ class ProcessSandbox:
         for name, folder in request.mounts.items():
             (workspace.work / name).parent.mkdir(exist_ok=True)
             (workspace.work / name).symlink_to(folder.resolve(), target_is_directory=True)
-        return _Linked(next(self._turns))
+        return _Linked(next(self._turns), python_of(self._environment))
 
 
 class _Linked:
@@ -73,8 +77,9 @@ class _Linked:
 
     alive = True
 
-    def __init__(self, turn: int) -> None:
+    def __init__(self, turn: int, python: Path) -> None:
         self._turn = turn
+        self._python = python
 
     def settle(self) -> None:
         """Do nothing: nothing is mounted."""
@@ -83,8 +88,8 @@ class _Linked:
         """Start the script."""
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, self._turn)
         mark = f"{label_of(request.out)}.{secrets.token_hex(8)}"
-        environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus))
-        script = [sys.executable, "-P", "-s", str(workspace.script)]
+        environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus), path=path_of(self._python))
+        script = [str(self._python), "-P", "-s", str(workspace.script)]
         limits = under_limits(request.limits, on_gpu=bool(request.lease.gpus))
         argv = ended_with_us(["/bin/sh", "-c", start_file(script, {}, limits)])
         launch = Launch(argv, {**environment, MARKER: mark}, workspace.work, cpus)

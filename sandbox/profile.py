@@ -21,6 +21,7 @@ __all__ = ["INSTANCE", "OWNER", "TASK_SLACK", "Plan", "container_options", "cont
 
 _WORK = "/work"
 _CODE = "/code"
+_PACKAGES = "/packages"
 _TMP = "/tmp"  # noqa: S108 - a file system in memory, the container's alone
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -55,6 +56,8 @@ class Plan:
     """`runsc`, `nvidia` or another that the engine knows; none: its default."""
     cpus: Sequence[int]
     """Numbers of cores."""
+    packages: Path | None = None
+    """Folder of an environment's packages, which go before the image's; none: the image's alone."""
 
     @property
     def identity(self) -> Identity:
@@ -104,6 +107,8 @@ def container_options(plan: Plan) -> dict[str, Any]:
         "healthcheck": {"test": ["NONE"]},
         # We read all of its output as it comes; a log beside that would cost by the line.
         "log_config": LogConfig(type=LogConfig.types.NONE),
+        # For every process in it: the image's Python takes the environment's packages as if they were its own.
+        "environment": {"PYTHONPATH": _PACKAGES} if plan.packages else {},
         "use_config_proxy": False,  # the host's proxies, perhaps with a password, are none of its business
         "runtime": plan.runtime,
     }
@@ -114,8 +119,7 @@ def container_options(plan: Plan) -> dict[str, Any]:
 
 def container_start(request: ExecutionRequest, script: str, cpus: int) -> str:
     """Return what the shell that waits in a container does to start a script of this file name."""
-    environment = clean_environment(request, tmp=_TMP, cpus=cpus)
-    environment["PATH"] = request.environment.get("PATH", _PATH)
+    environment = clean_environment(request, tmp=_TMP, cpus=cpus, path=_PATH)
     seconds = f"{request.limits.seconds + _OVERTIME:.0f}"
     return start_file(["timeout", "-s", "KILL", seconds, "python3", "-P", "-s", f"{_CODE}/{script}"], environment)
 
@@ -134,6 +138,8 @@ def _mounts(plan: Plan) -> list[Mount]:
     """Return what it sees of the host; mount points in the working folder must be there, or the engine makes them its own."""
     request, workspace = plan.request, plan.workspace
     read_only = {_CODE: workspace.code, **{f"{_WORK}/{name}": path for name, path in request.mounts.items()}}
+    if plan.packages:
+        read_only[_PACKAGES] = plan.packages
     for target, content in plan.identity.accounts().items():
         read_only[target] = workspace.code / Path(target).name
         read_only[target].write_bytes(content)

@@ -1,20 +1,50 @@
 """The tables `[sandbox]` and `[leases]` of bot.toml, apart from the parts they set, which take long to import."""
 
+import os
+from pathlib import Path
+
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["DockerSettings", "LeaseSettings"]
+from sandbox.environments import PLAIN_NAME
+from state.settings_paths import SettingsPath
+
+__all__ = ["LeaseSettings", "SandboxSettings"]
 
 
-class DockerSettings(BaseModel):
-    """The table `[sandbox]` of bot.toml: which image and which runtime; the owner's choice, never a model's."""
+class SandboxSettings(BaseModel):
+    """What scripts run in, with which packages, and what one may use; the owner's choice, never a model's."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    environment: str | None = Field(
+        default=None,
+        pattern=PLAIN_NAME,
+        description="packages for scripts, made by `bot env create`; none: `default` once that is there, else the bot's own",
+        examples=["vision"],
+    )
+    environments: SettingsPath | None = Field(
+        default=None,
+        description="where environments lie; none: in the user's data folder",
+        examples=["/srv/environments"],
+    )
+    memory_gb: float | None = Field(
+        default=None,
+        gt=0,
+        description="GiB of memory of one script; none: what the machine has less a reserve, shared among those that run "
+        "at a time",
+        examples=[16.0],
+    )
+    disk_gb: float | None = Field(
+        default=None,
+        gt=0,
+        description="GB that one script may write; none: half of what is free, shared among those that run at a time",
+        examples=[20.0],
+    )
     image: str | None = Field(
         default=None,
         min_length=1,
-        description="the image that containers are made from; none: the first of our own variants that is there",
-        examples=["kaggle-bot-sandbox:cuda"],
+        description="the image that containers are made from; none: our own, from `make image`",
+        examples=["kaggle-bot-sandbox:python3.11"],
     )
     runtime: str | None = Field(
         default=None,
@@ -22,6 +52,12 @@ class DockerSettings(BaseModel):
         description="`runsc` (gVisor), `nvidia` or another that the engine knows; none: its default, runc",
         examples=["nvidia"],
     )
+
+    @property
+    def environments_folder(self) -> Path:
+        """Where environments lie."""
+        data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+        return (self.environments or data / "kaggle-bot" / "environments").expanduser().absolute()
 
 
 class LeaseSettings(BaseModel):

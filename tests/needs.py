@@ -8,8 +8,6 @@ from typing import NoReturn
 
 import pytest
 
-SMALL_IMAGE = "kaggle-bot-sandbox:small"
-
 
 def missing(reason: str) -> NoReturn:
     """Skip the test with this reason; fail it instead where everything is required."""
@@ -53,7 +51,7 @@ def bubblewrap() -> None:
 
 
 def docker() -> None:
-    """Return if a Docker engine answers, the small image is there, and a script runs in it."""
+    """Return if a Docker engine answers, the image is there, and a script runs in it."""
     problem = _docker_problem()
     if problem:
         missing(problem)
@@ -75,6 +73,5 @@ def _bubblewrap_problem() -> str | None:
 @lru_cache(maxsize=1)
 def _docker_problem() -> str | None:
     from sandbox.docker import DockerSandbox
-    from sandbox.settings import DockerSettings
 
-    return DockerSandbox("tests", DockerSettings(image=SMALL_IMAGE)).problem()
+    return DockerSandbox("tests").problem()

@@ -89,6 +89,7 @@ COMMANDS = {
     ),
     "config": ("bot.cli.config:config_app", "Check, show or begin the file bot.toml."),
     "snapshot": ("bot.cli.snapshot:snapshot_app", "Check, import or write snapshots."),
+    "env": ("bot.cli.env:env_app", "Environments: the packages that scripts run with, apart from the bot's own."),
     "weights": ("bot.cli.weights:weights_app", "Pretrained weights that scripts find read-only in weights/."),
     "notify": ("bot.cli.notify:notify_app", "Messages to the owner."),
     "service": ("bot.cli.service:service_app", "The bot as a service of systemd."),

@@ -17,11 +17,11 @@ from bot.doctor.machine import (
     check_database,
     check_disk,
     check_leases,
-    check_memory,
     check_python,
+    check_share,
 )
 from bot.doctor.models import check_fallbacks, check_model, is_foreign
-from bot.doctor.sandboxes import check_bubblewrap, check_docker, check_isolation, engine_info
+from bot.doctor.sandboxes import check_bubblewrap, check_docker, check_environment, check_isolation, engine_info
 from sandbox.engine import ENGINE_FAILURES
 from sandbox.gpu import open_gpus
 from sandbox.instance import instance_of
@@ -59,9 +59,11 @@ def _checks(out: Path, file: Path | None) -> Iterator[Check]:
     models = model_settings(settings)
     yield check_python()
     yield from configuration
-    yield check_memory()
+    yield check_share(settings.sandbox, out, settings.daemon.slots)
     yield check_cgroups()
-    sandboxes = [check_bubblewrap(), check_docker(instance_of(out), settings.sandbox)]
+    named, environment = check_environment(settings.sandbox)
+    yield named
+    sandboxes = [check_bubblewrap(environment), check_docker(instance_of(out), settings.sandbox, environment)]
     yield from sandboxes
     yield check_isolation(sandboxes, needed=is_foreign(models))
     with open_gpus() as gpus:

@@ -1,6 +1,7 @@
 """`bot replay`: run agents on past competitions and compare with the real leaderboards."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -10,7 +11,6 @@ import typer
 
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.running import Job, run_all, tell
-from bot.coder.machine import usable_cpus
 from bot.coder.settings import SessionSettings
 from bot.community.learning import NEWEST_POSTS
 from bot.evaluation.directions import METRIC_DIRECTIONS
@@ -23,9 +23,11 @@ from bot.runs.opening import open_leases
 from bot.strategies.agents import AGENTS
 from bot.strategies.rounds import RoundsSettings
 from sandbox.choose import choose
+from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
 from sandbox.session import check_installed
+from sandbox.share import share_of
 from scrapers.snapshot import Snapshot
 from state.errors import UsageError
 
@@ -91,7 +93,14 @@ def replay(
     settings = configured(file)
     models = model_settings(settings)
     choice = models.resolve(model)
-    back_end = choose(sandbox, trusted=choice.kind == "builtin", instance=instance_of(out), docker=settings.sandbox)
+    environment = chosen_environment(settings.sandbox.environments_folder, settings.sandbox.environment)
+    back_end = choose(
+        sandbox,
+        trusted=choice.kind == "builtin",
+        instance=instance_of(out),
+        settings=settings.sandbox,
+        environment=environment,
+    )
     described = back_end.describe()
     if sandbox == "auto" and described.isolation == "none":
         typer.echo(
@@ -115,7 +124,8 @@ def replay(
         "image": described.image,
         "runtime": settings.sandbox.runtime if described.image else None,
         "parallel": parallel,
-        "cpus": cpus or max(1, usable_cpus() // parallel),
+        "environment": described.environment,
+        **asdict(share_of(settings.sandbox, out, parallel=parallel, cpus=cpus)),
         "config": file,
         "engine": _engine(parallel, pace, settings.models.in_flight, settings.session if session else None),
         "watch": settings.watch,

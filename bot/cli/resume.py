@@ -15,6 +15,7 @@ from bot.runs.disk import check_free
 from bot.runs.folder import RunFolder, is_of, run_folders
 from bot.runs.opening import open_leases
 from sandbox.choose import choose
+from sandbox.environments import environment_named
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
 from scrapers.snapshot import Snapshot
@@ -68,10 +69,12 @@ def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, moved: Mappin
     snapshot = found or Snapshot.load(settings.snapshot, METRIC_DIRECTIONS)
     configuration = configured(settings_file(settings.config))
     models = model_settings(configuration)
+    environments, name = configuration.sandbox.environments_folder, settings.environment
     sandbox = choose(
         settings.sandbox,
         trusted=models.resolve(settings.model).kind == "builtin",
         instance=instance_of(folder.path.resolve().parent),
-        docker=configuration.sandbox,
+        settings=configuration.sandbox,
+        environment=environment_named(environments, name) if name else None,
     )
     return Job(PreparedRun(run_id, settings, snapshot, folder), sandbox, models, redactor_of(configuration))

@@ -87,6 +87,22 @@ class Machine:
     """`name version` of each installed package worth knowing."""
     weights: tuple[str, ...] = ()
     """Pretrained weights in the script's folder `weights/`: what each is, and a line that loads it."""
+    gpu_models: tuple[str, ...] = ()
+    """Name and memory of the GPUs that a script may be lent."""
+    disk_gb: float = 2.0
+    """What a script may write."""
+    surprises: tuple[str, ...] = ()
+    """What the packages' versions do otherwise than most code expects, a sentence each."""
+
+    def describe(self) -> str:
+        """Say what it is, as a prompt does."""
+        models = f" ({' or '.join(self.gpu_models)})" if self.gpu_models else ""
+        gpus = f"{self.gpus} GPU{'s' if self.gpus != 1 else ''}{models}" if self.gpus else "no GPU"
+        cores = f"{self.cpus} CPU{'s' if self.cpus != 1 else ''}"
+        return (
+            f"Python {self.python}, {cores}, {self.memory_gib:.0f} GiB of memory, {self.disk_gb:.0f} GB of disk, {gpus}. "
+            f"Installed: {', '.join(self.packages)}."
+        )
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """What a script runs on, as the coder is told."""
 
-import os
 import platform
 import re
 from importlib import metadata
@@ -8,7 +7,8 @@ from importlib import metadata
 import psutil
 
 from bot.coder import Machine
-from sandbox import SandboxDescription
+from bot.coder.surprises import surprises
+from sandbox import Limits, SandboxDescription
 
 WORTH_KNOWING = (
     "numpy", "scipy", "pandas", "polars", "pyarrow", "scikit-learn", "joblib", "numba", "statsmodels", "optuna",
@@ -20,13 +20,23 @@ WORTH_KNOWING = (
 )  # fmt: skip
 
 
-def this_machine(cpus: int, memory_bytes: int, sandbox: SandboxDescription, gpus: int = 0) -> Machine:
-    """Describe the sandbox's machine: its limits, and the packages of the environment that scripts run in."""
+def this_machine(
+    limits: Limits, sandbox: SandboxDescription, gpus: int = 0, gpu_models: tuple[str, ...] = ()
+) -> Machine:
+    """Describe what a script runs on: what it may use, and the packages of the environment that it runs in."""
     packages = _own_packages() if sandbox.packages is None else sandbox.packages
     versions = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in packages.items()}
     listed = tuple(f"{name} {versions[name]}" for name in WORTH_KNOWING if name in versions)
-    memory = min(memory_bytes, psutil.virtual_memory().total)
-    return Machine(sandbox.python or platform.python_version(), cpus, memory / 1024**3, gpus, listed)
+    return Machine(
+        python=sandbox.python or platform.python_version(),
+        cpus=limits.cpus,
+        memory_gib=min(limits.memory_bytes, psutil.virtual_memory().total) / 1024**3,
+        gpus=gpus,
+        packages=listed,
+        gpu_models=gpu_models if gpus else (),
+        disk_gb=limits.written_bytes / 1e9,
+        surprises=surprises(listed),
+    )
 
 
 def _own_packages() -> dict[str, str]:
@@ -37,8 +47,3 @@ def _own_packages() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
-
-
-def usable_cpus() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -9,7 +9,7 @@ from bot.models.sections import ModelsSection
 from bot.notify.settings import NotifySection
 from bot.runs.disk import DiskSettings
 from bot.weights.settings import WeightsSettings
-from sandbox.settings import DockerSettings, LeaseSettings
+from sandbox.settings import LeaseSettings, SandboxSettings
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import KaggleSection
 
@@ -29,8 +29,8 @@ class Settings(BaseModel):
     budget: BudgetSettings = Field(
         default=BudgetSettings(), description="Caps at three levels; the tightest one holds."
     )
-    sandbox: DockerSettings = Field(
-        default=DockerSettings(), description="What generated code runs in, where that is a container."
+    sandbox: SandboxSettings = Field(
+        default=SandboxSettings(), description="What scripts run in, with which packages, and what one may use."
     )
     session: SessionSettings = Field(
         default=SessionSettings(), description="How much a coder may try out before each script (`--session`)."

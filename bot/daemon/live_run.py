@@ -4,13 +4,12 @@ import hashlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from sqlmodel import col, select
 
 from bot.coder import OwnerNote
-from bot.coder.machine import usable_cpus
 from bot.community.learning import NEWEST_POSTS
 from bot.daemon.preparing import Task, deadline_of
 from bot.daemon.settings import CompetitionSettings
@@ -27,6 +26,7 @@ from bot.runs.services import RunPlan, open_context
 from bot.runs.settings import RunSettings
 from bot.runs.stopwatch import Stopwatch
 from bot.strategies.rounds import RoundsSettings
+from sandbox.share import share_of
 from scrapers.card import TaskCard
 from state.clock import Clock
 from state.community import CommunityView
@@ -228,7 +228,8 @@ def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> 
         image=described.image,
         runtime=settings.sandbox.runtime if described.image else None,
         parallel=daemon.slots,
-        cpus=daemon.cpus or max(1, usable_cpus() // daemon.slots),
+        environment=described.environment,
+        **asdict(share_of(settings.sandbox, shared.folder, parallel=daemon.slots, cpus=daemon.cpus)),
         gpus=shared.gpus,
         config=shared.file,
         engine=EngineSettings(

@@ -16,6 +16,7 @@ from bot.models.settings import Environment, ModelSettings
 from bot.runs.opening import open_leases
 from bot.runs.services import Machinery
 from sandbox.choose import choose
+from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
 from sandbox.locks import take
@@ -99,7 +100,13 @@ async def open_shared(
     runs = folder / "runs"
     runs.mkdir(exist_ok=True)
     trusted = all(choice_of(models, own).kind == "builtin" for own in settings.competitions.values())
-    sandbox = choose(daemon.sandbox, trusted=trusted, instance=instance_of(runs), docker=settings.sandbox)
+    sandbox = choose(
+        daemon.sandbox,
+        trusted=trusted,
+        instance=instance_of(runs),
+        settings=settings.sandbox,
+        environment=chosen_environment(settings.sandbox.environments_folder, settings.sandbox.environment),
+    )
     for left in await asyncio.to_thread(left_by_killed, runs):
         say("", f"left by a killed bot: {left.remove()}")
     meter = RequestMeter(store)

@@ -1,4 +1,4 @@
-"""Checks of the machine: Python, memory, control groups, disk, database, leases."""
+"""Checks of the machine: Python, what scripts may use, control groups, disk, database, leases."""
 
 import os
 import platform
@@ -6,19 +6,20 @@ import sys
 import tempfile
 from pathlib import Path
 
-import psutil
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot.doctor import Check
 from bot.runs.disk import DiskSettings, free_bytes
-from sandbox import Limits
 from sandbox.leases import leases_folder
 from sandbox.locks import take
+from sandbox.settings import SandboxSettings
+from sandbox.share import share_of, usable_cpus, usable_memory
 from state.clock import SystemClock
 from state.errors import BotError
 from state.store import Store
 
 _OLDEST = (3, 11)
+_LITTLE = 2 * 1024**3
 
 
 def check_python() -> Check:
@@ -29,14 +30,24 @@ def check_python() -> Check:
     return Check("Python", "fails", version, "install Python 3.11 or later")
 
 
-def check_memory() -> Check:
-    """Compare the machine's memory with what one execution may use."""
-    total, wanted = psutil.virtual_memory().total, Limits(1).memory_bytes
-    found = f"{total / 1024**3:.1f} GiB, {len(os.sched_getaffinity(0))} cores"
-    if total >= wanted:
-        return Check("memory", "ok", found)
-    mend = f"an execution may use {wanted / 1024**3:.0f} GiB: larger scripts end when the machine has no more"
-    return Check("memory", "warning", found, mend)
+def check_share(settings: SandboxSettings, out: Path, slots: int) -> Check:
+    """Say what one script may use of the machine, and compare it with what the machine has.
+
+    Args:
+        settings: the table `[sandbox]`.
+        out: folder that runs are written to.
+        slots: scripts that run at a time, as the daemon is configured.
+    """
+    share, total = share_of(settings, out, parallel=slots), usable_memory()
+    found = (
+        f"a script may use {share.memory_bytes / 1024**3:.1f} of {total / 1024**3:.1f} GiB of memory, write "
+        f"{share.written_bytes / 1e9:.0f} GB, and has {share.cpus} of {usable_cpus()} cores"
+    )
+    if share.memory_bytes * slots > total:
+        return Check("machine", "warning", found, "set memory_gb under [sandbox] to what the machine has")
+    if share.memory_bytes < _LITTLE:
+        return Check("machine", "warning", found, "most libraries for machine learning want 2 GiB and more")
+    return Check("machine", "ok", found)
 
 
 def check_cgroups(root: Path = Path("/sys/fs/cgroup")) -> Check:

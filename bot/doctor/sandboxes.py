@@ -7,12 +7,32 @@ from bot.doctor import Check
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
 from sandbox.engine import ENGINE_FAILURES, connect, say
-from sandbox.settings import DockerSettings
+from sandbox.environments import Environment, chosen_environment
+from sandbox.settings import SandboxSettings
+from state.errors import UsageError
 
 
-def check_bubblewrap() -> Check:
+def check_environment(settings: SandboxSettings) -> tuple[Check, Environment | None]:
+    """Look for the packages that scripts run with."""
+    try:
+        environment = chosen_environment(settings.environments_folder, settings.environment)
+    except UsageError as error:
+        name = settings.environment
+        return Check(
+            "environment", "fails", str(error), f"bot env create {name}, or another name under [sandbox]"
+        ), None
+    if environment is None:
+        found = "none: scripts have the bot's own packages, without LightGBM, XGBoost, CatBoost, torch"
+        return Check(
+            "environment", "warning", found, "bot env create --with text, or tabular, vision, audio, all"
+        ), None
+    found = f"{environment.name}: {environment.about()}"
+    return Check("environment", "ok", found), environment
+
+
+def check_bubblewrap(environment: Environment | None) -> Check:
     """Run a script under bubblewrap."""
-    sandbox = BubblewrapSandbox()
+    sandbox = BubblewrapSandbox(environment)
     problem = sandbox.problem()
     if problem is None:
         lacks = [gap for gap in sandbox.describe().gaps if "libseccomp" in gap]
@@ -24,7 +44,7 @@ def check_bubblewrap() -> Check:
     return Check("bubblewrap", "warning", found, mend or "apt install bubblewrap util-linux, or the like")
 
 
-def check_docker(instance: str, settings: DockerSettings) -> Check:
+def check_docker(instance: str, settings: SandboxSettings, environment: Environment | None) -> Check:
     """Run a script in a container."""
     try:
         info = engine_info()
@@ -35,7 +55,7 @@ def check_docker(instance: str, settings: DockerSettings) -> Check:
         known = ", ".join(sorted(info.get("Runtimes", {})))
         mend = f"it knows {known}: install {settings.runtime}, or change runtime under [sandbox] in bot.toml"
         return Check("Docker", "fails", f"{engine}; no runtime {settings.runtime}", mend)
-    sandbox = DockerSandbox(instance, settings)
+    sandbox = DockerSandbox(instance, settings, environment)
     if problem := sandbox.problem():
         return Check("Docker", "warning", f"{engine}; {problem}", "make image, or go without: --sandbox bubblewrap")
     return Check("Docker", "ok", f"{engine}; runs scripts in {sandbox.describe().image}")

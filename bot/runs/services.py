@@ -24,7 +24,7 @@ from bot.runs.leasing import Leasing
 from bot.runs.settings import RunSettings
 from bot.runs.stopwatch import Stopwatch
 from bot.weights.folder import WeightsFolder, weights_line
-from sandbox import Limits, Sandbox
+from sandbox import Sandbox
 from sandbox.leases import Leases
 from scrapers.card import TaskCard
 from state.clock import Clock
@@ -81,7 +81,7 @@ async def open_context(
     """
     settings, card, models = plan.settings, plan.card, machinery.models
     steps = Steps(store, plan.id)
-    limits = Limits(seconds=settings.seconds)
+    limits = settings.limits
     weights = WeightsFolder(settings.weights) if settings.weights else None
     offered = weights.offered(clock.as_of()) if weights else []
     mounts = weights.mounts(offered) if weights else {}
@@ -136,7 +136,7 @@ async def open_context(
         preview = await _preview(executor, machinery.worker, stopwatch, card)
         if executor.self_reported is not None:
             say(f"no score of a hold-out can be had, so that scores are what scripts print: {executor.self_reported}")
-        machine = this_machine(settings.cpus, limits.memory_bytes, described, settings.gpus)
+        machine = this_machine(limits, described, settings.gpus, machinery.leases.gpu_models)
         yield RunContext(
             run_id=plan.id,
             card=card,

@@ -8,8 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.budgets.settings import BudgetSettings
 from bot.coder.settings import WatchSettings
 from bot.runs.context import EngineSettings
+from sandbox import Limits
 
 __all__ = ["RunSettings"]
+
+_TASKS_A_CORE = 32
+"""Processes and threads: joblib's workers each bring threads of their own."""
 
 
 class RunSettings(BaseModel):
@@ -29,13 +33,22 @@ class RunSettings(BaseModel):
     image: str | None = Field(default=None, description="name and id of the image that containers are made from")
     runtime: str | None = Field(default=None, description="of containers; none: the engine's default")
     parallel: int = Field(default=1, ge=1, description="nodes worked on at a time")
+    environment: str | None = Field(default=None, description="that scripts run with; none: the bot's own packages")
     cpus: int = Field(ge=1)
+    memory_bytes: int = Field(default=Limits.memory_bytes, gt=0, description="of one script")
+    written_bytes: int = Field(default=Limits.written_bytes, gt=0, description="that one script may write")
     gpus: int = Field(default=0, ge=0, description="GPUs that an execution holds")
     config: Path | None = Field(default=None, description="bot.toml")
     engine: EngineSettings = EngineSettings()
     watch: WatchSettings = WatchSettings()
     budget: BudgetSettings = BudgetSettings()
     weights: Path | None = Field(default=None, description="folder of pretrained weights; none: go without")
+
+    @property
+    def limits(self) -> Limits:
+        """What one script may use, its time aside, which is at most the run's."""
+        tasks = max(Limits.processes, _TASKS_A_CORE * self.cpus)
+        return Limits(self.seconds, self.memory_bytes, tasks, self.written_bytes, cpus=self.cpus)
 
     @property
     def caps(self) -> BudgetSettings:

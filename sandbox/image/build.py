@@ -1,108 +1,89 @@
-"""Makes an image that containers run in: `python -m sandbox.image.build [--variant small|cpu|cuda]`."""
+"""Makes the image that containers run in: `python -m sandbox.image.build`."""
 
-import argparse
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from docker import DockerClient
 from docker.errors import DockerException, ImageNotFound
 
 from sandbox.engine import ENGINE_FAILURES, EngineError, connect, say
-from sandbox.image import REPOSITORY, VARIANTS
-from sandbox.image.debian import RELEASE, debian_archive
+from sandbox.environments import PYTHON, VERSIONS
+from sandbox.image import IMAGE
+from sandbox.image.debian import debian_archive
 
 __all__ = ["main"]
 
 _HERE = Path(__file__).parent
-_REGISTRY_BASE = "python:3.11-slim-bookworm"
-_BASE = f"kaggle-bot-base:{RELEASE}"
-_DEBIAN_PACKAGES = ("python3", "python3-pip", "ca-certificates")
-_PYTHON = (3, 11)
-"""Debian's of that release."""
-SMALL = ("numpy", "pandas", "scikit-learn", "scipy", "pillow", "joblib", "ipykernel")
+_REGISTRY_BASE = f"python:{PYTHON[0]}.{PYTHON[1]}-slim-bookworm"
+_BASE = "kaggle-bot-base"
+_DEBIAN_PACKAGES = ("python3", "python3-pip", "ca-certificates", "gcc", "libc6-dev", "libgomp1")
+PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy", "pillow", "joblib", "ipykernel")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Make one image; return the exit status."""
-    parser = argparse.ArgumentParser(prog="make image", description=__doc__)
-    parser.add_argument("--variant", choices=VARIANTS, help="default: cpu where a registry answers, else small")
-    parser.add_argument("--torch-index", default="", help="address of torch's wheels for --variant cpu")
-    chosen = parser.parse_args(arguments)
+def main() -> int:
+    """Make the image; return the exit status."""
     try:
         with connect() as engine:
-            variant = chosen.variant or ("cpu" if _registry_answers(engine) else "small")
-            tag = f"{REPOSITORY}:{variant}"
-            _say(f"making {tag}")
-            if variant == "small":
-                _make_small(engine, tag)
-            else:
-                options = {"VARIANT": variant, "TORCH_INDEX": chosen.torch_index}
-                _build(engine, tag, _HERE, dockerfile="Dockerfile", buildargs=options, pull=True)
-            size = engine.images.get(tag).attrs["Size"]
+            _say(f"making {IMAGE}")
+            _make(engine)
+            size = engine.images.get(IMAGE).attrs["Size"]
     except (*ENGINE_FAILURES, subprocess.CalledProcessError) as error:
         _say(f"no image was made: {say(error)}")
         return 1
-    _say(f"{tag} is there: {size / 1e6:.0f} MB")
+    _say(f"{IMAGE} is there: {size / 1e6:.0f} MB")
     return 0
 
 
-def _registry_answers(engine: DockerClient) -> bool:
+def _make(engine: DockerClient) -> None:
+    """Build on the registry's Python, or, where no registry answers, on Debian's and without network in the build."""
+    network = None
     try:
         engine.images.pull(_REGISTRY_BASE)
+        base = _REGISTRY_BASE
     except DockerException as error:
-        _say(f"no registry answers ({say(error)}): making the small variant from Debian's packages")
-        return False
-    return True
+        _say(f"no registry answers ({say(error)}): starting from Debian's packages")
+        base, network = _debian_base(engine), "none"
+    with tempfile.TemporaryDirectory(prefix="bot-image-") as folder:
+        _fetch_wheels(Path(folder) / "wheels")
+        shutil.copy(_HERE / "Dockerfile", folder)
+        _build(engine, Path(folder), base, network)
 
 
-def _make_small(engine: DockerClient, tag: str) -> None:
-    """Build the small variant without a registry, and without network in the build."""
+def _debian_base(engine: DockerClient) -> str:
+    archive = debian_archive(_DEBIAN_PACKAGES)
+    base = f"{_BASE}:{archive.stem}"
     try:
-        engine.images.get(_BASE)
+        engine.images.get(base)
     except ImageNotFound:
-        _say(f"importing {_BASE}")
-        repository, _, release = _BASE.partition(":")
-        said = engine.api.import_image_from_file(
-            str(debian_archive(_DEBIAN_PACKAGES)), repository=repository, tag=release
-        )
+        _say(f"importing {base}")
+        said = engine.api.import_image_from_file(str(archive), repository=_BASE, tag=archive.stem)
         if '"error"' in said:
             raise EngineError(said) from None
-    with tempfile.TemporaryDirectory(prefix="bot-image-") as folder:
-        wheels = Path(folder) / "wheels"
-        _fetch_wheels(wheels)
-        shutil.copy(_HERE / "small.Dockerfile", Path(folder) / "Dockerfile")
-        _build(engine, tag, Path(folder), network_mode="none")
+    return base
 
 
 def _fetch_wheels(folder: Path) -> None:
-    """Fetch the packages by this environment's own pip, in the versions of the bot's environment where it has them."""
+    """Fetch the packages by this environment's own pip, in the versions that environments have."""
     folder.mkdir()
-    wanted = folder / "small.txt"
-    wanted.write_text("".join(f"{_pinned(name)}\n" for name in SMALL))
+    wanted = folder / "image.txt"
+    wanted.write_text("".join(f"{name}\n" for name in PACKAGES))
     options = ["--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "--dest", str(folder)]
-    if sys.version_info[:2] != _PYTHON:
+    if sys.version_info[:2] != PYTHON:
         machine = os.uname().machine
-        options += ["--python-version", ".".join(map(str, _PYTHON))]
+        options += ["--python-version", ".".join(map(str, PYTHON))]
         options += [part for glibc in ("2014", "_2_28") for part in ("--platform", f"manylinux{glibc}_{machine}")]
-    subprocess.run([sys.executable, "-m", "pip", "download", *options, "-r", str(wanted)], check=True)
+    command = [sys.executable, "-m", "pip", "download", *options, "--constraint", str(VERSIONS), "-r", str(wanted)]
+    subprocess.run(command, check=True)
 
 
-def _pinned(name: str) -> str:
-    try:
-        return f"{name}=={metadata.version(name)}"
-    except metadata.PackageNotFoundError:
-        return name
-
-
-def _build(engine: DockerClient, tag: str, context: Path, **options: Any) -> None:
+def _build(engine: DockerClient, context: Path, base: str, network: str | None) -> None:
     """Build by the engine's classic builder, which every engine has, showing what it says."""
-    for line in engine.api.build(path=str(context), tag=tag, rm=True, forcerm=True, decode=True, **options):
+    options = {"buildargs": {"BASE": base}, "network_mode": network}
+    for line in engine.api.build(path=str(context), tag=IMAGE, rm=True, forcerm=True, decode=True, **options):
         if "error" in line:
             raise EngineError(line["error"])
         if text := line.get("stream", "").strip():

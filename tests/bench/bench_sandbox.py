@@ -21,8 +21,7 @@ from sandbox import Breach, ExecutionRequest, Limits, Sandbox, Usage
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
 from sandbox.process import ProcessSandbox
-from sandbox.settings import DockerSettings
-from tests.needs import SMALL_IMAGE
+from sandbox.settings import SandboxSettings
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
 from tests.tiny_snapshot import write_tiny
 
@@ -89,8 +88,8 @@ def back_ends() -> Iterator[tuple[str, Sandbox]]:
     yield "process", ProcessSandbox()
     others: dict[str, BubblewrapSandbox | DockerSandbox] = {
         "bubblewrap": BubblewrapSandbox(),
-        "docker": DockerSandbox("bench", DockerSettings(image=SMALL_IMAGE)),
-        "docker with runsc": DockerSandbox("bench", DockerSettings(image=SMALL_IMAGE, runtime="runsc")),
+        "docker": DockerSandbox("bench"),
+        "docker with runsc": DockerSandbox("bench", SandboxSettings(runtime="runsc")),
     }
     for name, sandbox in others.items():
         if problem := sandbox.problem():
@@ -140,7 +139,7 @@ def print_starts(times: Mapping[str, list[tuple[float, float]]]) -> None:
 def replay_cost(back_end: str, folder: Path) -> dict[str, float]:
     """Replay with scripts that do nothing and a model that answers at once; return seconds for each node."""
     runtime = "runtime = 'runsc'\n" if back_end.endswith("runsc") else ""
-    (folder / "bot.toml").write_text(f"[sandbox]\nimage = '{SMALL_IMAGE}'\n{runtime}")
+    (folder / "bot.toml").write_text(f"[sandbox]\n{runtime}")
     count = iter(range(1, 1000))
 
     def answer(request: Request) -> Reply | str:

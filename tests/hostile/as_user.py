@@ -21,7 +21,7 @@ def attacks_of(back_end: BackEnd, sandbox: Sandbox, folder: Path) -> dict[str, l
         return {attack.name: make(attack, sandbox, back_end, world) for attack in ATTACKS if attack.reduced}
 
 
-def main(back_end: BackEnd, folder: Path, image: str) -> None:
+def main(back_end: BackEnd, folder: Path) -> None:
     """Make the attacks in this back end."""
     tempfile.tempdir = str(folder)
     sandbox: Sandbox
@@ -31,11 +31,10 @@ def main(back_end: BackEnd, folder: Path, image: str) -> None:
         sandbox = BubblewrapSandbox()
     else:
         from sandbox.docker import DockerSandbox
-        from sandbox.settings import DockerSettings
 
-        sandbox = DockerSandbox("hostile-user", DockerSettings(image=image))
+        sandbox = DockerSandbox("hostile-user")
     print(json.dumps(attacks_of(back_end, sandbox, folder)))
 
 
 if __name__ == "__main__":
-    main("docker" if sys.argv[1] == "docker" else "bubblewrap", Path(sys.argv[2]), sys.argv[3])
+    main("docker" if sys.argv[1] == "docker" else "bubblewrap", Path(sys.argv[2]))

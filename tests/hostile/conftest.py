@@ -19,9 +19,8 @@ def sandbox_for(back_end: BackEnd) -> Sandbox:
 
         return BubblewrapSandbox()
     from sandbox.docker import DockerSandbox
-    from sandbox.settings import DockerSettings
 
-    return DockerSandbox("hostile", DockerSettings(image=needs.SMALL_IMAGE))
+    return DockerSandbox("hostile")
 
 
 @pytest.fixture(params=BACK_ENDS)

@@ -49,7 +49,7 @@ def test_the_limits_hold_when_an_ordinary_user_starts_the_bot(back_end: BackEnd,
         "DOCKER_HOST": engine_address(),
     }
     done = subprocess.run(
-        [*user, python, "-m", "tests.hostile.as_user", back_end, str(folder), needs.SMALL_IMAGE],
+        [*user, python, "-m", "tests.hostile.as_user", back_end, str(folder)],
         env=environment,
         capture_output=True,
         text=True,

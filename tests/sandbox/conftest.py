@@ -13,7 +13,6 @@ from sandbox.docker import DockerSandbox
 from sandbox.engine import connect
 from sandbox.process import ProcessSandbox
 from sandbox.profile import INSTANCE
-from sandbox.settings import DockerSettings
 from tests import needs
 
 Run = Callable[..., Awaitable[Outcome]]
@@ -42,7 +41,7 @@ def docker() -> Iterator[DockerSandbox]:
     """Containers of an instance of the test's own, of which none may be left."""
     needs.docker()
     instance = f"test-{uuid.uuid4().hex}"
-    sandbox = DockerSandbox(instance, DockerSettings(image=needs.SMALL_IMAGE))
+    sandbox = DockerSandbox(instance)
     yield sandbox
     sandbox.release()
     with connect() as engine:

@@ -13,13 +13,13 @@ import pytest
 from sandbox import ExitReason, Usage
 from sandbox.docker import DockerSandbox
 from sandbox.engine import engine_address
-from sandbox.settings import DockerSettings
+from sandbox.settings import SandboxSettings
 from tests import needs
 from tests.sandbox.conftest import make_request
 
 
 def broken(name: str) -> DockerSandbox:
-    return DockerSandbox("test", DockerSettings(image=name))
+    return DockerSandbox("test", SandboxSettings(image=name))
 
 
 async def test_no_engine_is_the_engines_failure(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ async def test_a_missing_image_says_how_to_make_it(place: Path) -> None:
 @pytest.mark.integration
 async def test_an_unknown_runtime_is_the_engines_failure(place: Path) -> None:
     needs.docker()
-    settings = DockerSettings(image=needs.SMALL_IMAGE, runtime="no-such-runtime")
+    settings = SandboxSettings(runtime="no-such-runtime")
     outcome = await DockerSandbox("test", settings).run(make_request(place, "print(1)"))
     assert outcome.reason is ExitReason.INFRASTRUCTURE
     assert "no-such-runtime" in (outcome.detail or "")

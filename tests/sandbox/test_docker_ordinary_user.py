@@ -19,10 +19,10 @@ import asyncio, sys
 from pathlib import Path
 from sandbox import ExecutionRequest, Limits
 from sandbox.docker import DockerSandbox
-from sandbox.settings import DockerSettings
+from sandbox.settings import SandboxSettings
 
 place = Path(sys.argv[1])
-sandbox = DockerSandbox("ordinary", DockerSettings(image=sys.argv[2]))
+sandbox = DockerSandbox("ordinary")
 assert sandbox.problem() is None, sandbox.problem()
 
 def run(name, script, **limits):
@@ -53,7 +53,7 @@ def test_an_ordinary_user_is_held_by_the_same_limits_and_can_remove_what_scripts
     group = Path(address.removeprefix("unix://")).stat().st_gid
     become = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--groups", str(group), "env"]
     done = subprocess.run(
-        [*become, _python(), "-c", PROGRAM, str(place), needs.SMALL_IMAGE],
+        [*become, _python(), "-c", PROGRAM, str(place)],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(place / "code"), "DOCKER_HOST": address},
         capture_output=True,
         text=True,

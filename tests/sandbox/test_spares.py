@@ -20,7 +20,6 @@ from sandbox.engine import connect
 from sandbox.leftovers import left_by_killed
 from sandbox.profile import INSTANCE
 from sandbox.spares import Spare, Spares
-from tests import needs
 from tests.sandbox.conftest import DOCKER, make_request, runner
 
 SHOW = """
@@ -164,7 +163,6 @@ BOT = """
 import asyncio, sys, time
 from pathlib import Path
 from sandbox import ExecutionRequest, Limits
-from sandbox.settings import DockerSettings
 from sandbox.{module} import {name}
 place = Path(sys.argv[1])
 request = ExecutionRequest("left", "print(1)", place / "view", place / "runs/r/executions/one", Limits(60))
@@ -183,7 +181,7 @@ def test_one_that_waits_ends_with_a_bot_that_is_killed_and_its_folder_goes_with_
     sandbox = request.getfixturevalue(kind)
     options = ""
     if isinstance(sandbox, DockerSandbox):
-        options = f"{sandbox._instance!r}, DockerSettings(image={needs.SMALL_IMAGE!r})"
+        options = repr(sandbox._instance)
     program = BOT.format(module=kind, name=type(sandbox).__name__, options=options)
     executions = place / "runs/r/executions"
     with subprocess.Popen([sys.executable, "-c", program, str(place)], stdout=subprocess.PIPE) as bot:

@@ -72,7 +72,18 @@ def models_server(status: int, *names: str) -> Iterator[str]:
 def test_every_part_is_checked_and_a_bare_machine_will_do(tmp_path: Path) -> None:
     done, checks = doctor()
     assert done.exit_code == 0, done.output
-    assert {"Python", "memory", "bubblewrap", "Docker", "GPU", "model", "disk", "database", "leases"} <= set(checks)
+    assert {
+        "Python",
+        "machine",
+        "environment",
+        "bubblewrap",
+        "Docker",
+        "GPU",
+        "model",
+        "disk",
+        "database",
+        "leases",
+    } <= set(checks)
     assert checks["Docker"]["status"] == "warning"
     assert "No Docker engine answers" in checks["Docker"]["found"]
     assert checks["database"]["status"] == "ok"
@@ -243,3 +254,28 @@ def test_a_full_disk_a_folder_that_is_none_and_missing_control_groups_are_told(
     assert check_database(tmp_path / "file").status == "fails"
     monkeypatch.setenv("BOT_LEASES", str(tmp_path / "file" / "leases"))
     assert check_leases().status == "fails"
+
+
+def test_without_an_environment_it_says_what_scripts_lack_and_which_command_brings_it() -> None:
+    _, checks = doctor()
+    assert checks["environment"]["status"] == "warning"
+    assert "without LightGBM" in checks["environment"]["found"]
+    assert checks["environment"]["mend"].startswith("bot env create")
+
+
+def test_an_environment_that_is_configured_and_not_there_fails() -> None:
+    Path("bot.toml").write_text('[sandbox]\nenvironment = "vision"\n')
+    done, checks = doctor()
+    assert done.exit_code == 1
+    assert checks["environment"]["status"] == "fails"
+    assert checks["environment"]["mend"].startswith("bot env create vision")
+
+
+def test_it_says_what_a_script_may_use_and_warns_where_that_is_more_than_there_is() -> None:
+    Path("bot.toml").write_text("[sandbox]\nmemory_gb = 1.5\ndisk_gb = 20\n")
+    _, checks = doctor()
+    assert checks["machine"]["status"] == "warning", "that is little"
+    assert "a script may use 1.5 of" in checks["machine"]["found"]
+    assert "write 20 GB" in checks["machine"]["found"]
+    Path("bot.toml").write_text("[sandbox]\nmemory_gb = 1e6\n")
+    assert "set memory_gb" in doctor()[1]["machine"]["mend"]

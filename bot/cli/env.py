@@ -1,0 +1,144 @@
+"""`bot env`: environments, the packages that scripts run with, apart from the bot's own."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from bot.cli.configured import configured, settings_file
+from bot.cli.output import print_json, print_table
+from sandbox.environments import DEFAULT, GROUPS, Environment, Group, environment_named, environments_in
+from state.errors import UsageError
+
+env_app = typer.Typer(
+    name="env", help="Environments: the packages that scripts run with, apart from the bot's own.", no_args_is_help=True
+)
+
+Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+
+
+@env_app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="its name; `default` is used unless bot.toml names another")] = DEFAULT,
+    with_: Annotated[
+        str,
+        typer.Option(
+            "--with", help="tabular, text, vision, audio or all; several with commas; tabular is always in it"
+        ),
+    ] = "tabular",
+    cuda: Annotated[bool, typer.Option("--cuda", help="torch and XGBoost for NVIDIA's GPUs")] = False,
+    requirements: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="a file of pip's form with more packages")
+    ] = None,
+    pip: Annotated[
+        bool | None,
+        typer.Option("--pip/--uv", help="installer; default: pip where its configuration names an index, else uv"),
+    ] = None,
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Make an environment for scripts, which is used from then on; broken off, the same command goes on.
+
+    Example: bot env create --with text
+    """
+    from sandbox.environments.making import Recipe, configured_installer, estimate, make_environment
+
+    folder = _folder(config)
+    installer = configured_installer() if pip is None else "pip" if pip else "uv"
+    recipe = Recipe(_groups(with_), cuda, requirements, installer)
+    about = estimate(recipe)
+    more = " and what the requirements need" if requirements else ""
+    typer.echo(
+        f"making {folder / name} by {installer}: {', '.join(recipe.groups)} take about {about.gigabytes:.1f} GB of disk{more}, "
+        f"and {about.minutes:.0f} min on a quick network",
+        err=True,
+    )
+    made = make_environment(folder, name, recipe)
+    if json:
+        print_json(_record(made))
+    else:
+        typer.echo(f"{name}: {made.about()}, made in {made.record.seconds:.0f} s; `bot env check {name}` tries it out")
+
+
+@env_app.command("list")
+def list_environments(config: Config = None, json: Json = False) -> None:
+    """Show the environments that are there.
+
+    Example: bot env list
+    """
+    folder = _folder(config)
+    complete, begun = environments_in(folder)
+    if json:
+        print_json({"dir": str(folder), "environments": [_record(one) for one in complete], "incomplete": begun})
+        return
+    rows = [(one.name, one.about(), f"{one.record.made:%Y-%m-%d}") for one in complete]
+    rows += [(name, f"incomplete: `bot env create {name}` makes it anew", "") for name in begun]
+    print_table(("name", "what is in it", "made"), rows, title=str(folder))
+
+
+@env_app.command()
+def check(
+    name: Annotated[str, typer.Argument(help="of the environment")] = DEFAULT,
+    sandbox: Annotated[
+        Literal["auto", "docker", "bubblewrap", "process"], typer.Option(help="where it is tried out")
+    ] = "auto",
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Import each package in the sandbox, and fit a tiny model with each library that fits models.
+
+    Exits with 1 if something does not work.
+
+    Example: bot env check
+    """
+    from sandbox.choose import choose
+    from sandbox.environments.checking import check_environment
+
+    settings = configured(settings_file(config)).sandbox
+    environment = environment_named(settings.environments_folder, name)
+    back_end = choose(sandbox, trusted=True, settings=settings, environment=environment)
+    found = check_environment(back_end, environment)
+    ok = all(one.error is None for one in found.trials) and found.error is None
+    if json:
+        trials = [{"what": one.what, "seconds": one.seconds, "error": one.error} for one in found.trials]
+        print_json({"ok": ok, "sandbox": back_end.describe().name, "error": found.error, "trials": trials})
+    else:
+        for one in found.trials:
+            typer.echo(
+                f"{'ok' if one.error is None else 'fails':6} {one.seconds:6.2f} s  {one.what}  {one.error or ''}".rstrip()
+            )
+        if found.error:
+            typer.echo(found.error)
+        works = "all of it works" if ok else "not all of it works"
+        typer.echo(f"{name} under {back_end.describe().name}: {works}")
+    raise typer.Exit(0 if ok else 1)
+
+
+@env_app.command()
+def remove(name: Annotated[str, typer.Argument(help="of the environment")], config: Config = None) -> None:
+    """Remove an environment; no bot should be running scripts in it.
+
+    Example: bot env remove vision
+    """
+    from sandbox.environments.making import remove_environment
+
+    remove_environment(_folder(config), name)
+    typer.echo(f"removed {name}")
+
+
+def _groups(names: str) -> tuple[Group, ...]:
+    chosen = {"tabular", *map(str.strip, names.split(","))}
+    if unknown := chosen - {*GROUPS, "all"}:
+        raise UsageError(
+            f"--with takes {', '.join(GROUPS)} or all, several with commas, not {', '.join(sorted(unknown))}"
+        )
+    return tuple(group for group in GROUPS if "all" in chosen or group in chosen)
+
+
+def _folder(config: Path | None) -> Path:
+    return configured(settings_file(config)).sandbox.environments_folder
+
+
+def _record(environment: Environment) -> dict[str, Any]:
+    return {"name": environment.name, "path": str(environment.path), **environment.record.model_dump(mode="json")}

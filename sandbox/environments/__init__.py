@@ -1,0 +1,169 @@
+"""Environments: the packages that scripts run with, apart from the bot's own, made by `bot env create`."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Literal, TypedDict, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from state.errors import UsageError
+
+__all__ = [
+    "DEFAULT",
+    "GROUPS",
+    "LISTS",
+    "PLAIN_NAME",
+    "PYTHON",
+    "VERSIONS",
+    "Environment",
+    "Group",
+    "Record",
+    "chosen_environment",
+    "environment_named",
+    "environments_in",
+    "packages_of",
+    "python_of",
+]
+
+Group = Literal["tabular", "text", "vision", "audio"]
+GROUPS: Sequence[Group] = get_args(Group)
+LISTS = Path(__file__).parent
+"""Holds a list of packages for each group."""
+VERSIONS = LISTS / "packages.txt"
+"""The version of each of them and of all that they depend on; the image's, too."""
+PYTHON = (3, 11)
+"""Whose versions are pinned; the image's, too, so that containers can take an environment's packages."""
+DEFAULT = "default"
+PLAIN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+
+
+class Record(BaseModel):
+    """What is written down of an environment once it is complete."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    groups: tuple[Group, ...]
+    cuda: bool
+    wanted: tuple[str, ...]
+    """Names of the packages that were asked for; their dependencies are there, too."""
+    python: str
+    installer: Literal["uv", "pip"]
+    bytes: int
+    seconds: float
+    made: datetime
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A complete environment."""
+
+    path: Path
+    record: Record
+
+    @property
+    def name(self) -> str:
+        """Its name, which is its folder's."""
+        return self.path.name
+
+    @property
+    def executable(self) -> Path:
+        """Its Python."""
+        return self.path / "bin" / "python"
+
+    @property
+    def packages_folder(self) -> Path:
+        """Its site-packages."""
+        return self.path / "lib" / f"python{PYTHON[0]}.{PYTHON[1]}" / "site-packages"
+
+    @property
+    def home(self) -> Path:
+        """Prefix of the Python that it was made from."""
+        return self.executable.resolve().parent.parent
+
+    def packages(self) -> Mapping[str, str]:
+        """Return what is installed, version by name."""
+        found = metadata.distributions(path=[str(self.packages_folder)])
+        return {one.metadata["Name"]: one.version for one in found}
+
+    def about(self) -> str:
+        """Say what it is made of, in a few words."""
+        kind = "CUDA" if self.record.cuda else "CPU"
+        size = f"{self.record.bytes / 1e9:.1f} GB"
+        return f"{', '.join(self.record.groups)} ({kind}), Python {self.record.python}, {size}"
+
+    def write_record(self) -> None:
+        """Write the record, with which it is complete."""
+        part = self.path / ".environment.json"
+        part.write_text(self.record.model_dump_json(indent=2), encoding="utf-8")
+        part.replace(self.record_file(self.path))
+
+    @staticmethod
+    def record_file(path: Path) -> Path:
+        """Return where the record of the environment in this folder lies."""
+        return path / "environment.json"
+
+
+def environments_in(folder: Path) -> tuple[list[Environment], list[str]]:
+    """Return the complete environments of a folder, and the names of those that were begun and are not."""
+    complete, begun = [], []
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.name.startswith(".") or not path.is_dir():
+            continue
+        if found := _read(path):
+            complete.append(found)
+        else:
+            begun.append(path.name)
+    return complete, begun
+
+
+def environment_named(folder: Path, name: str) -> Environment:
+    """Return the environment of that name.
+
+    Raises:
+        UsageError: It is not there, or not complete.
+    """
+    if found := _read(folder / name):
+        return found
+    raise UsageError(f"there is no environment {name} in {folder}: `bot env create {name}` makes it")
+
+
+def chosen_environment(folder: Path, name: str | None) -> Environment | None:
+    """Return the environment that is configured; where none is, `default` if it is there.
+
+    Raises:
+        UsageError: The one that is configured is not there, or not complete.
+    """
+    return _read(folder / DEFAULT) if name is None else environment_named(folder, name)
+
+
+class Packages(TypedDict, total=False):
+    """What a back end says of the packages that scripts run with; nothing where they are the bot's own."""
+
+    environment: str
+    python: str
+    packages: Mapping[str, str]
+
+
+def packages_of(environment: Environment | None) -> Packages:
+    """Return what `SandboxDescription` says of it."""
+    if environment is None:
+        return {}
+    record = environment.record
+    return {"environment": environment.name, "python": record.python, "packages": environment.packages()}
+
+
+def python_of(environment: Environment | None) -> Path:
+    """Return its Python, or the bot's own."""
+    return Path(sys.executable) if environment is None else environment.executable
+
+
+def _read(path: Path) -> Environment | None:
+    try:
+        record = Record.model_validate_json(Environment.record_file(path).read_bytes())
+    except (FileNotFoundError, NotADirectoryError, ValidationError):
+        return None
+    return Environment(path, record)

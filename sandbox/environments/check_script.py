@@ -1,0 +1,121 @@
+"""The script that tries an environment out; it runs inside the sandbox, with the environment's packages alone."""
+
+import importlib
+import json
+import re
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+
+def normal(name: str) -> str:
+    """Return a package's name as it is compared."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def table() -> tuple[Any, Any]:
+    """Return features and a target that one of them decides."""
+    numpy = importlib.import_module("numpy")
+    features = numpy.random.default_rng(0).normal(size=(200, 4))
+    return features, (features[:, 0] > 0).astype(int)
+
+
+def fit(model: Any) -> None:
+    """Fit a classifier, which must then do better than chance."""
+    features, target = table()
+    model.fit(features, target)
+    accuracy = float((model.predict(features).ravel() == target).mean())
+    if accuracy < 0.9:
+        raise AssertionError(f"it was right on {accuracy:.0%} of what it was fitted to")
+
+
+def fit_lightgbm() -> None:
+    """Fit ten trees."""
+    fit(importlib.import_module("lightgbm").LGBMClassifier(n_estimators=10, verbose=-1))
+
+
+def fit_xgboost() -> None:
+    """Fit ten trees."""
+    fit(importlib.import_module("xgboost").XGBClassifier(n_estimators=10))
+
+
+def fit_catboost() -> None:
+    """Fit ten trees."""
+    catboost = importlib.import_module("catboost")
+    fit(catboost.CatBoostClassifier(iterations=10, verbose=False, allow_writing_files=False))
+
+
+def descend(model: Any, loss_of: Callable[[], Any]) -> None:
+    """Take twenty steps down a loss, which must then be lower."""
+    torch = importlib.import_module("torch")
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    losses = []
+    for _ in range(20):
+        loss = loss_of()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss))
+    if not losses[-1] < losses[0]:
+        raise AssertionError(f"the loss went from {losses[0]} to {losses[-1]}")
+
+
+def fit_torch() -> None:
+    """Fit a small network, on a GPU where one is lent."""
+    torch = importlib.import_module("torch")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    features, target = (torch.as_tensor(array, device=device) for array in table())
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).to(device)
+    descend(model, lambda: torch.nn.functional.cross_entropy(model(features.float()), target))
+
+
+def fit_transformer() -> None:
+    """Fit a transformer that is built from a configuration: no hub is asked."""
+    torch, transformers = importlib.import_module("torch"), importlib.import_module("transformers")
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    torch.manual_seed(0)
+    model = transformers.BertForSequenceClassification(transformers.BertConfig(vocab_size=50, **sizes))
+    model.eval()  # without dropout the loss falls steadily
+    tokens = torch.randint(0, 50, (16, 8))
+    descend(model, lambda: model(input_ids=tokens, labels=tokens[:, 0] % 2).loss)
+
+
+FITS = {
+    "lightgbm": fit_lightgbm,
+    "xgboost": fit_xgboost,
+    "xgboost-cpu": fit_xgboost,
+    "catboost": fit_catboost,
+    "torch": fit_torch,
+    "transformers": fit_transformer,
+}
+
+
+def main() -> None:
+    """Try all that is wanted, and write a line of JSON about each."""
+    wanted = json.loads(Path("data/wanted.json").read_text(encoding="utf-8"))
+    modules: dict[str, list[str]] = {}
+    for module, names in metadata.packages_distributions().items():
+        for name in names:
+            modules.setdefault(normal(name), []).append(module)
+    trials: list[tuple[str, Callable[[], Any]]] = []
+    for name in wanted:
+        own = [module for module in modules.get(normal(name), ()) if module.isidentifier() and module[0] != "_"]
+        # One that brings no module is tried by its own name, and the error then says what is missing.
+        trials += [(f"import {module}", partial(importlib.import_module, module)) for module in own or [name]]
+    trials += [(f"fit with {name}", FITS[name]) for name in wanted if name in FITS]
+    with Path("trials.jsonl").open("w", encoding="utf-8") as found:
+        for what, trial in trials:
+            began, error = time.monotonic(), None
+            try:
+                trial()
+            except Exception as raised:  # whatever a foreign package raises is what we are here to report
+                error = f"{type(raised).__name__}: {raised}"
+            found.write(json.dumps({"what": what, "seconds": time.monotonic() - began, "error": error}) + "\n")
+            found.flush()
+
+
+if __name__ == "__main__":
+    main()

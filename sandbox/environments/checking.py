@@ -1,0 +1,58 @@
+"""Tries an environment out inside the sandbox: imports each package, and fits tiny models."""
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox import ExecutionRequest, ExitReason, Limits, Sandbox
+from sandbox.environments import Environment
+from sandbox.instance import owner
+
+__all__ = ["Trial", "Trials", "check_environment"]
+
+_SCRIPT = Path(__file__).with_name("check_script.py")
+_SECONDS = 600.0
+_MEMORY = 8 * 1024**3
+_FOUND = "trials.jsonl"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One import or one fit."""
+
+    what: str
+    seconds: float
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Trials:
+    """All that was tried."""
+
+    trials: Sequence[Trial]
+    error: str | None
+    """Why it ended before all was tried."""
+
+
+def check_environment(sandbox: Sandbox, environment: Environment) -> Trials:
+    """Try the environment out in a sandbox that runs scripts with it."""
+    with tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-") as folder:
+        view, out = Path(folder) / "view", Path(folder) / "out"
+        Path(folder).chmod(0o755)
+        view.mkdir()
+        (view / "wanted.json").write_text(json.dumps(environment.record.wanted), encoding="utf-8")
+        limits = Limits(_SECONDS, memory_bytes=_MEMORY)
+        script = _SCRIPT.read_text(encoding="utf-8")
+        request = ExecutionRequest("check", script, view, out, limits, keep=(_FOUND,))
+        try:
+            outcome = asyncio.run(sandbox.run(request))
+        finally:
+            sandbox.release()
+        lines = outcome.kept[_FOUND].read_text(encoding="utf-8").splitlines() if _FOUND in outcome.kept else []
+    trials = [Trial(**json.loads(line)) for line in lines]
+    if outcome.reason is ExitReason.FINISHED:
+        return Trials(trials, None)
+    return Trials(trials, outcome.detail or outcome.output.strip()[-1000:] or outcome.reason.value)

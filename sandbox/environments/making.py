@@ -1,0 +1,221 @@
+"""Makes an environment for scripts: by uv, or by pip where that is configured."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from sandbox.environments import LISTS, PLAIN_NAME, PYTHON, VERSIONS, Environment, Group, Record, environments_in
+from sandbox.launch import ended_with_us
+from sandbox.locks import take
+from state.errors import InfrastructureFailure, UsageError
+
+__all__ = [
+    "Estimate",
+    "Recipe",
+    "configured_installer",
+    "constraints",
+    "estimate",
+    "make_environment",
+    "remove_environment",
+]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_ROOM_GB = 2.0
+"""What must stay free beside it."""
+_GIGABYTES = {"tabular": 1.6, "text": 0.5, "vision": 0.5, "audio": 0.2}
+_TORCH_GIGABYTES = {False: 0.7, True: 4.5}
+_MINUTES_A_GIGABYTE = {"uv": 1.0, "pip": 1.5}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What goes into an environment, and by which installer."""
+
+    groups: tuple[Group, ...]
+    cuda: bool
+    requirements: Path | None
+    """A file of pip's form with more; the versions that it asks for go before ours."""
+    installer: Literal["uv", "pip"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What making an environment takes, about."""
+
+    gigabytes: float
+    minutes: float
+
+
+def estimate(recipe: Recipe) -> Estimate:
+    """Say about how much disk and time it takes; of its `requirements` nothing is known."""
+    gigabytes = sum(_GIGABYTES[group] for group in recipe.groups)
+    if set(recipe.groups) != {"tabular"}:
+        gigabytes += _TORCH_GIGABYTES[recipe.cuda]
+    return Estimate(gigabytes, max(1.0, gigabytes * _MINUTES_A_GIGABYTE[recipe.installer]))
+
+
+def configured_installer() -> Literal["uv", "pip"]:
+    """Return pip where its configuration names an index or a folder of wheels, of which uv does not know; else uv."""
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    named = re.search(r"\.(index-url|extra-index-url|find-links)=", done.stdout)
+    return "pip" if done.returncode == 0 and named else "uv"
+
+
+def make_environment(folder: Path, name: str, recipe: Recipe) -> Environment:
+    """Make an environment; the installer shows what it does on stderr.
+
+    One that was begun is made from scratch, as a package that is half there cannot be told from a whole one. What takes
+    long is fetching, and uv and pip keep what they have fetched.
+
+    Args:
+        folder: Where environments lie.
+        name: Of this one.
+        recipe: What goes into it.
+
+    Raises:
+        UsageError: The name will not do, it or something else is there already, somebody else is making it, or the
+            disk has no room.
+        InfrastructureFailure: The installer failed.
+    """
+    if not re.match(PLAIN_NAME, name):
+        raise UsageError(f"{name!r} is no name for an environment: take letters, digits, dots and dashes")
+    folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder, name):
+        if name in {one.name for one in environments_in(folder)[0]}:
+            raise UsageError(f"the environment {name} is there: `bot env remove {name}` first, or give another name")
+        _ensure_ours(folder / name)
+        free, wanted = shutil.disk_usage(folder).free / 1e9, estimate(recipe).gigabytes + _ROOM_GB
+        if free < wanted:
+            raise UsageError(f"{folder} has {free:.1f} GB free, and {wanted:.1f} GB are needed to be safe")
+        return _make(folder / name, recipe)
+
+
+def remove_environment(folder: Path, name: str) -> None:
+    """Remove an environment, complete or not.
+
+    Raises:
+        UsageError: There is none of that name, or somebody is making it.
+    """
+    if name not in {*(one.name for one in environments_in(folder)[0]), *environments_in(folder)[1]}:
+        raise UsageError(f"there is no environment {name} in {folder}")
+    with _alone(folder, name):
+        _ensure_ours(folder / name)
+        Environment.record_file(folder / name).unlink(missing_ok=True)  # what is half removed is not complete
+        shutil.rmtree(folder / name)
+
+
+def _make(path: Path, recipe: Recipe) -> Environment:
+    began = time.monotonic()
+    uv = _uv()
+    python = f"{PYTHON[0]}.{PYTHON[1]}"
+    ours = str(Path(sys.executable).resolve()) if sys.version_info[:2] == PYTHON else python
+    _run([uv, "venv", "--quiet", "--clear", "--python", ours, str(path)], path.parent)
+    wanted = _wanted(recipe)
+    pins = path / "constraints.txt"
+    pins.write_text("\n".join(constraints(recipe)), encoding="utf-8")
+    options = ["--constraint", str(pins), *wanted]
+    if recipe.requirements:
+        options += ["--requirement", str(recipe.requirements)]
+    executable = str(path / "bin" / "python")
+    if recipe.installer == "pip":
+        command = [sys.executable, "-m", "pip", "--python", executable, "install", "--no-input", *options]
+    else:
+        backend = () if recipe.cuda else ("--torch-backend", "cpu")
+        command = [uv, "pip", "install", "--python", executable, "--compile-bytecode", *backend, *options]
+    _run(command, path.parent)
+    asked = [] if recipe.requirements is None else [name for name, _ in _named(recipe.requirements)]
+    record = Record(
+        groups=recipe.groups,
+        cuda=recipe.cuda,
+        wanted=tuple(dict.fromkeys([*wanted, *asked])),
+        python=_version(executable),
+        installer=recipe.installer,
+        bytes=sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir()),
+        seconds=round(time.monotonic() - began, 1),
+        made=datetime.now(UTC),
+    )
+    environment = Environment(path, record)
+    environment.write_record()
+    return environment
+
+
+def _wanted(recipe: Recipe) -> list[str]:
+    """Return the names of the packages that its groups are made of."""
+    names = [name for group in recipe.groups for name, _ in _named(LISTS / f"{group}.in")]
+    if "tabular" in recipe.groups:
+        names.append("xgboost" if recipe.cuda else "xgboost-cpu")
+    return sorted(set(names))
+
+
+def constraints(recipe: Recipe) -> list[str]:
+    """Return our versions, but those of packages that the owner's own file names."""
+    theirs = set() if recipe.requirements is None else {_normal(name) for name, _ in _named(recipe.requirements)}
+    return [line for name, line in _named(VERSIONS) if _normal(name) not in theirs]
+
+
+def _named(file: Path) -> Iterator[tuple[str, str]]:
+    """Yield the name and the line of each package that a file asks for by name."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+    for line in map(str.strip, lines):
+        if (found := _NAME.match(line)) and "://" not in line.partition("@")[0]:
+            yield found[0], line
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _uv() -> str:
+    from uv import find_uv_bin
+
+    return str(find_uv_bin())
+
+
+def _version(executable: str) -> str:
+    command = [executable, "-c", "import platform; print(platform.python_version())"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _run(command: Sequence[str], folder: Path) -> None:
+    """Run an installer, what it says on our stderr; a Python that uv has to fetch lies beside the environments."""
+    variables = {**os.environ, "UV_PYTHON_INSTALL_DIR": str(folder / ".python")}
+    variables.pop("VIRTUAL_ENV", None)
+    # Scripts may run as another user: it must be able to read what is installed.
+    done = subprocess.run(
+        ended_with_us(command), stdin=subprocess.DEVNULL, stdout=2, env=variables, umask=0o022, check=False
+    )
+    if done.returncode:
+        raise InfrastructureFailure(
+            f"{Path(command[0]).name} ended with {done.returncode}, and has said why. What was fetched is kept: the same "
+            "command goes on from there"
+        )
+
+
+@contextmanager
+def _alone(folder: Path, name: str) -> Iterator[None]:
+    """Keep others from making or removing it meanwhile."""
+    lock = take(folder / f".{name}.lock")
+    if lock is None:
+        raise UsageError(f"somebody else is at work on the environment {name}")
+    try:
+        yield
+    finally:
+        lock.release(remove=True)
+
+
+def _ensure_ours(path: Path) -> None:
+    if path.exists() and not (path / "pyvenv.cfg").is_file() and any(path.iterdir()):
+        raise UsageError(f"{path} is no environment of ours: move it away, or give another name")

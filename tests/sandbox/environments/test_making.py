@@ -1,0 +1,149 @@
+"""Tests of making, finding and removing environments."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sandbox import ExitReason, Sandbox
+from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.docker import DockerSandbox
+from sandbox.environments import Environment, chosen_environment, environment_named, environments_in
+from sandbox.environments.checking import check_environment
+from sandbox.environments.making import Recipe, make_environment, remove_environment
+from sandbox.locks import take
+from sandbox.process import ProcessSandbox
+from state.errors import InfrastructureFailure, UsageError
+from tests import needs
+from tests.sandbox.conftest import runner
+
+LIGHTGBM = """
+import lightgbm, sys
+model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1).fit([[x] for x in range(100)], [x > 50 for x in range(100)])
+print(model.predict([[0], [99]]), sys.version_info[:2])
+try:
+    open(lightgbm.__file__, "a")
+except OSError:
+    print("read-only")
+"""
+MAKING = """
+import sys
+from pathlib import Path
+from sandbox.environments.making import Recipe, make_environment
+make_environment(Path(sys.argv[1]), "default", Recipe((), False, Path(sys.argv[2]), "uv"))
+"""
+
+
+def test_what_was_begun_is_no_environment_yet(tmp_path: Path) -> None:
+    (tmp_path / "default").mkdir()
+    (tmp_path / "default" / "pyvenv.cfg").touch()
+    assert environments_in(tmp_path) == ([], ["default"])
+    assert chosen_environment(tmp_path, None) is None
+    with pytest.raises(UsageError, match="`bot env create default` makes it"):
+        environment_named(tmp_path, "default")
+    remove_environment(tmp_path, "default")
+    assert environments_in(tmp_path) == ([], [])
+
+
+def test_a_folder_that_is_no_environment_is_left_alone(tmp_path: Path, recipe: Recipe) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "one.jpg").touch()
+    for act in (lambda: remove_environment(tmp_path, "photos"), lambda: make_environment(tmp_path, "photos", recipe)):
+        with pytest.raises(UsageError, match="is no environment of ours"):
+            act()
+    assert (tmp_path / "photos" / "one.jpg").exists()
+
+
+def test_two_do_not_make_the_same_one_at_a_time(tmp_path: Path, recipe: Recipe) -> None:
+    lock = take(tmp_path / ".default.lock")
+    assert lock is not None
+    with pytest.raises(UsageError, match="somebody else is at work"):
+        make_environment(tmp_path, "default", recipe)
+    lock.release(remove=True)
+
+
+def test_without_room_nothing_is_begun(tmp_path: Path) -> None:
+    recipe = Recipe(("tabular",) * 1_000_000, cuda=False, requirements=None, installer="uv")  # type: ignore[arg-type]  # too much on purpose
+    with pytest.raises(UsageError, match="GB free"):
+        make_environment(tmp_path, "default", recipe)
+    assert environments_in(tmp_path) == ([], [])
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("kind", ["process", "bubblewrap", "docker"])
+async def test_scripts_run_with_its_packages_and_cannot_change_them(
+    kind: str, environment: Environment, place: Path
+) -> None:
+    sandbox = back_end(kind, environment)
+    outcome = await runner(sandbox, place)(LIGHTGBM, memory_bytes=2**30)
+    sandbox.release()
+    assert outcome.reason is ExitReason.FINISHED, outcome
+    assert "[False  True] (3, 11)" in outcome.output
+    assert ("read-only" in outcome.output) == (kind != "process")
+    described = sandbox.describe()
+    assert (described.environment, (described.python or "")[:4]) == ("default", "3.11")
+    assert "lightgbm" in (described.packages or {})
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("kind", ["bubblewrap", "docker"])
+def test_the_check_imports_each_package_and_fits_with_what_fits(kind: str, environment: Environment) -> None:
+    found = check_environment(back_end(kind, environment), environment)
+    assert found.error is None
+    assert {one.what: one.error for one in found.trials} == dict.fromkeys(
+        ["import lightgbm", "import sklearn", "fit with lightgbm"]
+    )
+
+
+@pytest.mark.integration
+def test_one_that_is_spoilt_fails_its_check(environment: Environment, tmp_path: Path) -> None:
+    needs.bubblewrap()
+    wanted = (*environment.record.wanted, "no-such-package")
+    spoilt = Environment(environment.path, environment.record.model_copy(update={"wanted": wanted}))
+    found = check_environment(BubblewrapSandbox(spoilt), spoilt)
+    assert [one.what for one in found.trials if one.error] == ["import no-such-package"]
+
+
+@pytest.mark.integration
+def test_a_killed_attempt_is_made_anew_by_the_same_command(tmp_path: Path) -> None:
+    requirements = tmp_path / "requirements.txt"
+    requirements.write_text("six\n")
+    recipe = Recipe((), cuda=False, requirements=requirements, installer="uv")
+    command = [sys.executable, "-c", MAKING, str(tmp_path), str(requirements)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as first:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "default" / "constraints.txt").exists():  # the installer comes next
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        first.send_signal(signal.SIGKILL)
+    assert environments_in(tmp_path) == ([], ["default"])
+    made = make_environment(tmp_path, "default", recipe)
+    assert chosen_environment(tmp_path, None) == made
+    with pytest.raises(UsageError, match="the environment default is there"):
+        make_environment(tmp_path, "default", recipe)
+    remove_environment(tmp_path, "default")
+    assert environments_in(tmp_path) == ([], [])
+
+
+@pytest.mark.integration
+def test_what_the_installer_cannot_do_is_said_and_nothing_is_complete(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("numpy==0.0.1\n")
+    recipe = Recipe((), cuda=False, requirements=tmp_path / "requirements.txt", installer="uv")
+    with pytest.raises(InfrastructureFailure, match="uv ended with 1, and has said why"):
+        make_environment(tmp_path / "environments", "default", recipe)
+    assert environments_in(tmp_path / "environments") == ([], ["default"])
+
+
+def back_end(kind: str, environment: Environment) -> Sandbox:
+    if kind == "process":
+        return ProcessSandbox(environment)
+    if kind == "bubblewrap":
+        needs.bubblewrap()
+        return BubblewrapSandbox(environment)
+    needs.docker()
+    sandbox = DockerSandbox("environments", environment=environment)
+    assert sandbox.problem() is None
+    return sandbox
