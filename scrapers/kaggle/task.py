@@ -5,8 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from scrapers.card import Direction, TaskCard
+from scrapers.cleaner import Cleaners
 from scrapers.kaggle.card import CardOverrides, Derived, Evidence, derive
 from scrapers.kaggle.card.board import read_order
+from scrapers.kaggle.card.pages import in_markdown
 from scrapers.kaggle.card.tables import read_tables
 from scrapers.kaggle.competitions import Competitions
 from state.errors import CardIncomplete, NotFound
@@ -71,7 +73,8 @@ class KaggleTask:
 
     async def _evidence(self) -> Evidence:
         fields = await self._competitions.get(self._slug)
-        pages = await self._competitions.pages(self._slug)
+        async with Cleaners(1) as cleaners:
+            pages = await in_markdown(await self._competitions.pages(self._slug), cleaners)
         return Evidence(self._slug, fields, pages, None, await self._scores())
 
     async def _scores(self) -> tuple[str, ...]:

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from scrapers.cleaner import Cleaners, Source
 from scrapers.cleaning import clean, cut_middle
 from scrapers.kaggle.competitions import Page
-from scrapers.markdown import markdown_of
 
-__all__ = ["Block", "Topic", "as_markdown", "blocks", "description_of"]
+__all__ = ["Block", "Topic", "blocks", "description_of", "in_markdown"]
 
 Topic = Literal["evaluation", "submission", "overview", "data", "other"]
 
@@ -21,6 +21,7 @@ _UNDERLINE = re.compile(r"^\s{0,3}(?:=+|-{3,})\s*$")
 _BOLD = re.compile(r"^\s*(?:\*\*|__)([^*_]{2,80})(?:\*\*|__)\s*:?\s*$")
 _ITEM = re.compile(r"^\s*(?:[*+-]|\d+[.)])\s+")
 _LEVEL_OF_BOLD = 7
+_TYPE = "text/markdown"
 _LONGEST_PAGE = 300_000
 """Characters; whatever comes after them is not read."""
 
@@ -69,13 +70,23 @@ class Block:
     text: str
 
 
-def as_markdown(page: Page) -> str:
-    """Return a page's content in markdown, whether it came as HTML or not; scripts and comments are gone."""
-    text = page.content[:_LONGEST_PAGE]
-    kind = page.mime_type.lower()
-    if "html" in kind or ("markdown" not in kind and _BLOCK_TAG.search(text) and not _MARKDOWN.search(text)):
-        return markdown_of(text)
-    return _without_comments(clean(text))
+async def in_markdown(pages: Sequence[Page], cleaners: Cleaners) -> tuple[Page, ...]:
+    """Return pages with their content in markdown, whether it came as HTML or not; scripts and comments are gone."""
+    html = [page for page in pages if _is_html(page)]
+    texts = iter(await cleaners.clean([Source("html", page.content[:_LONGEST_PAGE]) for page in html]))
+    return tuple(
+        page.model_copy(update={"content": next(texts).text if _is_html(page) else _plain(page), "mime_type": _TYPE})
+        for page in pages
+    )
+
+
+def _is_html(page: Page) -> bool:
+    text, kind = page.content[:_LONGEST_PAGE], page.mime_type.lower()
+    return "html" in kind or ("markdown" not in kind and bool(_BLOCK_TAG.search(text)) and not _MARKDOWN.search(text))
+
+
+def _plain(page: Page) -> str:
+    return _without_comments(clean(page.content[:_LONGEST_PAGE]))
 
 
 def _without_comments(text: str) -> str:
@@ -88,11 +99,11 @@ def _without_comments(text: str) -> str:
 
 
 def description_of(pages: Sequence[Page]) -> str:
-    """Return what agents are told of the task: what it is, how it is scored, and what the data is."""
+    """Return what agents are told of the task, by pages in markdown: what it is, how it is scored, what the data is."""
     parts = []
     for wanted in ("description", "evaluation", "data-description"):
         for page in pages:
-            if page.name.lower() == wanted and (text := as_markdown(page).strip()):
+            if page.name.lower() == wanted and (text := page.content.strip()):
                 titled = (
                     text
                     if text.startswith("#")
@@ -103,11 +114,11 @@ def description_of(pages: Sequence[Page]) -> str:
 
 
 def blocks(page: Page) -> list[Block]:
-    """Take a page apart."""
+    """Take a page in markdown apart."""
     name = page.name.lower().strip()
     headings: list[tuple[int, Topic]] = [(0, _topic(name.replace("-", " ")) or "overview")]
     found: list[Block] = []
-    for kind, level, text in _pieces(as_markdown(page).splitlines()):
+    for kind, level, text in _pieces(page.content.splitlines()):
         if kind == "heading":
             while len(headings) > 1 and headings[-1][0] >= level:
                 headings.pop()

@@ -35,10 +35,12 @@ from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.card import TaskCard
+from scrapers.duplicates import note_sketches, sketched
 from scrapers.kaggle.client import Patience
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import KaggleSection, open_client
+from scrapers.sketches import sketch_of
 from scrapers.snapshot import Snapshot
 from state.collect import add_community
 from state.derive import from_events, from_rows
@@ -66,11 +68,12 @@ KERNEL = "\n".join(
 def add_kernel(
     store: Store, competition: str, text: str = KERNEL, *, id: str = "21", ref: str = "ann/strong", days: int = 0
 ) -> None:
-    """Store a public script as a poll does, without a sketch."""
+    """Store a public script as a poll does."""
     at = store.clock.now() + timedelta(days=days)
     row = KernelVersion(competition=competition, id=id, ref=ref, created_at=at, kind="script", text=text)
     with store.write() as tx:
         add_community(tx, competition, [row])
+        note_sketches(tx, competition, [sketched(row, sketch_of(text, "kernel", "script"))])
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from state.progress import create_node, create_run, end_node
 from state.steps import Steps
 from state.store import Store
 from state.tables import Run
+from tests.scrapers.in_process import rows_of
 from tests.tiny_snapshot import write_tiny
 
 RUN = "run"
@@ -61,7 +62,7 @@ async def opened_on(
         with store.read() as session:
             known = session.get(Run, RUN) is not None
         if not known:
-            posts = [row async for row in SnapshotSource(snapshot).changes(None)] if community else []
+            posts = await rows_of(SnapshotSource(snapshot)) if community else []
             with store.write() as tx:
                 create_run(tx, RUN, competition=slug, agent="comind", model="m", seed=0, cutoff=None)
                 add_community(tx, slug, posts)

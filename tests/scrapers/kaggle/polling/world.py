@@ -18,6 +18,7 @@ from scrapers.kaggle.pacing import Pace
 from scrapers.kaggle.polling import Poller, PollingSettings
 from scrapers.kaggle.wire import wire_time
 from state.store import Store
+from tests.scrapers.in_process import Here
 from tests.scrapers.kaggle.parts import START, SetClock, client_of
 
 SLUG = "leaf"
@@ -289,4 +290,4 @@ async def poller_of(world: World, store: Store, settings: PollingSettings | None
         return response
 
     async with client_of(site, world.clock, pace=pace, patience=patience) as client:
-        yield Poller(client, store, settings or PollingSettings())
+        yield Poller(client, store, Here(), settings or PollingSettings())
