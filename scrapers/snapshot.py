@@ -1,4 +1,4 @@
-"""A snapshot as the engine uses it: loaded whole or refused, a source of the task and of the community."""
+"""A snapshot as the engine uses it: loaded whole or refused, a source of the community."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -99,7 +99,7 @@ class Snapshot:
 
 
 class SnapshotSource:
-    """A snapshot as `CommunitySource` and `TaskSource`."""
+    """A snapshot as a `CommunitySource`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -117,14 +117,6 @@ class SnapshotSource:
             time = _time(raw.row)
             if after is None or (time is not None and time > after):
                 yield raw
-
-    async def card(self) -> TaskCard:
-        """Return the task card."""
-        return self._snapshot.card
-
-    async def files(self) -> Path:
-        """Return the snapshot's `data/`."""
-        return self._snapshot.data
 
 
 def format_summary(snapshot: Snapshot) -> list[str]:

@@ -33,12 +33,12 @@ async def test_with_a_watermark_only_newer_rows_come(tmp_path: Path) -> None:
     assert len([row for row in await rows_of(SnapshotSource(snapshot)) if isinstance(row, Message)]) == 3
 
 
-async def test_the_task_is_that_of_the_manifest(tmp_path: Path) -> None:
+def test_the_task_is_that_of_the_manifest(tmp_path: Path) -> None:
     folder = write_small(tmp_path / "small")
-    source = SnapshotSource(Snapshot.load(folder, METRICS))
-    assert (await source.card()).prediction_columns == ("y",)
-    assert (await source.card()).description == "# Small\n\nPredict y.\n"
-    assert await source.files() == folder / "data"
+    snapshot = Snapshot.load(folder, METRICS)
+    assert snapshot.card.prediction_columns == ("y",)
+    assert snapshot.card.description == "# Small\n\nPredict y.\n"
+    assert snapshot.data == folder / "data"
 
 
 def test_undated_rows_are_counted_and_shown(tmp_path: Path) -> None:

@@ -23,11 +23,11 @@ METRICS = {
 @pytest.mark.parametrize("slug", ["spooky-author-identification", "leaf-classification"])
 async def test_a_real_snapshot_shows_its_deadlines_knowledge_and_no_canary(store: Store, slug: str) -> None:
     folder: Path = snapshots() / slug
-    source = SnapshotSource(Snapshot.load(folder, METRICS))  # type: ignore[arg-type]  # literals in a plain dict
-    rows = await rows_of(source)
+    snapshot = Snapshot.load(folder, METRICS)  # type: ignore[arg-type]  # literals in a plain dict
+    rows = await rows_of(SnapshotSource(snapshot))
     with store.write() as tx:
         add_community(tx, slug, rows)
-    card = await source.card()
+    card = snapshot.card
     seen = CommunityView(store, slug, card.deadline).posts()
     text = "\n".join(f"{post.title}\n{post.text}" for post in seen)
     assert len(seen) > 50

@@ -43,7 +43,6 @@ from scrapers.kaggle.settings import KaggleSection, open_client
 from scrapers.sketches import sketch_of
 from scrapers.snapshot import Snapshot
 from state.collect import add_community
-from state.derive import from_events, from_rows
 from state.outward import submissions_of
 from state.progress import create_node, create_run, end_node
 from state.series import take_reading
@@ -52,6 +51,7 @@ from state.store import Store
 from state.tables import Event, KernelVersion, Notification, Submission
 from tests.bot.rehearsal.parts import START, HandClock, Served, served, tiny
 from tests.bot.submission.kaggle_site import AT_ONCE
+from tests.state.derive import from_events, from_rows
 
 RUN = "tiny_table-aide-builtin-0-20200110T120000Z"
 SENDING = CompetitionSettings(submit=True)
