@@ -61,16 +61,14 @@ async def test_raw_posts_become_posts_that_can_be_read(store: Store, cleaners: C
     assert [post.text for post in seen.kernels()] == ["fit(x)", "```python\nfit( x )\n```"]
     assert seen.repeats()["message/11"] == Repeat("message/10", 1.0)
     assert seen.repeats()["kernel/21"].original == "kernel/20"
-    assert seen.forks() == {"kernel/21": "ann/20"}
 
 
 @pytest.mark.integration  # seconds: the cleaners load numpy
-async def test_a_notebook_that_nearly_repeats_a_script_is_its_fork(store: Store, cleaners: Cleaners) -> None:
+async def test_a_notebook_that_nearly_repeats_a_script_is_told(store: Store, cleaners: Cleaners) -> None:
     await ingest(store, "c", some(CODE, CODE.replace("data[30]", "other[30]")), cleaners)
     seen = CommunityView(store, "c", LATER)
     assert seen.repeats()["kernel/21"].original == "kernel/20"
     assert 0.8 < seen.repeats()["kernel/21"].similarity < 1
-    assert seen.forks() == {"kernel/21": "ann/20"}
 
 
 async def test_an_ingest_that_is_done_again_changes_nothing(store: Store, cleaners: Cleaners) -> None:
@@ -78,7 +76,7 @@ async def test_an_ingest_that_is_done_again_changes_nothing(store: Store, cleane
     told = []
     for _ in range(2):
         await ingest(store, "c", some(), cleaners)
-        told.append((seen.posts(), seen.repeats(), seen.forks(), seen.counts()))
+        told.append((seen.posts(), seen.repeats(), seen.counts()))
     assert told[0] == told[1]
 
 

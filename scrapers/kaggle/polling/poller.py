@@ -20,7 +20,6 @@ from scrapers.kaggle.polling.topics import poll_topics
 from scrapers.kaggle.polling.units import ready, refusal
 from scrapers.kaggle.polling.watch import Part, Watch
 from state.errors import BotError, KaggleError, NotAuthenticated, QuotaReached, SiteUnavailable, SubmissionRefused
-from state.series import last_of_each
 from state.store import Store
 from state.watermarks import mark_failed, watermarks
 
@@ -114,12 +113,6 @@ class Poller:
         """Return the seconds until something of a competition is due, 0 where something is."""
         schedule, lasts = self._standing(competition)
         return schedule.wait(lasts, self.client.clock.now())
-
-    def entered(self) -> list[str]:
-        """Return the slugs of the competitions that this account has entered, as far as it was read."""
-        with self.store.read() as session:
-            known = last_of_each(session, None, "competition")
-        return sorted(slug for (slug, _), reading in known.items() if reading.data.get("user_has_entered"))
 
     async def _run(self, watch: Watch, part: Part) -> None:
         if part == "competitions":

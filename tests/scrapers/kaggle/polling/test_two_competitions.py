@@ -105,7 +105,6 @@ async def watch(snapshots: Sequence[Snapshot], store: Store) -> None:
                     assert not (await poller.cycle(slug, everything=True)).failed
                     assert stored(store, slug) == visible(snapshot, clock.now())
     site.close()
-    assert poller.entered() == sorted(snapshot.card.slug for snapshot in snapshots)
     with store.read() as session:
         ids = [row.id for row in session.exec(select(PolledTopic))]
     assert len(ids) == len(set(ids)) == sum(len(visible(snapshot, end)["topics"]) for snapshot in snapshots)

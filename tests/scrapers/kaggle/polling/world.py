@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx2
 
+from scrapers.cleaner import Cleaners
 from scrapers.kaggle.client import Patience
 from scrapers.kaggle.pacing import Pace
 from scrapers.kaggle.polling import Poller, PollingSettings
@@ -277,7 +278,9 @@ def down() -> httpx2.Response:
 
 
 @asynccontextmanager
-async def poller_of(world: World, store: Store, settings: PollingSettings | None = None) -> Any:
+async def poller_of(
+    world: World, store: Store, settings: PollingSettings | None = None, *, cleaners: Cleaners | None = None
+) -> Any:
     """Yield a poller of a world, which asks each question once and never waits for its turn."""
     pace, patience = (
         Pace(per_minute=1e6, burst=10**6, apart=0.0, first_rest=0.001, longest_rest=0.001),
@@ -290,4 +293,4 @@ async def poller_of(world: World, store: Store, settings: PollingSettings | None
         return response
 
     async with client_of(site, world.clock, pace=pace, patience=patience) as client:
-        yield Poller(client, store, Here(), settings or PollingSettings())
+        yield Poller(client, store, cleaners or Here(), settings or PollingSettings())
