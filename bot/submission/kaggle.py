@@ -54,7 +54,7 @@ class KaggleSubmitter:
             file_name: what the competition wants a file to be called.
             settling: how long it may take to show.
         """
-        self._client = client
+        self.client = client
         self._slug = slug
         self._file_name = file_name
         self._settling = settling or Settling()
@@ -68,7 +68,7 @@ class KaggleSubmitter:
             KaggleError: this user may not submit there.
         """
         limits = await self._submissions.limits()
-        today = (limits.served_at or self._client.clock.now()).replace(hour=0, minute=0, second=0, microsecond=0)
+        today = (limits.served_at or self.client.clock.now()).replace(hour=0, minute=0, second=0, microsecond=0)
         resets = None if limits.limited_by_total else today + timedelta(days=1)
         return Quota(remaining=max(0, limits.num_allowed_now), resets_at=resets)
 
@@ -109,10 +109,10 @@ class KaggleSubmitter:
             NotSent: it takes nothing (not entered, over, closed), or cannot be asked.
         """
         try:
-            competition = await Competitions(self._client).get(self._slug)
+            competition = await Competitions(self.client).get(self._slug)
         except (KaggleError, SiteUnavailable) as error:
             raise NotSent(f"nothing was sent: {error}") from error
-        now = competition.served_at or self._client.clock.now()
+        now = competition.served_at or self.client.clock.now()
         if competition.is_kernels_submissions_only:
             raise NotebooksOnly(f"{self._slug} {_NO_FILES}")
         if not competition.user_has_entered:
@@ -129,7 +129,7 @@ class KaggleSubmitter:
         wait, sent = self._settling.first, None
         for look in range(self._settling.looks):
             if look:
-                await self._client.clock.sleep(wait)
+                await self.client.clock.sleep(wait)
                 wait *= 2
             if (sent := await self._shown(ref)) is not None:
                 break
@@ -150,7 +150,7 @@ class KaggleSubmitter:
             upload = await self._submissions.start_upload(self._file_name, size, modified)
             if not upload.token or not upload.create_url:
                 raise UnknownAnswer("Kaggle did not say where the file is to go")
-            await self._client.put(upload.create_url, _chunks(file), size)
+            await self.client.put(upload.create_url, _chunks(file), size)
         except SubmissionRefused:
             raise
         except QuotaReached:
