@@ -25,11 +25,12 @@ demo: setup $(DEMO)/.snapshot ## replay the bundled competition with the built-i
 test: lint ## all quick checks: lint, types, import arrows, tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-lint: $(VENV)/.dev ## ruff, mypy and import-linter
+lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product uses
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.reach
 
 # What tries the sandboxes goes alone: it counts the machine's processes and mounts. A rehearsal's weeks are minutes, in which its
 # scripts must have time to run: one at a time, beside what boots systemd once and mostly waits.

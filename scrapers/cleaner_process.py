@@ -14,7 +14,6 @@ from typing import Any, BinaryIO
 from scrapers.cleaning import LARGEST_TEXT, both_ends, readable
 from scrapers.frames import Frame, packed, read_frame
 from scrapers.kernel_source import text_of
-from scrapers.markdown import markdown_of
 from scrapers.sketches import sketch_of
 
 Reading = Callable[[dict[str, Any], str], str]
@@ -85,6 +84,9 @@ def _cleaned(asked: dict[str, Any], body: bytes, read: Reading) -> tuple[dict[st
 def text_as(asked: dict[str, Any], text: str) -> str:
     """Return a text cleaned, as what it was said to be."""
     if asked["form"] == "html":
+        # Imported here, as it takes a while, and a replay reads no HTML.
+        from scrapers.markdown import markdown_of
+
         return markdown_of(text)
     if asked["form"] == "markdown":
         return readable(text)

@@ -1,16 +1,17 @@
-"""The community of a snapshot: its four files of rows, checked against one another, and turned into table rows."""
+"""The community of a snapshot: its four files of rows, checked against one another, and handed on to be cleaned and stored."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from scrapers.cleaner import LARGEST_SOURCE, Source
 from scrapers.found import Found
+from scrapers.ingest import Raw
 from scrapers.inside import resolve_inside
 from scrapers.jsonl import read_rows
-from scrapers.kernel_source import kernel_text
+from scrapers.languages import language_of_file
 from scrapers.rows import KernelRow, MessageRow, ObservationRow, TopicRow
-from state.tables import CommunityRow
 
 COMMUNITY = "community"
 TOPICS = f"{COMMUNITY}/topics.jsonl"
@@ -35,14 +36,32 @@ class Community:
         """Whether there is neither a topic nor a message nor a kernel."""
         return not (self.topics or self.messages or self.kernels)
 
-    def table_rows(self, root: Path, competition: str) -> Iterator[CommunityRow]:
-        """Yield the rows that the database holds; each kernel's file is read and cleaned when its turn comes."""
-        yield from (topic.table_row(competition) for topic in self.topics)
-        yield from (message.table_row(competition) for message in self.messages)
+    def raws(self, root: Path, competition: str) -> Iterator[Raw]:
+        """Yield the rows for the database with what their texts are cleaned from; a kernel's file is read in its turn."""
+        yield from (Raw(topic.table_row(competition)) for topic in self.topics)
+        for message in self.messages:
+            source = Source("markdown", message.markdown) if message.markdown else None
+            yield Raw(message.table_row(competition), source)
         for kernel in self.kernels:
             path = resolve_inside(root / COMMUNITY, kernel.path) if kernel.path else None
-            yield kernel.table_row(competition, kernel_text(path) if path else "")
-        yield from (observation.table_row(competition) for observation in self.observations)
+            yield Raw(kernel.table_row(competition), kernel_file(path) if path else None)
+        yield from (Raw(observation.table_row(competition)) for observation in self.observations)
+
+
+def kernel_file(path: Path) -> Source:
+    """Return what a kernel's file holds, of one too large both ends; bytes that are not UTF-8 are replaced.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    size, half = path.stat().st_size, LARGEST_SOURCE // 2
+    with path.open("rb") as file:
+        data = file.read(min(size, half))
+        if size > LARGEST_SOURCE:
+            file.seek(size - half)
+        data += file.read()
+    kind = "notebook" if path.suffix.lower() in (".ipynb", ".irnb") else "script"
+    return Source("kernel", data.decode("utf-8-sig", errors="replace"), language_of_file(path.name), kind)
 
 
 def read_community(root: Path, found: Found) -> Community:

@@ -22,6 +22,7 @@ from sqlalchemy import Connection
 
 from scrapers.sketches import PERMUTATIONS, Sketch
 from state.store import Transaction, as_stored
+from state.tables import KernelVersion, Message
 
 THRESHOLD = 0.8
 """Share of equal numbers from which two signatures are of near-duplicates."""
@@ -68,6 +69,14 @@ class Sketched:
     time: datetime | None
     """Since when the text is known; an older state than the stored one is passed over."""
     sketch: Sketch | None
+
+
+def sketched(row: Message | KernelVersion, sketch: Sketch | None) -> Sketched:
+    """Return a post as `note_sketches` takes it."""
+    if isinstance(row, KernelVersion):
+        return Sketched("kernel", row.id, row.created_at, sketch)
+    times = [time for time in (row.posted_at, row.edited_at) if time is not None]
+    return Sketched("message", row.id, max(times) if row.posted_at else None, sketch)
 
 
 def note_sketches(tx: Transaction, competition: str, posts: Iterable[Sketched]) -> None:

@@ -8,10 +8,11 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from scrapers import CommunitySource
 from scrapers.cleaner import Cleaned, Cleaners, Source
-from scrapers.duplicates import Sketched, note_sketches
+from scrapers.duplicates import Sketched, note_sketches, sketched
 from state.collect import add_community
 from state.store import Store
 from state.tables import CommunityRow, KernelVersion, Message
@@ -26,7 +27,7 @@ _BATCH_CHARACTERS = 2_000_000
 
 @dataclass(frozen=True)
 class Raw:
-    """A row as a source gives it; its text, if it is to have one, is what the source cleans to, and is filled in."""
+    """A row as a source gives it, still without its text: that is what `source` cleans to; empty where there is none."""
 
     row: CommunityRow
     source: Source | None = None
@@ -43,28 +44,22 @@ class Ready:
     """Why its text is only cut down."""
 
 
-@dataclass
-class Ingested:
-    """What came of an ingest."""
-
-    rows: int = 0
-    problems: dict[str, str] = field(default_factory=dict)
-    """By item, such as `kernel/3`: why a text was only cut down."""
-
-
 async def ingest(
     store: Store, competition: str, raws: AsyncIterable[Raw] | Iterable[Raw], cleaners: Cleaners
-) -> Ingested:
+) -> dict[str, str]:
     """Clean and store rows, and find out what they repeat; the rows of one batch appear together.
 
     What is stored already is brought up to date (see `state.collect`), so that an ingest which was broken off may simply
     be done again.
 
+    Returns:
+        By item, such as `kernel/3`, why its text was only cut down; empty where all were read as they should.
+
     Raises:
         StateUnavailable: the store cannot be used now; batches before it are stored.
         StateCorrupted: it is damaged.
     """
-    done = Ingested()
+    problems: dict[str, str] = {}
     batches = aclosing(_batches(cleaned(raws, cleaners)))
     writing: asyncio.Task[None] | None = None
     try:
@@ -72,12 +67,18 @@ async def ingest(
             async for batch in found:
                 if writing is not None:
                     await writing
-                writing = asyncio.create_task(asyncio.to_thread(_keep, store, competition, batch, done))
+                writing = asyncio.create_task(asyncio.to_thread(_keep, store, competition, batch, problems))
     finally:
         # The thread goes on whatever comes; nobody else may find the store half way.
         if writing is not None:
             await asyncio.shield(writing)
-    return done
+    return problems
+
+
+async def cleaned_rows(source: CommunitySource) -> list[CommunityRow]:
+    """Return all that a source has, cleaned."""
+    async with Cleaners() as cleaners, aclosing(cleaned(source.changes(None), cleaners)) as found:
+        return [ready.row async for ready in found]
 
 
 async def cleaned(raws: AsyncIterable[Raw] | Iterable[Raw], cleaners: Cleaners) -> AsyncGenerator[Ready]:
@@ -110,16 +111,12 @@ async def _first(running: deque[tuple[list[Raw], asyncio.Task[list[Cleaned]]]]) 
 def _ready(raw: Raw, text: Cleaned | None) -> Ready:
     row, sketch = raw.row, text.sketch if text else None
     if isinstance(row, Message):
-        row.markdown = text.text if text else row.markdown
-        times = [time for time in (row.posted_at, row.edited_at) if time is not None]
-        sketched = Sketched("message", row.id, max(times) if row.posted_at else None, sketch)
+        row.markdown = text.text if text else ""
     elif isinstance(row, KernelVersion):
-        row.text = text.text if text else row.text
-        sketched = Sketched("kernel", row.id, row.created_at, sketch)
+        row.text = text.text if text else ""
     else:
         return Ready(row, None)
-    # A text that came clean has no sketch; to say so would be to say that it is empty.
-    return Ready(row, sketched if text or not _text(row) else None, text.problem if text else None)
+    return Ready(row, sketched(row, sketch), text.problem if text else None)
 
 
 async def _chunks(raws: AsyncIterable[Raw] | Iterable[Raw]) -> AsyncGenerator[list[Raw]]:
@@ -168,12 +165,11 @@ def _text(row: CommunityRow) -> str:
     return row.text if isinstance(row, KernelVersion) else ""
 
 
-def _keep(store: Store, competition: str, batch: list[Ready], done: Ingested) -> None:
+def _keep(store: Store, competition: str, batch: list[Ready], problems: dict[str, str]) -> None:
     # What a power cut takes is collected again: whoever notes how far a source was read does so durably, and after this.
     with store.write(durable=False) as tx:
         add_community(tx, competition, (ready.row for ready in batch))
         note_sketches(tx, competition, [ready.sketched for ready in batch if ready.sketched is not None])
-    done.rows += len(batch)
     for ready in batch:
         if ready.problem is not None and ready.sketched is not None:
-            done.problems[f"{ready.sketched.kind}/{ready.sketched.id}"] = ready.problem
+            problems[f"{ready.sketched.kind}/{ready.sketched.id}"] = ready.problem

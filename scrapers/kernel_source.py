@@ -1,13 +1,11 @@
-"""A kernel's source as text, whether it is a file or the string that a live site sends."""
+"""A kernel's source as text, whether it comes from a file or from a live site."""
 
-from pathlib import Path
-
-from scrapers.cleaning import LARGEST_TEXT, readable
-from scrapers.languages import language_named, language_of_file
+from scrapers.cleaning import readable
+from scrapers.languages import language_named
 from scrapers.notebooks import notebook_text
 
 _LARGEST_NOTEBOOK = 64_000_000
-"""Bytes or characters; of a larger one only both ends are read, as text."""
+"""Characters; a longer one is read as text."""
 
 
 def text_of(source: str, *, language: str | None = None, kernel_type: str | None = None) -> str:
@@ -26,25 +24,3 @@ def text_of(source: str, *, language: str | None = None, kernel_type: str | None
     if (looks or kernel_type == "notebook") and len(source) <= _LARGEST_NOTEBOOK:
         source = notebook_text(source.removeprefix("\ufeff"), language_named(language))
     return readable(source)
-
-
-def kernel_text(path: Path) -> str:
-    """Return what a kernel's file says; see `text_of`. Bytes that are not UTF-8 are replaced.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    kind = "notebook" if path.suffix.lower() in (".ipynb", ".irnb") else "script"
-    return text_of(_read(path), language=language_of_file(path.name), kernel_type=kind)
-
-
-def _read(path: Path) -> str:
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        if size <= _LARGEST_NOTEBOOK:
-            data = file.read()
-        else:
-            start = file.read(LARGEST_TEXT)
-            file.seek(size - LARGEST_TEXT)
-            data = start + b"\n" + file.read(LARGEST_TEXT)
-    return data.decode("utf-8-sig", errors="replace")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from scrapers.cleaning import clean, cut_middle
+from scrapers.cleaning import clean
 from scrapers.fields import Identifier, UtcTime
 from state.tables import KernelVersion, Message, Observation, Topic
 
@@ -48,7 +48,7 @@ class TopicRow(_Row):
 
 
 class MessageRow(_Row):
-    """One line of `messages.jsonl`; its text is cut at `cleaning.LARGEST_TEXT`."""
+    """One line of `messages.jsonl`."""
 
     id: Identifier
     topic_id: Identifier
@@ -63,7 +63,7 @@ class MessageRow(_Row):
     source: Text | None = None
 
     def table_row(self, competition: str) -> Message:
-        """Return the row that the database holds."""
+        """Return the row that the database holds, still without its text."""
         return Message(
             competition=competition,
             id=self.id,
@@ -74,7 +74,6 @@ class MessageRow(_Row):
             posted_at=self.posted_at,
             edited_at=self.edited_at,
             votes=self.votes,
-            markdown=cut_middle(self.markdown or ""),
             deleted=bool(self.deleted),
         )
 
@@ -101,8 +100,8 @@ class KernelRow(_Row):
     output: Annotated[str, Field(min_length=1)] | None = None
     """The submission file that its run wrote."""
 
-    def table_row(self, competition: str, text: str) -> KernelVersion:
-        """Return the row that the database holds, with the cleaned text of its file."""
+    def table_row(self, competition: str) -> KernelVersion:
+        """Return the row that the database holds, still without its text."""
         return KernelVersion(
             competition=competition,
             id=self.id,
@@ -120,7 +119,6 @@ class KernelRow(_Row):
             parent_ref=self.parent_ref,
             path=self.path,
             url=self.url,
-            text=text,
         )
 
 

@@ -1,9 +1,9 @@
 """Sketches: what a text is recognised by when it comes again, whole or nearly, code and prose apart.
 
 The code is taken as tokens without comments, layout and output, the prose as words in lower case. Of each, the sets of
-runs of neighbours (five tokens, three words) of two texts are compared by MinHash (Broder 1997, as datasketch computes
-it): the share of equal numbers in two signatures estimates the share of runs that the two have in common (Jaccard), with
-a standard error of .035 at .8. Here signatures are made; they are compared in `scrapers.duplicates`, without numpy.
+runs of neighbours (five tokens, three words) of two texts are compared by MinHash (Broder 1997): the share of equal
+numbers in two signatures estimates the share of runs that the two have in common (Jaccard), with a standard error of
+.035 at .8. Here signatures are made; they are compared in `scrapers.duplicates`, without numpy.
 """
 
 import hashlib
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Literal
 from scrapers.fences import parts
 
 if TYPE_CHECKING:
-    from datasketch import MinHash
+    import numpy as np
+    from numpy.typing import NDArray
 
 PERMUTATIONS = 128
 """Numbers of a signature."""
@@ -72,18 +73,33 @@ def _signature(words: Sequence[str], length: int) -> bytes | None:
     runs = list({" ".join(words[start : start + length]) for start in range(len(words) - length + 1)})
     if len(runs) < FEWEST:
         return None
-    made = _minhash()
-    made.clear()
+    # Imported here, as only the processes that clean may load it.
+    import numpy as np
+
+    factors, offsets = _permutations()
+    lowest = np.full(PERMUTATIONS, 0xFFFFFFFF, dtype=np.uint32)
     for start in range(0, len(runs), _AT_ONCE):
-        made.update_batch([run.encode() for run in runs[start : start + _AT_ONCE]])
-    signature: bytes = made.hashvalues.astype("<u4").tobytes()
+        hashes = _mixed([zlib.crc32(run.encode()) for run in runs[start : start + _AT_ONCE]])
+        lowest = np.minimum(lowest, (hashes[:, None] * factors + offsets).min(axis=0))
+    signature: bytes = lowest.astype("<u4").tobytes()
     return signature
 
 
-@cache
-def _minhash() -> "MinHash":
-    """Return what signatures are made with, one after the other: its permutations take longer to make than most of them."""
-    # Imported here, as it brings numpy and scipy, which only the processes that clean may load.
-    from datasketch import MinHash
+def _mixed(hashes: Sequence[int]) -> "NDArray[np.uint32]":
+    """Return 32-bit hashes after MurmurHash3's finalizer: a checksum of similar runs is similar, and this is not."""
+    import numpy as np
 
-    return MinHash(num_perm=PERMUTATIONS, seed=1, hashfunc=zlib.crc32, scheme="affine32")
+    mixed = np.array(hashes, dtype=np.uint32)
+    mixed = (mixed ^ (mixed >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    mixed = (mixed ^ (mixed >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return mixed ^ (mixed >> np.uint32(16))
+
+
+@cache
+def _permutations() -> "tuple[NDArray[np.uint32], NDArray[np.uint32]]":
+    """Return a and b of `PERMUTATIONS` permutations h -> a * h + b modulo 2^32, with odd factors a."""
+    import numpy as np
+
+    random = np.random.RandomState(1)
+    factors = random.randint(0, 1 << 31, PERMUTATIONS, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
+    return factors, random.randint(0, 1 << 32, PERMUTATIONS, dtype=np.uint32)

@@ -1,4 +1,4 @@
-"""A snapshot as the engine uses it: loaded whole or refused, a source of the task and of the community."""
+"""A snapshot as the engine uses it: loaded whole or refused, a source of the community."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from scrapers.check import check
 from scrapers.cleaning import clean
 from scrapers.community import Community
 from scrapers.fields import parse_time
+from scrapers.ingest import Raw
 from scrapers.inside import DATA, walk
 from scrapers.manifest import DESCRIPTION, Manifest
 from state.errors import SnapshotError
@@ -98,30 +99,24 @@ class Snapshot:
 
 
 class SnapshotSource:
-    """A snapshot as `CommunitySource` and `TaskSource`."""
+    """A snapshot as a `CommunitySource`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
-    async def changes(self, since: str | None) -> AsyncIterator[CommunityRow]:
-        """Yield the community's rows; which of them may be seen at a time is for queries with `as_of` to say.
+    async def changes(self, since: str | None) -> AsyncIterator[Raw]:
+        """Yield the community's rows, their texts still to be cleaned.
+
+        Which of them may be seen at a time is for queries with `as_of` to say.
 
         Args:
             since: None for all rows, undated ones included; an ISO time in UTC for those that are newer.
         """
         after = None if since is None else parse_time(since)
-        for row in self._snapshot.community.table_rows(self._snapshot.path, self._snapshot.card.slug):
-            time = _time(row)
+        for raw in self._snapshot.community.raws(self._snapshot.path, self._snapshot.card.slug):
+            time = _time(raw.row)
             if after is None or (time is not None and time > after):
-                yield row
-
-    async def card(self) -> TaskCard:
-        """Return the task card."""
-        return self._snapshot.card
-
-    async def files(self) -> Path:
-        """Return the snapshot's `data/`."""
-        return self._snapshot.data
+                yield raw
 
 
 def format_summary(snapshot: Snapshot) -> list[str]:

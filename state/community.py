@@ -145,15 +145,6 @@ class CommunityView:
             rows = session.execute(visible.repeats(), self._parameters()).all()
         return {f"{kind}/{id}": Repeat(f"{kind}/{original}", share) for kind, id, original, share in rows}
 
-    def forks(self) -> dict[str, str]:
-        """Return by item of which kernel (`author/name`) a visible kernel version is a fork.
-
-        That is what its source says, else whose code it nearly has, if the earliest such code is another author's.
-        """
-        with self._store.read() as session:
-            rows = session.execute(visible.forks(), self._parameters()).all()
-        return {f"kernel/{id}": parent for id, parent in rows}
-
     def _parameters(self) -> dict[str, Any]:
         return {"competition": self.competition, "as_of": self.as_of}
 

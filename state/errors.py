@@ -171,14 +171,6 @@ class StateCorrupted(BotError):
     """The database is damaged; the text says what is damaged and which command restores it."""
 
 
-class CardIncomplete(BotError):
-    """A competition whose task card is not certain; `missing` holds a sentence for each field that its owner must settle."""
-
-    def __init__(self, missing: Sequence[str]) -> None:
-        self.missing = tuple(missing)
-        super().__init__("\n".join(self.missing))
-
-
 class DataChanged(BotError):
     """A competition's data is not as it was fetched, here or at the site; nothing was mixed, and nothing removed."""
 

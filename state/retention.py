@@ -6,7 +6,7 @@ likenesses; analyses,
 ideas, drafts and reports; plans of nodes; prompts and answers; and the bodies that nothing refers to any more.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -111,23 +111,29 @@ def prune_community(store: Store, competition: str) -> Pruned:
 def prune_expired(store: Store, deadlines: Mapping[str, datetime], keep_days: float, now: datetime) -> list[Pruned]:
     """Remove the communities of competitions whose deadline is more than `keep_days` ago; see `prune_community`.
 
-    One of which there is nothing left is passed over, so that this may be called every day.
+    One of which no posts are left, nor what was made of them, is passed over, so that this may be called every day; so is
+    one on which a run has not ended.
     """
     done = []
     for competition in sorted(deadlines):
         if now - deadlines[competition] <= timedelta(days=keep_days):
             continue
+        with store.read() as session:
+            running = _running(session.connection(), competition)
         there = prunable(store, competition)
-        if there.posts or there.readings or there.derived or there.bodies:
+        if not running and (there.posts or there.derived):
             done.append(prune_community(store, competition))
     return done
 
 
 def _refuse_running(tx: Transaction, competition: str) -> None:
-    query = "SELECT id FROM run WHERE competition = ? AND status = 'running' ORDER BY id"
-    running = tx.connection.exec_driver_sql(query, (competition,)).scalars().all()
-    if running:
+    if running := _running(tx.connection, competition):
         raise UsageError(f"a run on {competition} has not ended: {running[0]}; stop it, or resume it to its end, first")
+
+
+def _running(connection: Connection, competition: str) -> Sequence[str]:
+    query = "SELECT id FROM run WHERE competition = ? AND status = 'running' ORDER BY id"
+    return connection.exec_driver_sql(query, (competition,)).scalars().all()
 
 
 def _counted(connection: Connection, competition: str) -> Pruned:

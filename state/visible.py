@@ -13,7 +13,6 @@ from sqlalchemy import (
     ColumnElement,
     Select,
     String,
-    and_,
     bindparam,
     exists,
     func,
@@ -165,30 +164,6 @@ def repeats() -> Select[*tuple[Any, ...]]:
         visible(col(Likeness.post_id)),
         visible(col(Likeness.original)),
     )
-
-
-@cache
-def forks() -> Select[*tuple[Any, ...]]:
-    """Select id and parent's reference of the visible kernel versions that were forked: as they say, or as they look."""
-    parent = aliased(KernelVersion)
-    looks = (
-        select(col(parent.ref))
-        .join(
-            Likeness,
-            and_(col(Likeness.competition) == col(parent.competition), col(Likeness.original) == col(parent.id)),
-        )
-        .where(
-            col(Likeness.competition) == competition(),
-            col(Likeness.kind) == "kernel",
-            col(Likeness.post_id) == col(KernelVersion.id),
-            col(parent.author) != col(KernelVersion.author),
-            col(parent.ref) != col(KernelVersion.ref),
-        )
-        .correlate(KernelVersion)
-        .scalar_subquery()
-    )
-    says = func.coalesce(KernelVersion.parent_ref, looks)
-    return select(col(KernelVersion.id), says.label("parent")).where(*visible_kernel(), says.is_not(None))
 
 
 def visible_topic() -> Sequence[ColumnElement[bool]]:

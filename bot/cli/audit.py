@@ -1,5 +1,6 @@
 """`bot audit`: prove that no prompt of a run held anything newer than its clock, and no label."""
 
+import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,8 @@ from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.audit import Audit, audit_run
 from bot.replay.prepare import read_config
 from bot.runs.folder import RunFolder
-from scrapers.snapshot import Snapshot
+from scrapers.ingest import cleaned_rows
+from scrapers.snapshot import Snapshot, SnapshotSource
 from state.clock import ReplayClock
 from state.store import Store
 
@@ -29,8 +31,9 @@ def audit(
     folder = RunFolder(run)
     run_id, settings = read_config(folder)
     loaded = Snapshot.load(snapshot or settings.snapshot, METRIC_DIRECTIONS)
+    rows = asyncio.run(cleaned_rows(SnapshotSource(loaded)))
     with Store.open(folder.database, ReplayClock(settings.cutoff)) as store:
-        found = audit_run(folder, store, loaded, run_id, settings)
+        found = audit_run(folder, store, loaded, rows, run_id, settings)
     if json:
         print_json(
             {

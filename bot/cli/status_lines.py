@@ -120,7 +120,9 @@ def _running(one: DaemonStatus) -> str:
         return "running" if one.running else "not running, and never was: `bot run` starts it"
     began = f"{_time(one.since)} ({span(one.now, one.since)}), version {one.version}, process {one.process}"
     if one.running:
-        return f"running since {began}"
+        # One from before it began says nothing of it.
+        alive = f", last sign of life {span(one.now, one.alive)} ago" if one.alive and one.alive >= one.since else ""
+        return f"running since {began}{alive}"
     end = f"ended {_time(one.ended)}" if one.ended else "it did not end in order"
     return f"NOT RUNNING; it began {began}, and {end}: `bot run` starts it"
 

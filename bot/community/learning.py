@@ -1,7 +1,7 @@
 """Learning: what is posted becomes analyses, and new ideas at once where posts come in mid-run."""
 
 from bot.community.pool import not_asked_about, propose_ideas
-from bot.community.reading import analyze_posts, known_analyses, worth_reading
+from bot.community.reading import analyze_posts, known_analyses, original_of, worth_reading
 from bot.runs.context import RunContext
 from state.community import Post
 
@@ -39,8 +39,13 @@ def _unread(context: RunContext) -> list[Post]:
     seen, reading = context.community, context.settings.reading
     if seen is None:
         return []
-    done, repeats = {row.id for row in known_analyses(context)}, seen.repeats()
+    repeats = seen.repeats()
+    read = {original_of(row.id, repeats) for row in known_analyses(context)}
     best = worth_reading(seen.posts(), reading, context.card.lower_is_better, repeats)
-    newest = [post for post in seen.newest(reading.newest) if post.item not in repeats]
-    posts = {post.item: post for post in (*best, *newest)}
-    return [post for item, post in posts.items() if item not in done]
+    unread: list[Post] = []
+    for post in (*best, *seen.newest(reading.newest)):
+        # Of posts that repeat one another one is read, whichever came first to be worth it.
+        if (original := original_of(post.item, repeats)) not in read:
+            read.add(original)
+            unread.append(post)
+    return unread

@@ -23,12 +23,6 @@ def reports_of(context: RunContext) -> list[Report]:
     return sorted(reports(context.store, context.run_id, context.clock.as_of()), key=lambda r: int(r.id))
 
 
-def best_report(context: RunContext) -> Report | None:
-    """Return the report with the best score, the earliest of equals."""
-    scored = [r for r in reports_of(context) if r.score is not None]
-    return max(scored, key=lambda r: (context.card.oriented(r.score or 0.0), -int(r.id)), default=None)
-
-
 def report_texts(context: RunContext) -> list[ReportText]:
     """Return reports for a prompt: the best first; where not all fit, some failures stay, since they teach too."""
     rows = reports_of(context)

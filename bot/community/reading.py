@@ -40,13 +40,18 @@ def _first(posts: Sequence[Post], count: int, repeats: Mapping[str, Repeat], tak
     """Return the first posts that do not repeat what is taken, and take them."""
     chosen: list[Post] = []
     for post in posts:
-        source = post.item
-        while source in repeats:
-            source = repeats[source].original
-        if len(chosen) < count and source not in taken:
-            taken.add(source)
+        original = original_of(post.item, repeats)
+        if len(chosen) < count and original not in taken:
+            taken.add(original)
             chosen.append(post)
     return chosen
+
+
+def original_of(item: str, repeats: Mapping[str, Repeat]) -> str:
+    """Return the item that a post repeats in the end, itself if none."""
+    while item in repeats:
+        item = repeats[item].original
+    return item
 
 
 def _by_votes(posts: Sequence[Post]) -> list[Post]:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from bot.daemon.disk import back_up_daily, bound_disk
 from bot.daemon.entry import Entry
+from bot.daemon.expiry import prune_ended
 from bot.daemon.handling import Handler
 from bot.daemon.health import check_health
 from bot.daemon.shared import Shared
@@ -50,6 +51,7 @@ class Duties:
             "day": Handler(self.day),
             "health": Handler(self.health),
             "disk": Handler(self.disk, longest=3600.0),
+            "expiry": Handler(self.expiry, longest=3600.0),
             "backup": Handler(self.backup, longest=3600.0),
         }
 
@@ -113,6 +115,14 @@ class Duties:
         """Remove what is old, and see that there is room."""
         shared, now = self.shared, datetime.now(UTC)
         await asyncio.to_thread(bound_disk, shared.settings.disk, shared.folder, shared.store, now, begin, end)
+
+    async def expiry(self, task: Task) -> None:
+        """Remove what was collected for competitions that ended long ago."""
+        shared, configured = self.shared, {slug: entry.own for slug, entry in self.entries.items()}
+        days = shared.settings.daemon.keep_community_days
+        for one in await asyncio.to_thread(prune_ended, shared.store, configured, days, shared.clock.now()):
+            told = f"{one.posts} posts, and {one.derived} analyses, ideas, drafts and reports made of them"
+            shared.say(one.competition, f"it ended more than {days:g} days ago: removed {told}")
 
     async def backup(self, task: Task) -> None:
         """Make the day's backup, and check it."""

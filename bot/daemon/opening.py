@@ -20,6 +20,7 @@ from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
 from sandbox.locks import take
+from scrapers.cleaner import Cleaners
 from scrapers.kaggle.client import open_client, open_http
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
@@ -112,6 +113,7 @@ async def open_shared(
     meter = RequestMeter(store)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(open_client(settings.kaggle, clock, meter, credentials))
+        cleaners = await stack.enter_async_context(Cleaners())
         worker = await stack.enter_async_context(aclosing(Worker(idle_seconds=_WORKER_IDLE)))
         leases, gpus = stack.enter_context(open_leases(settings.leases, daemon.gpus))
         stack.callback(sandbox.release)
@@ -123,7 +125,7 @@ async def open_shared(
             clock=clock,
             speed=clock.speed if isinstance(clock, FastClock) else 1.0,
             client=client,
-            poller=Poller(client, store, settings.polling),
+            poller=Poller(client, store, cleaners, settings.polling),
             machinery=Machinery(sandbox, leases, models, worker),
             gpus=gpus,
             day=stack.enter_context(open_day(settings.budget, store, clock)),

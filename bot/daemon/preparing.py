@@ -78,7 +78,7 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         except UsageError as error:
             unusable = GraderUnusable(slug, str(error))
             return _trouble(shared, f"grader/{slug}", Waiting(f"no score can be had: {error}"), unusable)
-    return Task(derived.card, await data.fetch())
+    return Task(derived.card, await task.files())
 
 
 class _Told:

@@ -74,5 +74,7 @@ def schedule(
     # What is looked after here is the machine, by whose time that is: a rehearsal's day is over in seconds.
     ticks.every("health", 5 * _MINUTE * speed, lambda at: put("health", at))
     ticks.every("disk", _HOUR * speed, lambda at: put("disk", at), offset=23 * _MINUTE)
+    # Before the backup, which is then without it.
+    ticks.every("expiry", _DAY * speed, lambda at: put("expiry", at), offset=_BACKUP - _HOUR, at_start=False)
     ticks.every("backups", _DAY * speed, lambda at: put("backup", at), offset=_BACKUP, at_start=False)
     ticks.daily("days", _SUMMARY, lambda at: put("day", at))

@@ -64,6 +64,13 @@ class DaemonSettings(BaseModel):
         default=10.0, gt=0, le=1_000, description="megabytes of log_file after which it is begun anew"
     )
     log_files: int = Field(default=5, ge=1, le=100, description="how many earlier log files are kept")
+    keep_community_days: float = Field(
+        default=90.0,
+        ge=14,
+        allow_inf_nan=False,
+        description="days after a competition's end for which posts, boards, prompts and what was made of them are kept; "
+        "scores, submissions, code and spending stay",
+    )
     backups: int = Field(default=7, ge=1, le=366, description="how many daily backups of bot.db are kept")
     backups_gb: float = Field(
         default=5.0,

@@ -64,10 +64,6 @@ class Desk:
         self._settling = Settling(context, self._judge, once, also)
         self._turns = {name: asyncio.Lock() for name in ("consider", "send", "settle")}
 
-    def allow(self, settings: CompetitionSettings) -> None:
-        """Go by other settings from now on, such as after the configuration was read anew."""
-        self._judge.settings = settings
-
     async def consider(self) -> Decision | None:
         """Decide about the next file, make it if it may go, and write down the intent or the reason; None: all is decided.
 

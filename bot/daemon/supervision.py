@@ -62,22 +62,11 @@ class Supervisor:
         self._random = random or Random()  # noqa: S311 - spreads starts in time
         self._loops: dict[str, _Loop] = {}
         self._over: asyncio.Future[None] | None = None
-        self._restarts = 0
-
-    @property
-    def failing(self) -> dict[str, int]:
-        """How often in a row each loop has failed that is not well again."""
-        return {name: loop.failures for name, loop in self._loops.items() if loop.failures and not self._is_well(loop)}
 
     @property
     def loops(self) -> tuple[str, ...]:
         """The names of those that have not returned, in the order in which they were added."""
         return tuple(self._loops)
-
-    @property
-    def restarts(self) -> int:
-        """How often any loop failed since the beginning."""
-        return self._restarts
 
     def add(self, name: str, start: Callable[[], Awaitable[None]]) -> None:
         """Add a loop; while `run` runs, it is started at once.
@@ -172,7 +161,6 @@ class Supervisor:
     def _count(self, loop: _Loop, error: BaseException) -> None:
         if self._is_well(loop):
             loop.failures = loop.own = 0
-        self._restarts += 1
         loop.failures += 1
         # A database that cannot be used is no fault of the loop's, and a new process could not use it either.
         loop.own += not isinstance(error, StateUnavailable)

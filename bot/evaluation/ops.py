@@ -18,7 +18,7 @@ OPERATIONS: Mapping[str, str] = {
     "guard_execution": "bot.evaluation.guards.running:guard_execution",
     "validation_interval": "bot.evaluation.intervals:validation_interval",
     "check_file": "bot.evaluation.copies:check_file",
-    "sketch_scripts": "bot.evaluation.script_sketches:sketch_scripts",
+    "sketch_script": "bot.evaluation.script_sketches:sketch_script",
     "preview": "bot.evaluation.preview:preview",
     "find_metric": "bot.evaluation.metric_finding:find_metric",
     "report": "bot.report.page:write_report",

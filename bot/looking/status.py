@@ -10,6 +10,7 @@ from sqlmodel import Session
 
 from bot.daemon.presence import Presence, is_running, presence
 from bot.daemon.trouble import Trouble, current
+from bot.daemon.watchdog import PULSE
 from bot.looking.accounts import Account, Allowance, accounts
 from bot.looking.doubts import Doubt, doubts
 from bot.looking.outside import Rank, Sent, deadline, rank, sent
@@ -20,6 +21,7 @@ from bot.looking.work import Nodes, Pool, doing, live_runs, lower_is_better, nod
 from bot.runs.disk import free_bytes
 from bot.runs.standing import Doing
 from state.latest import latest_of_each
+from state.pulses import last_pulse
 from state.store import NO_RUN, Store
 from state.tables import Event, Run
 
@@ -87,6 +89,8 @@ class DaemonStatus:
     """When it began last; None: never."""
     ended: datetime | None
     """When it ended in order; None while it runs, and where it was killed."""
+    alive: datetime | None
+    """When it last proved to be at work; None: never."""
     version: str | None
     process: int | None
     database_bytes: int
@@ -151,12 +155,14 @@ class _Look:
 
     def daemon(self, spent: Account) -> DaemonStatus:
         session, said, folder = self.session, self.said, self.database.parent
+        pulse = last_pulse(session, PULSE)
         return DaemonStatus(
             folder=str(folder),
             running=is_running(folder),
             now=self.now,
             since=said.since if said else None,
             ended=said.ended if said else None,
+            alive=pulse.at if pulse else None,
             version=said.version if said else None,
             process=said.process if said else None,
             database_bytes=_bytes(self.database),

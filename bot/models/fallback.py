@@ -95,11 +95,6 @@ class FallbackModel:
         self._told = told
         self._current = self._answerers[0]
 
-    @property
-    def answering(self) -> str:
-        """The name of the one that answered last; before the first answer, of the first."""
-        return self._current.name
-
     def estimate(self, role: str, usage: Usage) -> float | None:
         """Return the most that so many tokens can cost (USD), whoever answers; None where a price is unknown."""
         costs = [answerer.estimate(role, usage) for answerer in self._answerers]

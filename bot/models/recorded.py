@@ -49,11 +49,6 @@ class Recorded(BaseModel):
     refused: str | None = None
     """Why there was no answer."""
 
-    @property
-    def charged(self) -> Completion[None]:
-        """The reply without an answer."""
-        return Completion(None, self.text, self.usage, self.model, self.cost_usd)
-
 
 class RecordingWriter:
     """Writes calls into a folder; a step that is made again replaces what was there."""

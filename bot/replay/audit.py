@@ -19,7 +19,7 @@ from bot.runs.folder import RunFolder
 from bot.strategies.attempts import BASELINE
 from scrapers.snapshot import Snapshot
 from state.store import Store
-from state.tables import Execution, ModelCall, Node
+from state.tables import CommunityRow, Execution, ModelCall, Node
 from state.words import iso
 
 NOT_DATED = ("node",)
@@ -44,12 +44,27 @@ class Audit:
         return not self.findings
 
 
-def audit_run(folder: RunFolder, store: Store, snapshot: Snapshot, run_id: str, settings: ReplaySettings) -> Audit:
+def audit_run(
+    folder: RunFolder,
+    store: Store,
+    snapshot: Snapshot,
+    rows: Sequence[CommunityRow],
+    run_id: str,
+    settings: ReplaySettings,
+) -> Audit:
     """Check every prompt of a run.
 
     Each prompt must be in the database as it is in the file; its clock must be the run's at that time, which never moves
     back; each item must have its true time, at or before the prompt's clock; no prompt may hold the words of a post that is
     later than its clock, or a row of the answers.
+
+    Args:
+        folder: the run's.
+        store: its database.
+        snapshot: what it was run on.
+        rows: the snapshot's community, cleaned.
+        run_id: the run.
+        settings: the run's.
     """
     findings: list[str] = []
     prompts = list(_read_lines(folder.prompts, findings))
@@ -57,8 +72,8 @@ def audit_run(folder: RunFolder, store: Store, snapshot: Snapshot, run_id: str, 
     clocks = Clocks.read(store, run_id, settings, snapshot.card.enabled_at)
     times = true_times(store, run_id, snapshot.card.slug)
     findings += [*clocks.problems, *derived_too_early(store, run_id, times)]
-    words = Fingerprints.read(snapshot)
-    labels = LabelRows.read(snapshot).without_what_is_public(known_texts(snapshot, settings.cutoff))
+    words = Fingerprints.read(snapshot, rows)
+    labels = LabelRows.read(snapshot).without_what_is_public(known_texts(snapshot, rows, settings.cutoff))
     items = 0
     for number, (prompt, own) in enumerate(zip(prompts, _own_words(store, run_id, words), strict=False), 1):
         where, as_of = f"prompts.jsonl:{number}", _time(prompt.get("as_of"))

@@ -1,14 +1,14 @@
 """Words of posts that are later than a clock, to be looked for in prompts."""
 
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
 from scrapers.snapshot import Snapshot
-from state.tables import KernelVersion, Message, Topic
+from state.tables import CommunityRow, KernelVersion, Message, Topic
 
 SHINGLE_WORDS = 8
 """Words in a row that two texts hardly share by chance."""
@@ -36,12 +36,12 @@ class Fingerprints:
     """From when each post may be known."""
 
     @classmethod
-    def read(cls, snapshot: Snapshot) -> "Fingerprints":
-        """Collect what the posts say.
+    def read(cls, snapshot: Snapshot, rows: Sequence[CommunityRow]) -> "Fingerprints":
+        """Collect what the snapshot's posts say, which are its cleaned rows.
 
         What an earlier post, the task's description or its data says too (a quotation, a fork's code) proves nothing.
         """
-        posts = sorted(_texts(snapshot), key=lambda post: post[0])
+        posts = sorted(_texts(rows), key=lambda post: post[0])
         first: dict[str, tuple[datetime, str]] = {}
         for known_at, name, text in ((_ALWAYS, "the task", text) for text in _public(snapshot)):
             first.update(dict.fromkeys(_shingles(text), (known_at, name)))
@@ -65,10 +65,10 @@ class Fingerprints:
         return sorted({name for time, name in said if time > as_of})
 
 
-def known_texts(snapshot: Snapshot, cutoff: datetime) -> Iterator[str]:
+def known_texts(snapshot: Snapshot, rows: Sequence[CommunityRow], cutoff: datetime) -> Iterator[str]:
     """Yield what may be read at the cutoff: the description, and the posts that are visible."""
     yield snapshot.card.description
-    yield from (text for known_at, _, text in _texts(snapshot) if known_at <= cutoff)
+    yield from (text for known_at, _, text in _texts(rows) if known_at <= cutoff)
 
 
 def _public(snapshot: Snapshot) -> Iterator[str]:
@@ -83,9 +83,8 @@ def _head(table: Path) -> str:
         return "".join(islice(iter(lambda: file.readline(_HEAD_CHARACTERS), ""), _HEAD_LINES))
 
 
-def _texts(snapshot: Snapshot) -> Iterator[tuple[datetime, str, str]]:
+def _texts(rows: Sequence[CommunityRow]) -> Iterator[tuple[datetime, str, str]]:
     """Yield of each post from when it may be known, its item and its words."""
-    rows = list(snapshot.community.table_rows(snapshot.path, snapshot.card.slug))
     topics = {r.id: r for r in rows if isinstance(r, Topic)}
     for row in rows:
         if isinstance(row, Topic):

@@ -31,9 +31,11 @@ from bot.strategies.turns import Turns
 from bot.submission.handing_in import HandedIn, hand_in
 from sandbox import Sandbox
 from sandbox.leases import Leases
+from scrapers.cleaner import Cleaners
+from scrapers.ingest import ingest
 from scrapers.snapshot import SnapshotSource
 from state.clock import Clock, ReplayClock, StreamClock
-from state.community import CommunityView, add_community
+from state.community import CommunityView
 from state.errors import Interrupted
 from state.progress import create_run, end_run, resume_run
 from state.redaction import Redactor
@@ -71,7 +73,7 @@ async def replay(
     clock = _clock(run)
     with running(run.folder), Store.open(run.folder.database, clock, redactor=redactor) as store:
         stopwatch = Stopwatch(last_beat(store, run.id))
-        ended = await _begin(run, store)
+        ended = await _begin(run, store, show.say)
         async with (
             aclosing(Worker()) as worker,
             beating(store, run.id, stopwatch),
@@ -153,7 +155,7 @@ async def _hand_in(run: PreparedRun, context: RunContext, search: Search, worker
     return await hand_in(context, tree, file, worker, hurried=True)
 
 
-async def _begin(run: PreparedRun, store: Store) -> Event | None:
+async def _begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> Event | None:
     """Write down that the run begins or goes on; return the event of its search's end, if that has come."""
     settings, slug = run.settings, run.snapshot.card.slug
     with store.read() as session:
@@ -164,7 +166,12 @@ async def _begin(run: PreparedRun, store: Store) -> Event | None:
         with store.write() as tx:
             resume_run(tx, run.id)
         return ended if ended is not None and ended.data["status"] == "finished" else None
-    rows = [row async for row in SnapshotSource(run.snapshot).changes(None)] if settings.community else []
+    if settings.community:
+        # Before the run is written down: whoever kills the bot meanwhile has it done again.
+        async with Cleaners() as cleaners:
+            problems = await ingest(store, slug, SnapshotSource(run.snapshot).changes(None), cleaners)
+        for item, problem in problems.items():
+            say(f"{item} could not be read as it should, and is kept cut down: {problem.splitlines()[-1]}")
     with store.write() as tx:
         create_run(
             tx,
@@ -177,7 +184,6 @@ async def _begin(run: PreparedRun, store: Store) -> Event | None:
             signals=settings.signals,
             config=settings.model_dump(mode="json"),
         )
-        add_community(tx, slug, rows)
     return None
 
 

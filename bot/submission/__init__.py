@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["CodeSubmitter", "KernelVersion", "Quota", "Submitter"]
+__all__ = ["Quota", "Submitter"]
 
 
 @dataclass(frozen=True)
@@ -57,23 +57,4 @@ class Submitter(Protocol):
             SubmissionRefused: the site found the file invalid, with its words.
             SiteUnavailable: the site cannot be asked.
         """
-        ...
-
-
-@dataclass(frozen=True)
-class KernelVersion:
-    """A version of a kernel of ours on the site, whose output is handed in."""
-
-    owner: str
-    slug: str
-    version: int
-    file: str = "submission.csv"
-    """What it writes."""
-
-
-class CodeSubmitter(Protocol):
-    """Hands in kernels where a site takes no files; `ExactlyOnce` has no such side yet, and no site is there."""
-
-    async def submit_kernel(self, kernel: KernelVersion, tag: str) -> str:
-        """Hand in a kernel's version under a tag, and return the site's own name for it. Raises as `Submitter.submit`."""
         ...

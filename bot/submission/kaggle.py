@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.submission import Quota
 from scrapers.kaggle.client import KaggleClient
-from scrapers.kaggle.competitions import Competition, Competitions
+from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.submissions import SentFile, Status, Submissions
 from state.errors import (
     BotError,
@@ -24,7 +24,7 @@ from state.errors import (
     UnknownAnswer,
 )
 
-__all__ = ["KaggleSubmitter", "Settling", "refusal"]
+__all__ = ["KaggleSubmitter", "Settling"]
 
 _CHUNK = 1 << 18
 _NO_FILES = (
@@ -55,8 +55,8 @@ class KaggleSubmitter:
             settling: how long it may take to show.
         """
         self.client = client
-        self.slug = slug
-        self.file_name = file_name
+        self._slug = slug
+        self._file_name = file_name
         self._settling = settling or Settling()
         self._submissions = Submissions(client, slug)
 
@@ -74,15 +74,15 @@ class KaggleSubmitter:
 
     async def submit(self, file: Path, tag: str) -> str:
         """Send a file; see `Submitter.submit`. The tag is its description there."""
-        await self.ensure_open()
+        await self._ensure_open()
         token = await self._uploaded(file)
         try:
             created = await self._submissions.create(token, tag)
         except (KaggleError, NotSent) as error:
-            raise refusal(error) from error
+            raise _refusal(error) from error
         if created.ref <= 0:
             raise SiteUnavailable(f"Kaggle has no number for what was submitted: {created.message or 'without a word'}")
-        return await self.confirmed(created.ref, tag)
+        return await self._confirmed(created.ref, tag)
 
     async def find(self, tag: str) -> str | None:
         """Return Kaggle's number of what was submitted under a tag; see `Submitter.find`."""
@@ -101,27 +101,26 @@ class KaggleSubmitter:
             raise SubmissionRefused(sent.error_description or "Kaggle found the file invalid, without a word")
         return float(sent.public_score) if sent.status is Status.COMPLETE and sent.public_score else None
 
-    async def ensure_open(self) -> Competition:
-        """Return the competition, if files can be submitted to it now.
+    async def _ensure_open(self) -> None:
+        """Make sure that files can be submitted to it now.
 
         Raises:
             NotebooksOnly: it takes kernels.
             NotSent: it takes nothing (not entered, over, closed), or cannot be asked.
         """
         try:
-            competition = await Competitions(self.client).get(self.slug)
+            competition = await Competitions(self.client).get(self._slug)
         except (KaggleError, SiteUnavailable) as error:
             raise NotSent(f"nothing was sent: {error}") from error
         now = competition.served_at or self.client.clock.now()
         if competition.is_kernels_submissions_only:
-            raise NotebooksOnly(f"{self.slug} {_NO_FILES}")
+            raise NotebooksOnly(f"{self._slug} {_NO_FILES}")
         if not competition.user_has_entered:
-            raise NotSent(f"{self.slug} is not entered: accept its rules on the website")
+            raise NotSent(f"{self._slug} is not entered: accept its rules on the website")
         if competition.submissions_disabled or (competition.deadline and competition.deadline <= now):
-            raise NotSent(f"{self.slug} takes no submissions any more")
-        return competition
+            raise NotSent(f"{self._slug} takes no submissions any more")
 
-    async def confirmed(self, ref: int, tag: str) -> str:
+    async def _confirmed(self, ref: int, tag: str) -> str:
         """Return Kaggle's number of a submission once Kaggle shows it.
 
         Raises:
@@ -148,7 +147,7 @@ class KaggleSubmitter:
         """Upload a file and return its token; whatever goes wrong, nothing is submitted by that."""
         try:
             size, modified = file.stat().st_size, int(file.stat().st_mtime)
-            upload = await self._submissions.start_upload(self.file_name, size, modified)
+            upload = await self._submissions.start_upload(self._file_name, size, modified)
             if not upload.token or not upload.create_url:
                 raise UnknownAnswer("Kaggle did not say where the file is to go")
             await self.client.put(upload.create_url, _chunks(file), size)
@@ -161,7 +160,7 @@ class KaggleSubmitter:
         return upload.token
 
 
-def refusal(error: BotError) -> BotError:
+def _refusal(error: BotError) -> BotError:
     """Return what Kaggle's no to a submission means: of this file for good, or that it may be sent later."""
     if isinstance(error, NotSent | SubmissionRefused):
         return error

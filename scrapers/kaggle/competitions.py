@@ -168,11 +168,6 @@ class Competitions:
         method = _method("DownloadDataFiles", family="downloads")
         return await self._client.location(method, {"competitionName": slug}, subject=slug)
 
-    async def file_address(self, slug: str, name: str) -> str:
-        """Return the address of one data file."""
-        method = _method("DownloadDataFile", family="downloads")
-        return await self._client.location(method, {"competitionName": slug, "fileName": name}, subject=slug)
-
     async def top(self, slug: str, *, size: int = 50) -> Standing:
         """Return the top of the board."""
         body = {"competitionName": slug, "pageSize": size}

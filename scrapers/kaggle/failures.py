@@ -5,8 +5,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from bs4 import BeautifulSoup
-
 from scrapers.cleaning import clean
 from scrapers.receiving import read_json
 from state.errors import (
@@ -110,6 +108,9 @@ def _plain(text: str) -> str:
     """Return words as one short line, without markup."""
     text = text[:_MOST_READ]
     if "<" in text and ">" in text:
+        # Imported here, as it takes a while, and an error is rarely a page.
+        from bs4 import BeautifulSoup
+
         soup = BeautifulSoup(text, "html.parser")
         title = soup.title.get_text(" ") if soup.title else ""
         text = title or soup.get_text(" ")

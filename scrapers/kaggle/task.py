@@ -1,18 +1,20 @@
-"""A competition that is running on Kaggle, as a source of its task: the card, derived or open, and its data."""
+"""A competition that is running on Kaggle, and its task: the card, derived or open."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from scrapers.card import Direction, TaskCard
+from scrapers.card import Direction
+from scrapers.cleaner import Cleaners
 from scrapers.kaggle.card.board import read_order
 from scrapers.kaggle.card.derive import derive
 from scrapers.kaggle.card.evidence import Evidence
 from scrapers.kaggle.card.findings import Derived
 from scrapers.kaggle.card.overrides import CardOverrides
+from scrapers.kaggle.card.pages import in_markdown
 from scrapers.kaggle.card.tables import read_tables
 from scrapers.kaggle.competitions import Competitions
-from state.errors import CardIncomplete, NotFound
+from state.errors import NotFound
 
 __all__ = ["KaggleTask"]
 
@@ -21,7 +23,7 @@ _OF_DATA = frozenset({"id_column", "prediction_columns", "sample_submission"})
 
 
 class KaggleTask:
-    """A `TaskSource` of one competition; errors as of `KaggleClient`, besides those that are named."""
+    """The task of one competition; errors as of `KaggleClient`, besides those that are named."""
 
     def __init__(
         self,
@@ -46,17 +48,6 @@ class KaggleTask:
         self._metrics = metrics
         self._overrides = overrides or CardOverrides()
 
-    async def card(self) -> TaskCard:
-        """Return the task card.
-
-        Raises:
-            CardIncomplete: a field is not certain; its text says which, and what to write into bot.toml.
-        """
-        card = (derived := await self.derived()).card
-        if card is None:
-            raise CardIncomplete([str(one) for one in derived.missing])
-        return card
-
     async def files(self) -> Path:
         """Return the folder with the competition's data files, read-only; errors as of `CompetitionData.fetch`."""
         return await self._fetch()
@@ -74,7 +65,8 @@ class KaggleTask:
 
     async def _evidence(self) -> Evidence:
         fields = await self._competitions.get(self._slug)
-        pages = await self._competitions.pages(self._slug)
+        async with Cleaners(1) as cleaners:
+            pages = await in_markdown(await self._competitions.pages(self._slug), cleaners)
         return Evidence(self._slug, fields, pages, None, await self._scores())
 
     async def _scores(self) -> tuple[str, ...]:

@@ -231,10 +231,10 @@ async def measure(store: Store, posts: Posts) -> tuple[float, float, int, Watch]
     async with Cleaners(2) as cleaners:
         with Watch(cleaners) as watch:
             began = time.perf_counter()
-            done = await ingest(store, NAME, posts, cleaners)
+            problems = await ingest(store, NAME, posts, cleaners)
             taken = time.perf_counter() - began
     stop.set()
-    return taken, await waiting, len(done.problems), watch
+    return taken, await waiting, len(problems), watch
 
 
 def main() -> None:

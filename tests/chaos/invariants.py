@@ -14,9 +14,9 @@ import pytest
 from bot.runs.folder import run_folders
 from sandbox.leftovers import left_by_killed
 from state.clock import SystemClock
-from state.derive import from_events, from_rows
 from state.store import Store
 from tests.chaos.world import World
+from tests.state.derive import from_events, from_rows
 
 Event = dict[str, Any]
 

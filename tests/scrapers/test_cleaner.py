@@ -172,6 +172,7 @@ def test_a_child_ends_with_the_bot_whatever_it_is_at() -> None:
 
 
 def test_the_bots_own_process_loads_nothing_of_what_cleans() -> None:
-    code = "import sys, scrapers.ingest; print({'bs4', 'markdownify', 'nbformat', 'datasketch', 'numpy'} & set(sys.modules))"
+    parsers = ("bs4", "markdownify", "nbformat", "numpy")
+    code = f"import sys, bot.daemon.service, bot.replay.run; print(set({parsers!r}) & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -203,19 +203,6 @@ def test_competitions_and_kinds_do_not_mix(forum: Store) -> None:
     assert CommunityView(forum, "d", START + timedelta(hours=9)).repeats() == {}
 
 
-def test_a_fork_is_what_says_so_or_has_code_that_another_author_had_first(forum: Store) -> None:
-    first = Version("1", 1, "ann", "ann/one", 0)
-    copy, own = Version("2", 2, "bob", "bob/two", 1), Version("3", 3, "ann", "ann/one", 1)
-    says = Version("4", 4, "bob", "bob/three", 11)
-    rows = [post.row("c") for post in (first, copy, own, says)]
-    rows[3].parent_ref = "cid/elsewhere"
-    told(forum, *zip(rows, [post.sketched() for post in (first, copy, own, says)], strict=True))
-    view = CommunityView(forum, "c", START + timedelta(hours=9))
-    assert view.forks() == {"kernel/2": "ann/one", "kernel/4": "cid/elsewhere"}
-    assert view.repeats()["kernel/3"].original == "kernel/1"
-    assert CommunityView(forum, "c", START + timedelta(hours=1)).forks() == {}
-
-
 def test_more_posts_than_a_batch_are_all_compared(forum: Store) -> None:
     posts = [a_message(str(n), n / 1000, f"the same {n // 2}") for n in range(900)]
     assert len(told(forum, *posts)) == 450

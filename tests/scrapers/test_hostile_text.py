@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapers.cleaning import LARGEST_TEXT, readable
-from scrapers.kernel_source import kernel_text, text_of
+from scrapers.community import kernel_file
+from scrapers.kernel_source import text_of
 from scrapers.markdown import markdown_of
+from tests.scrapers.in_process import read as read_here
 
 quick = settings(deadline=None, max_examples=60)
 any_text = st.text(alphabet=st.characters(codec=None, categories=None))
@@ -78,7 +80,7 @@ def test_any_bytes_are_a_kernel(tmp_path_factory: pytest.TempPathFactory, data: 
     folder = tmp_path_factory.mktemp("bytes")
     for name in ("a.ipynb", "a.py"):
         (folder / name).write_bytes(data)
-        assert fine(kernel_text(folder / name))
+        assert fine(read_here(kernel_file(folder / name)).text)
 
 
 @settings(deadline=None, max_examples=15)

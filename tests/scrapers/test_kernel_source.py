@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.kernel_source import kernel_text, text_of
+from scrapers.community import kernel_file
+from scrapers.kernel_source import text_of
+from tests.scrapers.in_process import read
 
 
 def a_notebook(metadata: object = None, **more: object) -> str:
@@ -40,7 +42,7 @@ def test_what_a_notebook_says_of_its_language_counts_more_than_what_the_site_say
 
 def test_the_suffix_tells_the_language_where_nothing_else_does(tmp_path: Path) -> None:
     (tmp_path / "a.irnb").write_text(a_notebook())
-    assert kernel_text(tmp_path / "a.irnb").startswith("```r\n")
+    assert read(kernel_file(tmp_path / "a.irnb")).text.startswith("```r\n")
 
 
 def test_a_notebook_that_is_said_to_be_a_script_is_read_as_one() -> None:

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapers.cleaning import LARGEST_TEXT
-from scrapers.kernel_source import kernel_text
+from scrapers.community import kernel_file
 from scrapers.notebooks import notebook_text
+from tests.scrapers.in_process import read
 
 PICTURE = "iVBORw0KGgo" * 200
 
@@ -119,7 +120,7 @@ def test_any_json_can_be_read(content: object) -> None:
 
 def _file(folder: Path, name: str, data: bytes) -> str:
     (folder / name).write_bytes(data)
-    return kernel_text(folder / name)
+    return read(kernel_file(folder / name)).text
 
 
 def test_scripts_and_prose_are_text_as_they_are(tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ from state.approvals import (
     undecided,
     wish_for,
 )
-from state.derive import from_events, from_rows
 from state.errors import UsageError
 from state.outward import advance_submission, intend_submission, may_be_there
 from state.progress import create_node
 from state.store import Store
 from state.tables import Submission
 from tests.state.conftest import START, StandingClock
+from tests.state.derive import from_events, from_rows
 
 
 @pytest.fixture

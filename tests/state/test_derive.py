@@ -6,7 +6,6 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from state.derive import from_events, from_rows
 from state.progress import (
     add_evaluation,
     add_submission,
@@ -24,6 +23,7 @@ from state.progress import (
 from state.spending import Spent
 from state.store import Store, Transaction
 from tests.state.conftest import StandingClock
+from tests.state.derive import from_events, from_rows
 
 
 def test_a_whole_run_can_be_told_from_its_events_alone(store: Store, run_id: str, clock: StandingClock) -> None:

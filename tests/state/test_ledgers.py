@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from state.derive import from_events, from_rows
 from state.errors import InfrastructureFailure
 from state.ledgers import read_ledger, read_only
 from state.progress import create_run, end_run, resume_run
 from state.spending import charge
 from state.store import Store
 from tests.state.conftest import START, StandingClock
+from tests.state.derive import from_events, from_rows
 from tests.state.old_version import take_back
 
 

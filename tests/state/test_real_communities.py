@@ -9,6 +9,7 @@ from state.collect import add_community
 from state.community import CommunityView
 from state.store import Store
 from tests.needs import snapshots
+from tests.scrapers.in_process import rows_of
 
 METRICS = {
     "log_loss": "minimize",
@@ -22,11 +23,11 @@ METRICS = {
 @pytest.mark.parametrize("slug", ["spooky-author-identification", "leaf-classification"])
 async def test_a_real_snapshot_shows_its_deadlines_knowledge_and_no_canary(store: Store, slug: str) -> None:
     folder: Path = snapshots() / slug
-    source = SnapshotSource(Snapshot.load(folder, METRICS))  # type: ignore[arg-type]  # literals in a plain dict
-    rows = [row async for row in source.changes(None)]
+    snapshot = Snapshot.load(folder, METRICS)  # type: ignore[arg-type]  # literals in a plain dict
+    rows = await rows_of(SnapshotSource(snapshot))
     with store.write() as tx:
         add_community(tx, slug, rows)
-    card = await source.card()
+    card = snapshot.card
     seen = CommunityView(store, slug, card.deadline).posts()
     text = "\n".join(f"{post.title}\n{post.text}" for post in seen)
     assert len(seen) > 50

@@ -17,7 +17,6 @@ from scrapers.sketches import Sketch
 from state.checking import connect
 from state.collect import add_community
 from state.community import CommunityView
-from state.derive import from_events, from_rows
 from state.errors import StateUnavailable, UsageError
 from state.faults import backup_path
 from state.knowledge import add_analysis, add_draft, add_idea, add_report
@@ -39,6 +38,7 @@ from state.store import Store
 from state.tables import KernelVersion, Message, Observation, Topic
 from state.tasks import claim_task, put_task, retry_task
 from tests.state.conftest import START, StandingClock
+from tests.state.derive import from_events, from_rows
 
 KEPT = {"run", "task", str(Note.__tablename__), str(Control.__tablename__)}
 """Tables with a competition that stay."""

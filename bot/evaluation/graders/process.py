@@ -169,15 +169,6 @@ class GraderProcess:
         score = reply["score"]
         return None if score is None else float(score)
 
-    def score_file(self, submission: Path, answers: Path) -> float | None:
-        """Return what grade.py says of a file as it is, unordered. Raises as `score` does."""
-        mine, truth = self.load(submission), self.load(answers)
-        try:
-            return self.score(mine, truth)
-        finally:
-            self.drop(mine)
-            self.drop(truth)
-
     def close(self) -> None:
         """End the process with all that it started; the handles stay good for the next one."""
         self._loaded.clear()

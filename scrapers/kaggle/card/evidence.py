@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from scrapers.kaggle.competitions import Competition, Page
 from scrapers.numbers import read_number
@@ -71,11 +70,6 @@ class Evidence:
     def title(self) -> str:
         """The competition's title, else its name."""
         return self.fields.title or self.slug
-
-    @property
-    def times(self) -> tuple[datetime | None, datetime | None]:
-        """When it began, and when it ends."""
-        return self.fields.enabled_date, self.fields.deadline
 
 
 def key_beside(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:

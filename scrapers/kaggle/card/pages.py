@@ -5,15 +5,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from scrapers.cleaner import Cleaners, Source
 from scrapers.cleaning import clean, cut_middle
 from scrapers.kaggle.competitions import Page
-from scrapers.markdown import markdown_of
 from scrapers.sections import FENCE, ITEM, RULE, Topic, sections, topic_of
 
-__all__ = ["Block", "as_markdown", "blocks", "description_of"]
+__all__ = ["Block", "blocks", "description_of", "in_markdown"]
 
 _BLOCK_TAG = re.compile(r"<(?:p|div|h[1-6]|ul|ol|table|pre|section|article|blockquote)\b", re.IGNORECASE)
 _MARKDOWN = re.compile(r"^(?:#{1,6}\s*\S|```|[*+-] \S|\d+\. \S)", re.MULTILINE)
+_TYPE = "text/markdown"
 _LONGEST_PAGE = 300_000
 """Characters; whatever comes after them is not read."""
 
@@ -29,13 +30,23 @@ class Block:
     text: str
 
 
-def as_markdown(page: Page) -> str:
-    """Return a page's content in markdown, whether it came as HTML or not; scripts and comments are gone."""
-    text = page.content[:_LONGEST_PAGE]
-    kind = page.mime_type.lower()
-    if "html" in kind or ("markdown" not in kind and _BLOCK_TAG.search(text) and not _MARKDOWN.search(text)):
-        return markdown_of(text)
-    return _without_comments(clean(text))
+async def in_markdown(pages: Sequence[Page], cleaners: Cleaners) -> tuple[Page, ...]:
+    """Return pages with their content in markdown, whether it came as HTML or not; scripts and comments are gone."""
+    html = [page for page in pages if _is_html(page)]
+    texts = iter(await cleaners.clean([Source("html", page.content[:_LONGEST_PAGE]) for page in html]))
+    return tuple(
+        page.model_copy(update={"content": next(texts).text if _is_html(page) else _plain(page), "mime_type": _TYPE})
+        for page in pages
+    )
+
+
+def _is_html(page: Page) -> bool:
+    text, kind = page.content[:_LONGEST_PAGE], page.mime_type.lower()
+    return "html" in kind or ("markdown" not in kind and bool(_BLOCK_TAG.search(text)) and not _MARKDOWN.search(text))
+
+
+def _plain(page: Page) -> str:
+    return _without_comments(clean(page.content[:_LONGEST_PAGE]))
 
 
 def _without_comments(text: str) -> str:
@@ -48,11 +59,11 @@ def _without_comments(text: str) -> str:
 
 
 def description_of(pages: Sequence[Page]) -> str:
-    """Return what agents are told of the task: what it is, how it is scored, and what the data is."""
+    """Return what agents are told of the task, by pages in markdown: what it is, how it is scored, what the data is."""
     parts = []
     for wanted in ("description", "evaluation", "data-description"):
         for page in pages:
-            if page.name.lower() == wanted and (text := as_markdown(page).strip()):
+            if page.name.lower() == wanted and (text := page.content.strip()):
                 titled = (
                     text
                     if text.startswith("#")
@@ -63,10 +74,10 @@ def description_of(pages: Sequence[Page]) -> str:
 
 
 def blocks(page: Page) -> list[Block]:
-    """Take a page apart."""
+    """Take a page in markdown apart."""
     name = page.name.lower().strip()
     found: list[Block] = []
-    for section in sections(as_markdown(page), topic_of(name.replace("-", " ")) or "overview"):
+    for section in sections(page.content, topic_of(name.replace("-", " ")) or "overview"):
         if section.titles:
             found.append(Block(name, section.topic, "heading", section.titles[-1]))
         found += [Block(name, section.topic, kind, text) for kind, text in _pieces(section.lines)]

@@ -6,27 +6,38 @@ from datetime import datetime
 
 from sqlmodel import Session, col, select
 
+from scrapers.cleaner import Cleaned, Source
 from scrapers.cleaning import clean
+from scrapers.duplicates import note_sketches, sketched
 from scrapers.kaggle.kernels import Kernel, KernelBlob
 from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.watch import Watch
-from scrapers.kernel_source import text_of
 from state.observing import observe
 from state.polled import PolledKernel
 from state.store import Transaction, put_blob
 from state.tables import KernelVersion
 
-__all__ = ["FullSource", "kernel_id", "moved_kernels", "store_kernels", "store_version", "version_id"]
+__all__ = ["FullSource", "full_source", "kernel_id", "moved_kernels", "store_kernels", "store_version", "version_id"]
 
 
 @dataclass(frozen=True)
 class FullSource:
-    """A version with its source, all of it told."""
+    """A version with its source, all of it told, and what it says."""
 
     metadata: Kernel
     blob: KernelBlob
     number: int | None
     served_at: datetime | None
+    text: Cleaned
+
+
+async def full_source(
+    watch: Watch, metadata: Kernel, blob: KernelBlob, number: int | None, served_at: datetime | None
+) -> FullSource:
+    """Have a version's source cleaned."""
+    kind, language = _kind(metadata, blob)
+    (text,) = await watch.cleaners.clean([Source("kernel", blob.source, language, kind)])
+    return FullSource(metadata, blob, number, served_at, text)
 
 
 def kernel_id(kernel: Kernel) -> str:
@@ -102,7 +113,7 @@ def _versions(tx: Transaction, competition: str, ids: Sequence[str]) -> dict[str
 
 
 def store_version(tx: Transaction, watch: Watch, polled: PolledKernel, source: FullSource, *, current: bool) -> str:
-    """Store a version with its source, once, and return its id; it is the current one, or one that was missed.
+    """Store a version, the current or a missed one, with its source and what it repeats, once; return its id.
 
     The current one is dated with when it was run. When an earlier one was, nobody tells: it is dated with our time, and
     what is told with it of votes is the kernel's, not its own.
@@ -120,7 +131,7 @@ def store_version(tx: Transaction, watch: Watch, polled: PolledKernel, source: F
         author = row.author or ""
         tier = known_tiers(tx.session, {author}).get(author) if row.tier is None else None
         observe(tx, row, source.served_at, votes=told.total_votes, tier=tier)
-    tx.session.flush()
+    note_sketches(tx, watch.competition, [sketched(row, source.text.sketch)])
     return id
 
 
@@ -132,7 +143,7 @@ def _run_at(polled: PolledKernel, source: FullSource) -> datetime | None:
 
 def _describe(tx: Transaction, row: KernelVersion, source: FullSource) -> None:
     told, blob = source.metadata, source.blob
-    kind, language = clean(blob.kernel_type or told.kernel_type).lower(), clean(blob.language or told.language).lower()
+    kind, language = _kind(told, blob)
     values = {
         "version": source.number,
         "title": clean(told.title),
@@ -141,12 +152,17 @@ def _describe(tx: Transaction, row: KernelVersion, source: FullSource) -> None:
         "kind": kind or None,
         "datasets": list(told.dataset_data_sources),
         "url": _url(row.ref),
-        "text": text_of(blob.source, language=language, kernel_type=kind),
+        "text": source.text.text,
         "raw_sha": put_blob(tx, blob.source),
     }
     for name, value in values.items():
         if getattr(row, name) != value:
             setattr(row, name, value)
+
+
+def _kind(told: Kernel, blob: KernelBlob) -> tuple[str, str]:
+    """Return a version's kind and language, empty where they are not told."""
+    return clean(blob.kernel_type or told.kernel_type).lower(), clean(blob.language or told.language).lower()
 
 
 def _moved(tx: Transaction, row: PolledKernel, kernel: Kernel) -> bool:

@@ -1,55 +1,90 @@
 """A topic's messages taken into the store: what is new, edited, deleted or back."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlmodel import select
+from sqlmodel import col, select
 
-from scrapers.cleaning import clean, readable
+from scrapers.cleaner import Cleaned, Source
+from scrapers.cleaning import clean
+from scrapers.duplicates import note_sketches, sketched
 from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.said import Said
 from scrapers.kaggle.polling.watch import Watch
-from scrapers.markdown import markdown_of
 from state.observing import observe
 from state.store import Transaction
 from state.tables import Message
 
-__all__ = ["store_messages"]
+__all__ = ["message_texts", "store_messages"]
+
+_AT_ONCE = 40
+"""Texts that go to a cleaner in one call."""
+
+
+async def message_texts(watch: Watch, said: Sequence[Said]) -> dict[str, Cleaned]:
+    """Return by id what those messages say that are not stored, or may say something else than they did."""
+    ids = [message.id for message in said]
+    query = select(Message).where(Message.competition == watch.competition, col(Message.id).in_(ids))
+    with watch.store.read() as session:
+        known = {row.id: row for row in session.exec(query)}
+    wanted = [message for message in said if not message.deleted and _may_differ(known.get(message.id), message)]
+    found: dict[str, Cleaned] = {}
+    for start in range(0, len(wanted), _AT_ONCE):
+        some = wanted[start : start + _AT_ONCE]
+        cleaned = await watch.cleaners.clean([_source(message) for message in some])
+        found |= {message.id: text for message, text in zip(some, cleaned, strict=True)}
+    return found
 
 
 def store_messages(
-    tx: Transaction, watch: Watch, topic_id: str, said: Sequence[Said], served_at: datetime | None
+    tx: Transaction,
+    watch: Watch,
+    topic_id: str,
+    said: Sequence[Said],
+    texts: Mapping[str, Cleaned],
+    served_at: datetime | None,
 ) -> None:
-    """Store all messages of a topic; those that are known and not among them are gone.
+    """Store all messages of a topic, and what they repeat; those that are known and not among them are gone.
 
     The site tells of no edit's time: an edit is dated with when it was seen. Of a message that was deleted nothing is
     kept but that there was one.
+
+    Args:
+        tx: the transaction.
+        watch: the competition's.
+        topic_id: the topic.
+        said: its messages, as the site gives them.
+        texts: of `message_texts`, for these messages.
+        served_at: the site's time.
     """
     here = watch.competition
     query = select(Message).where(Message.competition == here, Message.topic_id == topic_id)
     rows = {row.id: row for row in tx.session.exec(query)}
     new = {clean(message.author) for message in said if message.id not in rows}
     tiers = known_tiers(tx.session, new)
+    there: dict[str, Message] = {}
     for message in said:
         row = rows.pop(message.id, None) or tx.session.get(Message, (here, message.id))
         if row is None:
-            row = _new(tx, here, topic_id, message)
+            row = _new(tx, here, topic_id, message, texts)
             watch.news.add("message deleted" if message.deleted else "message new", message.id)
             observe(tx, row, served_at, tier=tiers.get(row.author or ""))
         elif message.deleted:
             _delete(watch, row)
         else:
-            _take_over(tx, watch, row, message)
+            _take_over(tx, watch, row, message, texts.get(message.id))
         _place(row, topic_id, message)
+        there[row.id] = row
         if observe(tx, row, served_at, votes=message.votes):
             watch.news.add("votes", f"message/{message.id}")
     for row in rows.values():
         _delete(watch, row)
-    tx.session.flush()
+    gone = [sketched(row, None) for row in (*there.values(), *rows.values()) if row.deleted]
+    note_sketches(tx, here, [*gone, *(sketched(there[id], text.sketch) for id, text in texts.items())])
 
 
-def _new(tx: Transaction, competition: str, topic_id: str, message: Said) -> Message:
+def _new(tx: Transaction, competition: str, topic_id: str, message: Said, texts: Mapping[str, Cleaned]) -> Message:
     row = Message(
         competition=competition,
         id=message.id,
@@ -59,16 +94,16 @@ def _new(tx: Transaction, competition: str, topic_id: str, message: Said) -> Mes
     )
     if not message.deleted:
         row.author = clean(message.author) or None
-        row.markdown, row.html_sha, row.markdown_sha = _text(message), _sha(message.html), _sha(message.raw)
+        row.markdown, row.html_sha, row.markdown_sha = texts[message.id].text, _sha(message.html), _sha(message.raw)
     tx.add(row)
     return row
 
 
-def _take_over(tx: Transaction, watch: Watch, row: Message, message: Said) -> None:
+def _take_over(tx: Transaction, watch: Watch, row: Message, message: Said, text: Cleaned | None) -> None:
     """Take over what a message says that is known, and not deleted."""
     back = row.deleted
-    if back or _edited(row, message):
-        row.markdown, row.edited_at = _text(message), tx.now()
+    if text is not None and (back or _edited(row, message, text.text)):
+        row.markdown, row.edited_at = text.text, tx.now()
         row.html_sha, row.markdown_sha = _sha(message.html), _sha(message.raw)
         watch.news.add("message back" if back else "message edited", row.id)
     row.html_sha = _sha(message.html) or row.html_sha
@@ -77,7 +112,15 @@ def _take_over(tx: Transaction, watch: Watch, row: Message, message: Said) -> No
     row.author = clean(message.author) or None
 
 
-def _edited(row: Message, message: Said) -> bool:
+def _may_differ(row: Message | None, message: Said) -> bool:
+    """Return whether a message is not stored as the site gives it now, as far as that can be seen without reading it."""
+    if row is None or row.deleted:
+        return True
+    told = (_sha(message.html), _sha(message.raw), message.posted_at or row.posted_at)
+    return told != (row.html_sha, row.markdown_sha, row.posted_at)
+
+
+def _edited(row: Message, message: Said, text: str) -> bool:
     """Return whether a message says something else than it did, by what the site gave both times."""
     raw, html = _sha(message.raw), _sha(message.html)
     if raw and row.markdown_sha:
@@ -85,7 +128,7 @@ def _edited(row: Message, message: Said) -> bool:
     if html == row.html_sha:
         return False
     # Of other HTML, as of an address that is good for a while only, what it says counts.
-    return bool(row.markdown_sha) or _text(message) != row.markdown
+    return bool(row.markdown_sha) or text != row.markdown
 
 
 def _delete(watch: Watch, row: Message) -> None:
@@ -103,8 +146,8 @@ def _place(row: Message, topic_id: str, message: Said) -> None:
             setattr(row, name, value)
 
 
-def _text(message: Said) -> str:
-    return readable(message.raw) if message.raw else markdown_of(message.html)
+def _source(message: Said) -> Source:
+    return Source("markdown", message.raw) if message.raw else Source("html", message.html)
 
 
 def _sha(text: str) -> str | None:

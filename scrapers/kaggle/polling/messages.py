@@ -7,7 +7,7 @@ from sqlmodel import Session, col, or_, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from scrapers.kaggle.forum import Forum, TopicText
-from scrapers.kaggle.polling.message_rows import store_messages
+from scrapers.kaggle.polling.message_rows import message_texts, store_messages
 from scrapers.kaggle.polling.said import Said, opening_of, opening_said, said_in
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.units import failed, ready
@@ -94,9 +94,10 @@ async def _read_one(watch: Watch, topic: PolledTopic) -> None:
     opening, apart = topic.opening_id, topic.opening_apart
     if opening is None or apart or opening not in {one.id for one in said}:
         text = await _topic_text(watch, forum, int(topic.id))
-        opening, apart, said = _with_opening(opening, text, said)
+        opening, apart, said = await _with_opening(watch, opening, text, said)
+    texts = await message_texts(watch, said)
     with watch.write() as tx:
-        store_messages(tx, watch, topic.id, said, answer.served_at)
+        store_messages(tx, watch, topic.id, said, texts, answer.served_at)
         row = _was_read(tx, watch, topic)
         row.opening_id, row.opening_apart = opening, apart
 
@@ -109,11 +110,13 @@ async def _topic_text(watch: Watch, forum: Forum, id: int) -> TopicText | None:
     return text
 
 
-def _with_opening(known: str | None, topic: TopicText | None, said: list[Said]) -> tuple[str | None, bool, list[Said]]:
+async def _with_opening(
+    watch: Watch, known: str | None, topic: TopicText | None, said: list[Said]
+) -> tuple[str | None, bool, list[Said]]:
     """Return the opening message's id, whether the site gives it apart, and all messages with it."""
     if topic is None:
         return known, False, said
-    found = opening_of(topic, said)
+    found = await opening_of(topic, said, watch.cleaners)
     if found is not None or not topic.content:
         return found, False, said
     opening = opening_said(topic, known)

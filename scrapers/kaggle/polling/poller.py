@@ -1,8 +1,9 @@
 """The poller: runs what is due of a competition, keeps what failed for the next time, and tells what was new."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from scrapers.cleaner import Cleaners
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.polling.facts import poll_board, poll_competitions, poll_pages, poll_top
 from scrapers.kaggle.polling.kernel_rows import moved_kernels
@@ -19,7 +20,6 @@ from scrapers.kaggle.polling.topics import poll_topics
 from scrapers.kaggle.polling.units import ready, refusal
 from scrapers.kaggle.polling.watch import Part, Watch
 from state.errors import BotError, KaggleError, NotAuthenticated, QuotaReached, SiteUnavailable, SubmissionRefused
-from state.series import last_of_each
 from state.store import Store
 from state.watermarks import mark_failed, watermarks
 
@@ -66,6 +66,7 @@ class Poller:
 
     client: KaggleClient
     store: Store
+    cleaners: Cleaners
     settings: PollingSettings = field(default_factory=PollingSettings)
 
     async def cycle(self, competition: str, *, everything: bool = False) -> Cycle:
@@ -83,7 +84,9 @@ class Poller:
         """
         news, ran, failures = News(), [], {}
         began = self.client.clock.now()
-        watch = Watch(competition, self.client, self.store, self.settings, news, began if everything else None)
+        watch = Watch(
+            competition, self.client, self.store, self.cleaners, self.settings, news, began if everything else None
+        )
         due = self._due(competition)
         for part in ORDER:
             if part in UNTIMED:
@@ -102,7 +105,7 @@ class Poller:
 
     async def poll(self, competition: str, part: Part) -> News:
         """Read one part now, due or not, such as `pages` before a submission; errors as of `KaggleClient`."""
-        watch = Watch(competition, self.client, self.store, self.settings)
+        watch = Watch(competition, self.client, self.store, self.cleaners, self.settings)
         await self._run(watch, part)
         return watch.news
 
@@ -111,15 +114,9 @@ class Poller:
         schedule, lasts = self._standing(competition)
         return schedule.wait(lasts, self.client.clock.now())
 
-    def entered(self) -> list[str]:
-        """Return the slugs of the competitions that this account has entered, as far as it was read."""
-        with self.store.read() as session:
-            known = last_of_each(session, None, "competition")
-        return sorted(slug for (slug, _), reading in known.items() if reading.data.get("user_has_entered"))
-
     async def _run(self, watch: Watch, part: Part) -> None:
         if part == "competitions":
-            watch = Watch("", watch.client, watch.store, watch.settings, watch.news, watch.all_since)
+            watch = replace(watch, competition="")
         try:
             await _POLLS[part](watch)
         except _OF_THE_SITE as error:

@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bs4 import BeautifulSoup
-
+from scrapers.cleaner import Cleaners, Source
 from scrapers.kaggle.forum import TopicMessages, TopicText
 
 __all__ = ["Said", "opening_of", "opening_said", "said_in"]
 
 _SAME_MOMENT = timedelta(seconds=1)
-_MOST_COMPARED = 100_000
-"""Characters of HTML."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +46,20 @@ def said_in(answer: TopicMessages) -> list[Said]:
     return list(found.values())
 
 
-def opening_of(topic: TopicText, said: Sequence[Said]) -> str | None:
+async def opening_of(topic: TopicText, said: Sequence[Said], cleaners: Cleaners) -> str | None:
     """Return the id of the message that opens a topic, None where it is not among them.
 
     It is the one that says what the topic says, or that its author wrote at the moment when the topic was opened. That it
     comes first is not promised.
     """
-    text = _plain(topic.content)
     top = [message for message in said if message.parent_id is None]
-    if text:
-        for message in top:
-            if message.author == topic.author_name and _plain(message.html) == text:
+    own = [message for message in top if message.author == topic.author_name and message.html]
+    if topic.content and own:
+        wanted, *texts = await cleaners.clean(
+            [Source("html", html) for html in (topic.content, *(m.html for m in own))]
+        )
+        for message, text in zip(own, texts, strict=True):
+            if text.text == wanted.text != "":
                 return message.id
     for message in top:
         same_author = message.deleted or message.author == topic.author_name
@@ -79,12 +79,6 @@ def opening_said(topic: TopicText, id: str | None) -> Said:
         raw="",
         votes=None,
     )
-
-
-def _plain(html: str) -> str:
-    if not html or len(html) > _MOST_COMPARED:
-        return html.strip()
-    return " ".join(BeautifulSoup(html, "html.parser").get_text(" ").split())
 
 
 def _close(one: datetime | None, other: datetime | None) -> bool:

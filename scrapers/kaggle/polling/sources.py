@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sqlmodel import col, select
 
 from scrapers.kaggle.kernels import Kernels
-from scrapers.kaggle.polling.kernel_rows import FullSource, moved_kernels, store_version, version_id
+from scrapers.kaggle.polling.kernel_rows import FullSource, full_source, moved_kernels, store_version, version_id
 from scrapers.kaggle.polling.units import failed, ready
 from scrapers.kaggle.polling.watch import Watch
 from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
@@ -66,7 +66,7 @@ async def _source(watch: Watch, kernel: PolledKernel, number: int | None) -> Ful
     if answer.metadata is None or answer.blob is None:
         raise UnknownAnswer(f"Kaggle's answer to GetKernel for {kernel.ref} holds no source")
     told = number if number is not None else answer.metadata.current_version_number
-    return FullSource(answer.metadata, answer.blob, told, answer.served_at)
+    return await full_source(watch, answer.metadata, answer.blob, told, answer.served_at)
 
 
 def _missed(watch: Watch, kernel: PolledKernel, current: int | None) -> Iterator[int]:

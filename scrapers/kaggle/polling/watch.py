@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from scrapers.cleaner import Cleaners
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.polling.news import News
 from scrapers.kaggle.polling.settings import PollingSettings
@@ -50,6 +51,8 @@ class Watch:
     competition: str
     client: KaggleClient
     store: Store
+    cleaners: Cleaners
+    """Read what strangers wrote, before the transaction that stores it."""
     settings: PollingSettings
     news: News = field(default_factory=News)
     all_since: datetime | None = None

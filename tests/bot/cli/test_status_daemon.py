@@ -11,10 +11,12 @@ from typer.testing import CliRunner, Result
 from bot.cli import app
 from bot.daemon import presence, trouble
 from bot.daemon.presence import LOCK
+from bot.daemon.watchdog import PULSE
 from sandbox.locks import take
 from state.clock import FastClock
 from state.errors import UsageError
 from state.progress import create_node
+from state.pulses import write_pulse
 from state.steering import set_control
 from state.store import Store
 from tests.bot.looking import parts
@@ -142,6 +144,11 @@ def test_a_daemon_that_runs_is_told_apart_from_one_that_was_killed_or_ended(fold
     assert lock is not None
     assert status()["daemon"]["running"]
     assert "running since 2026-11-19 10:00 UTC" in invoke().stdout
+    assert "last sign of life" not in " ".join(invoke().stdout.split()), "the daemon of the fixture never gave one"
+    with Store.open(folder / "bot.db", parts.StandingClock(NOW)) as store, store.write() as tx:
+        write_pulse(tx, PULSE, "polls titanic")
+    assert "last sign of life" in " ".join(invoke().stdout.split())
+    assert status()["daemon"]["alive"] == "2026-11-20T10:00:00Z"
     lock.release()
     with Store.open(folder / "bot.db", parts.StandingClock(NOW)) as store, store.write() as tx:
         presence.ended(tx)

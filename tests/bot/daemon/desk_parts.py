@@ -35,13 +35,14 @@ from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.card import TaskCard
+from scrapers.duplicates import note_sketches, sketched
 from scrapers.kaggle.client import open_client
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import KaggleSection, Patience
+from scrapers.sketches import sketch_of
 from scrapers.snapshot import Snapshot
 from state.collect import add_community
-from state.derive import from_events, from_rows
 from state.outward import submissions_of
 from state.progress import create_node, create_run, end_node
 from state.series import take_reading
@@ -50,6 +51,7 @@ from state.store import Store
 from state.tables import Event, KernelVersion, Notification, Submission
 from tests.bot.rehearsal.parts import START, HandClock, Served, served, tiny
 from tests.bot.submission.kaggle_site import AT_ONCE
+from tests.state.derive import from_events, from_rows
 
 RUN = "tiny_table-aide-builtin-0-20200110T120000Z"
 SENDING = CompetitionSettings(submit=True)
@@ -66,11 +68,12 @@ KERNEL = "\n".join(
 def add_kernel(
     store: Store, competition: str, text: str = KERNEL, *, id: str = "21", ref: str = "ann/strong", days: int = 0
 ) -> None:
-    """Store a public script as a poll does, without a sketch."""
+    """Store a public script as a poll does."""
     at = store.clock.now() + timedelta(days=days)
     row = KernelVersion(competition=competition, id=id, ref=ref, created_at=at, kind="script", text=text)
     with store.write() as tx:
         add_community(tx, competition, [row])
+        note_sketches(tx, competition, [sketched(row, sketch_of(text, "kernel", "script"))])
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import Pace, Patience
 from state.store import Store
 from tests.bot.rehearsal.parts import Served
+from tests.scrapers.in_process import Here
 
 PACE = Pace(per_minute=1e6, burst=10_000, per_day=1_000_000, apart=0.0)
 
@@ -50,7 +51,7 @@ async def shared(site: Served, folder: Path, settings: Settings | None = None) -
             clock=site.clock,
             speed=1.0,
             client=client,
-            poller=Poller(client, store, PollingSettings()),
+            poller=Poller(client, store, Here(), PollingSettings()),
             machinery=Machinery(ProcessSandbox(), Leases(locks), ModelSettings(Environment(), ModelsSection()), worker),
             gpus=0,
             day=stack.enter_context(open_day(settings.budget, store, site.clock)),

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from state.clock import SystemClock
-from state.derive import from_events, from_rows
 from state.store import Store
 from tests import needs
 from tests.bot.daemon.rehearsing import Rehearsal, Sample, rehearsal, sampled, wait_for
+from tests.state.derive import from_events, from_rows
 
 SLUGS = ("spooky-author-identification", "nomad2018-predict-transparent-conductors")
 SPEED = float(os.environ.get("BOT_REHEARSAL_SPEED", "25000"))

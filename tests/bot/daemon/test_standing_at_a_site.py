@@ -21,6 +21,7 @@ from state.store import Store
 from tests.bot.rehearsal.conftest import here, snapshot
 from tests.bot.rehearsal.parts import DEADLINE, Served, truth_with
 from tests.bot.submission.kaggle_site import AT_ONCE
+from tests.scrapers.in_process import Here
 from tests.tiny_snapshot import SLUG
 
 __all__ = ["here", "snapshot"]
@@ -35,7 +36,7 @@ async def test_from_before_the_first_submission_to_the_private_board(
     key = Credentials(here.site.settings.token)
     with Store.open(tmp_path / "bot.db", here.clock) as store:
         async with open_client(section, here.clock, Tally(), lambda: key) as client:
-            poller = Poller(client, store)
+            poller = Poller(client, store, Here())
 
             async def look() -> Standing:
                 for part in PARTS:

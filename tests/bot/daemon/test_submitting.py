@@ -87,8 +87,7 @@ async def test_nothing_is_sent_unless_it_is_said_and_the_site_is_not_even_asked(
     assert (run.submissions(), sum(run.site.site.requests.values())) == ([], 0)
     (event,) = run.events("submission.considered")
     assert (event.node, event.data["decision"]) == (2, "never")
-    desk.allow(SENDING)
-    decision = await desk.consider()
+    decision = await run.desk(SENDING).consider()
     assert decision is not None and decision.verdict == "send"
 
 

@@ -29,7 +29,6 @@ from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.snapshot import Snapshot
 from state.clock import ReplayClock
-from state.derive import from_events, from_rows
 from state.errors import BudgetExceeded, InfrastructureFailure
 from state.progress import create_node, create_run, end_node
 from state.redaction import Redactor
@@ -37,6 +36,7 @@ from state.spending import spent
 from state.steps import Steps
 from state.store import Store
 from tests.bot.evaluation.parts import card
+from tests.state.derive import from_events, from_rows
 from tests.tiny_snapshot import write_tiny
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -1,5 +1,6 @@
 """What the site shows at a time, against what the engine's own queries say may be known at that time."""
 
+import asyncio
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,13 +12,14 @@ from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.rendering import rendered
 from scrapers.demo import write_demo
-from scrapers.snapshot import Snapshot
+from scrapers.snapshot import Snapshot, SnapshotSource
 from state.clock import SystemClock
 from state.collect import add_community
 from state.community import CommunityView
 from state.store import Store
 from tests import needs
 from tests.bot.rehearsal.parts import KERNELS, SEARCH, Served, served
+from tests.scrapers.in_process import rows_of
 
 
 def said(it: Served) -> dict[int, tuple[Any, ...]]:
@@ -89,7 +91,7 @@ def play(snapshot: Snapshot, folder: Path, moments: int) -> int:
     span = (card.deadline - card.enabled_at) + timedelta(days=30)
     with Store.open(folder / "state.db", SystemClock()) as store, served(snapshot, at=card.enabled_at) as it:
         with store.write() as tx:
-            add_community(tx, card.slug, list(snapshot.community.table_rows(snapshot.path, card.slug)))
+            add_community(tx, card.slug, asyncio.run(rows_of(SnapshotSource(snapshot))))
         compared = 0
         for moment in range(moments):
             now: datetime = card.enabled_at + span * moment / (moments - 1)

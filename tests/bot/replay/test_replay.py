@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,9 @@ def test_comind_runs_over_http_and_its_files_tell_the_whole_story(
     assert ids == list(range(1, len(ids) + 1))
     assert "CANARY" not in (folder / "prompts.jsonl").read_text()
     assert check_prompts(folder) == {"analyst", "proposer", "coordinator", "coder", "reporter"}
+    with closing(sqlite3.connect(folder / "state.db")) as database:
+        compared = dict(database.execute("SELECT kind, count(*) FROM likeness GROUP BY kind"))
+    assert compared == {"message": 4, "kernel": 1}, "what repeats what was looked into"
     assert bot("audit", folder).exit_code == 0
 
 

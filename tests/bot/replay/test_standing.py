@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from state.clock import SystemClock
-from state.derive import from_events, from_rows
 from state.store import Store
 from tests.bot.replay.conftest import Bot, results
+from tests.state.derive import from_events, from_rows
 
 
 @pytest.mark.integration

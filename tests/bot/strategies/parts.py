@@ -19,13 +19,15 @@ from bot.runs.stopwatch import Stopwatch
 from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
+from scrapers.ingest import ingest
 from scrapers.snapshot import Snapshot, SnapshotSource
 from state.clock import Clock, ReplayClock
-from state.community import CommunityView, add_community
+from state.community import CommunityView
 from state.progress import create_node, create_run, end_node
 from state.steps import Steps
 from state.store import Store
 from state.tables import Run
+from tests.scrapers.in_process import Here
 from tests.tiny_snapshot import write_tiny
 
 RUN = "run"
@@ -62,10 +64,10 @@ async def opened_on(
         with store.read() as session:
             known = session.get(Run, RUN) is not None
         if not known:
-            posts = [row async for row in SnapshotSource(snapshot).changes(None)] if community else []
+            if community:
+                await ingest(store, slug, SnapshotSource(snapshot).changes(None), Here())
             with store.write() as tx:
                 create_run(tx, RUN, competition=slug, agent="comind", model="m", seed=0, cutoff=None)
-                add_community(tx, slug, posts)
                 if baseline:
                     create_node(tx, RUN, action="draft", id=1, plan="the safe baseline")
                     end_node(tx, RUN, 1, "valid", score=0.5)

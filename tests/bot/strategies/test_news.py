@@ -1,5 +1,6 @@
 """What has been posted since: read once, made into ideas once, and told apart from what a round has read meanwhile."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -69,3 +70,17 @@ async def test_a_numbered_look_finds_again_what_it_found_before_a_kill(snapshot:
         calls = model.calls
         assert await take_in_news(context, 3) == found
         assert model.calls == calls
+
+
+async def test_what_was_posted_twice_is_read_once(tmp_path: Path) -> None:
+    folder = write_streamed(tmp_path / "tiny-table")
+    posts = folder / "community/messages.jsonl"
+    first = json.loads(posts.read_text().splitlines()[0])
+    again = first | {"id": 99, "author": "eve", "votes": 999, "posted_at": "2020-01-20T00:00:00Z"}
+    posts.write_text(posts.read_text() + json.dumps(again) + "\n")
+    async with reading(Snapshot.load(folder, METRIC_DIRECTIONS), tmp_path) as (context, clock, _):
+        clock.move(clock.at(0.2))
+        assert f"message/{first['id']}" in await learn(context)
+        clock.move(clock.at(0.8))
+        assert "message/15" in (later := await learn(context))
+        assert "message/99" not in later

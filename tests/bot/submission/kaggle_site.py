@@ -15,7 +15,6 @@ from bot.rehearsal.serving import serving
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.site import Site
 from bot.submission.kaggle import KaggleSubmitter
-from bot.submission.kaggle_package import PackageSubmitter
 from scrapers.kaggle.client import open_client
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
@@ -44,12 +43,6 @@ class Played:
         section = KaggleSection(url=f"{self.url}/v1", pace=AT_ONCE, patience=patience)
         async with open_client(section, self.clock, Tally(), lambda: key) as client:
             yield KaggleSubmitter(client, SLUG, "submission.csv")
-
-    @asynccontextmanager
-    async def package(self, *, seconds: float = 60.0) -> AsyncIterator[PackageSubmitter]:
-        """Yield one that sends with the kaggle package."""
-        async with self.submitter() as ours:
-            yield PackageSubmitter(ours, Credentials(self.site.settings.token), seconds=seconds)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from bot.submission import Quota, Submitter
 from bot.submission.exactly_once import ExactlyOnce, Patience
-from state.derive import from_events, from_rows
 from state.outward import submissions_of
 from state.progress import create_node, create_run
 from state.store import Store, Transaction
@@ -18,6 +17,7 @@ from state.tables import Submission
 from tests.scripted_site import ScriptedSite
 from tests.site_submitter import SiteSubmitter, plain_client
 from tests.state.conftest import StandingClock
+from tests.state.derive import from_events, from_rows
 
 RUN = "tiny-aide-builtin-0-20200101T000000Z"
 GRACE = 60.0

@@ -1,4 +1,4 @@
-"""The submitters of Kaggle, each against the stand-in site."""
+"""The submitter of Kaggle against the stand-in site."""
 
 import asyncio
 import time
@@ -6,17 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.rehearsal.faults import Fault, Faults
 from bot.rehearsal.settings import SiteSettings
 from bot.submission import Submitter
-from bot.submission.kaggle import KaggleSubmitter
-from bot.submission.kaggle_package import PackageSubmitter
-from scrapers.kaggle.client import open_client
-from scrapers.kaggle.credentials import Credentials
-from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import KaggleSection
-from state.clock import SystemClock
-from state.errors import NotebooksOnly, NotSent, QuotaReached, SiteUnavailable, SubmissionRefused, UsageError
+from state.errors import NotebooksOnly, NotSent, QuotaReached, SiteUnavailable, SubmissionRefused
 from tests.bot.submission.kaggle_site import played, predictions
 
 QUICK = SiteSettings(grading_seconds=(1.0, 2.0))
@@ -100,42 +92,3 @@ async def test_a_site_that_is_gone_sends_nothing(tmp_path: Path) -> None:
             await submitter.submit(file, "tag")
         with pytest.raises(SiteUnavailable):
             await submitter.find("tag")
-
-
-@pytest.mark.integration
-async def test_the_kaggle_package_submits_in_a_process_of_its_own(tmp_path: Path) -> None:
-    with played(tmp_path, settings=QUICK) as site:
-        async with site.package() as submitter:
-            ref = await submitter.submit(predictions(tmp_path, 0.3), "run-1-abc")
-            assert await submitter.find("run-1-abc") == ref
-            assert await scored(submitter, ref) > 0
-        assert [sent.tag for sent in site.site.submissions] == ["run-1-abc"]
-
-
-@pytest.mark.integration
-async def test_the_package_is_killed_when_its_time_is_over(tmp_path: Path) -> None:
-    stalled = Faults([Fault(kind="stall", method="StartSubmissionUpload", seconds=60)])
-    with played(tmp_path, settings=QUICK, faults=stalled) as site:
-        async with site.package(seconds=5.0) as submitter:
-            began = time.monotonic()
-            with pytest.raises(SiteUnavailable, match=r"killed after 5 s"):
-                await submitter.submit(predictions(tmp_path), "tag")
-            assert time.monotonic() - began < 30
-        assert not site.site.submissions
-
-
-@pytest.mark.integration
-async def test_the_packages_no_is_told_in_the_sites_words(tmp_path: Path) -> None:
-    with played(tmp_path, speed=144.0, settings=QUICK) as site:
-        async with site.submitter() as ours, site.package() as package:
-            for number in range(5):
-                await ours.submit(predictions(tmp_path, 0.3 + number / 100), f"run-{number}")
-            with pytest.raises(QuotaReached, match="allowance"):
-                await package.submit(predictions(tmp_path, 0.4), "run-6")
-
-
-async def test_the_package_is_only_led_where_it_can_go(tmp_path: Path) -> None:
-    section = KaggleSection(url="https://other.example/v1")
-    async with open_client(section, SystemClock(), Tally(), lambda: Credentials("KGAT_x")) as client:
-        with pytest.raises(UsageError, match="cannot be led"):
-            PackageSubmitter(KaggleSubmitter(client, "leaf", "submission.csv"), Credentials("KGAT_x"))

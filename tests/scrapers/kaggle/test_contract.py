@@ -71,7 +71,6 @@ async def test_every_question_has_the_fields_of_its_request() -> None:
             competitions.pages("leaf", "rules"),
             anext(competitions.files("leaf"), None),
             competitions.data_address("leaf"),
-            competitions.file_address("leaf", "train.csv"),
             competitions.top("leaf"),
             competitions.board("leaf"),
             forum.topics("leaf"),
@@ -100,7 +99,7 @@ async def test_every_question_has_the_fields_of_its_request() -> None:
             if isinstance(value, dict):
                 assert set(value) <= fields(THEIRS["ListEntitiesFilters"]), key
         seen.add(name)
-    assert len(seen) == 21
+    assert len(seen) == 20
 
 
 def test_numbers_of_enumerations_are_kaggles() -> None:

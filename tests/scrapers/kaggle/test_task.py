@@ -11,7 +11,6 @@ import pytest
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.settings import SiteSettings
-from scrapers import TaskSource
 from scrapers.card import TaskCard
 from scrapers.kaggle.card.overrides import CardOverrides
 from scrapers.kaggle.client import KaggleClient
@@ -22,7 +21,7 @@ from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import Pace, Patience
 from scrapers.kaggle.task import KaggleTask
 from scrapers.snapshot import Snapshot
-from state.errors import CardIncomplete, NotEntered
+from state.errors import NotEntered
 from tests import needs
 from tests.bot.rehearsal.parts import Served, served, tiny
 
@@ -58,25 +57,28 @@ def same(card: TaskCard, of: TaskCard) -> None:
 
 async def test_the_card_and_the_files_are_those_that_are_played_back(site: Served, tmp_path: Path) -> None:
     async with task(site, tmp_path / "live") as source:
-        found: TaskSource = source
-        same(await found.card(), site.competition.card)
-        folder = await found.files()
+        card = (await source.derived()).card
+        assert card is not None
+        same(card, site.competition.card)
+        folder = await source.files()
     played = site.competition.snapshot.data
     names = [path.relative_to(played) for path in played.rglob("*") if path.is_file()]
     assert names
     assert all((folder / name).read_bytes() == (played / name).read_bytes() for name in names)
 
 
-async def test_what_is_missing_is_raised_with_the_lines_that_settle_it(tmp_path: Path) -> None:
+async def test_what_is_missing_is_told_with_the_lines_that_settle_it(tmp_path: Path) -> None:
     with served(tiny(tmp_path, enabled_at="2020-01-10T11:00:00Z"), SiteSettings(metric_shown=False)) as site:
         # On the first day the board is empty, and so the page's word stands alone.
         async with task(site, tmp_path / "live") as source:
-            with pytest.raises(CardIncomplete, match=r"below \[competitions\.tiny-table\]: metric = ") as error:
-                await source.card()
-        assert len(error.value.missing) == 1
+            derived = await source.derived()
+        assert derived.card is None
+        (missing,) = derived.missing
+        assert "below [competitions.tiny-table]: metric = " in str(missing)
         assert not (tmp_path / "live").exists(), "no data is fetched where it cannot help"
         async with task(site, tmp_path / "live", CardOverrides(metric="log_loss")) as source:
-            assert (await source.card()).metric.name == "log_loss"
+            card = (await source.derived()).card
+        assert card is not None and card.metric.name == "log_loss"
 
 
 async def test_who_has_not_entered_is_told_so(tmp_path: Path) -> None:

@@ -29,8 +29,13 @@ def grader(place: Path) -> Iterator[GraderProcess]:
         yield process
 
 
+def score_file(grader: GraderProcess, submission: Path, answers: Path) -> float | None:
+    """Return what grade.py says of a file as it is, unordered."""
+    return grader.score(grader.load(submission), grader.load(answers))
+
+
 def deed(grader: GraderProcess, place: Path, name: str) -> float | None:
-    return grader.score_file(submission(place / f"{name}.csv", name, 0, 0, 0), place / "answers.csv")
+    return score_file(grader, submission(place / f"{name}.csv", name, 0, 0, 0), place / "answers.csv")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +117,7 @@ def test_a_file_that_is_no_table_is_an_invalid_submission(grader: GraderProcess,
     (place / "picture.csv").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\xff")
     for name in ("empty.csv", "picture.csv", "nowhere.csv"):
         with pytest.raises(InvalidSubmission, match=f"{name} cannot be read"):
-            grader.score_file(place / name, place / "answers.csv")
+            score_file(grader, place / name, place / "answers.csv")
 
 
 @pytest.mark.integration
@@ -130,7 +135,7 @@ def test_rows_are_brought_into_the_answers_order_by_id_and_parts_can_be_scored(t
     answers = competition(tmp_path, ABSOLUTE).with_name("answers.csv")
     (tmp_path / "turned.csv").write_text("y,id\n7,d\n1,c\n0,b\n1,a\n")
     with GraderProcess(tmp_path / "grade.py") as grader:
-        assert grader.score_file(tmp_path / "turned.csv", answers) == pytest.approx((6 + 1 + 1 + 2) / 4)
+        assert score_file(grader, tmp_path / "turned.csv", answers) == pytest.approx((6 + 1 + 1 + 2) / 4)
         truth = grader.load(answers, key=("id",))
         order = Order(truth, ("id", "y"))
         mine = grader.load(tmp_path / "turned.csv", key=("id",), order=order)
@@ -179,7 +184,7 @@ def test_modules_beside_grade_py_are_there_for_it_to_import(tmp_path: Path) -> N
     relative = ACCURACY.replace("def grade", "from .classes import CLASSES\nimport classes\n\n\ndef grade")
     grade_py = competition(tmp_path, relative, classes="CLASSES = [0, 1]\n")
     with GraderProcess(grade_py) as grader:
-        assert grader.score_file(submission(tmp_path / "s.csv", 1, 0, 0, 3), tmp_path / "answers.csv") == 0.75
+        assert score_file(grader, submission(tmp_path / "s.csv", 1, 0, 0, 3), tmp_path / "answers.csv") == 0.75
 
 
 @pytest.mark.parametrize(
@@ -195,7 +200,7 @@ def test_modules_beside_grade_py_are_there_for_it_to_import(tmp_path: Path) -> N
 @pytest.mark.integration
 def test_a_grade_py_that_cannot_be_loaded_is_the_snapshots_fault(tmp_path: Path, source: str, said: str) -> None:
     with GraderProcess(competition(tmp_path, source)) as grader, pytest.raises(SnapshotError, match=said):
-        grader.score_file(tmp_path / "answers.csv", tmp_path / "answers.csv")
+        score_file(grader, tmp_path / "answers.csv", tmp_path / "answers.csv")
 
 
 @pytest.mark.integration
@@ -257,7 +262,7 @@ def test_one_that_ends_while_it_is_loaded_is_not_tried_again_without_containment
     needs.bubblewrap()
     grade_py = competition(tmp_path, "import os\nos._exit(3)\n")
     with GraderProcess(grade_py) as grader, pytest.raises(GraderStopped, match="ended without an answer"):
-        grader.score_file(tmp_path / "answers.csv", tmp_path / "answers.csv")
+        score_file(grader, tmp_path / "answers.csv", tmp_path / "answers.csv")
 
 
 def _with_mark(mark: str) -> list[psutil.Process]:

@@ -24,6 +24,7 @@ from tests.scrapers.imports.mle_live.hand_written import (
     write_newer,
     write_older,
 )
+from tests.scrapers.in_process import rows_of
 from tests.scrapers.small import METRICS, write_manifest
 from tests.state.conftest import StandingClock
 
@@ -33,7 +34,7 @@ DEADLINE = datetime(2020, 3, 1, tzinfo=UTC)
 async def shown(wish: Wish, as_of: datetime) -> list[str]:
     """Return the posts of the imported snapshot that may be known at a time."""
     snapshot = Snapshot.load(wish.out / SLUG, METRICS)
-    found = [row async for row in SnapshotSource(snapshot).changes(None)]
+    found = await rows_of(SnapshotSource(snapshot))
     with Store.open(wish.out / "state.db", StandingClock()) as store:
         with store.write() as tx:
             add_community(tx, SLUG, found)

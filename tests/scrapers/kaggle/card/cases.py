@@ -1,5 +1,6 @@
 """Reads `evaluations.toml`: evaluation pages as hosts might write them, each with what is true of it."""
 
+import asyncio
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from scrapers.kaggle.card.evidence import Evidence, Sample, Tables
+from scrapers.kaggle.card.pages import in_markdown
 from scrapers.kaggle.competitions import Competition, Page
+from tests.scrapers.in_process import Here
 
 BOARDS = {"up": ("0.1021", "0.1034", "0.1034", "0.2", "0.90"), "down": ("0.981", "0.98", "0.9799", "0.5")}
 DATA: dict[str, dict[str, Any]] = {
@@ -73,9 +76,13 @@ def make_evidence(
         "max_daily_submissions": 5,
     }
     given = [("evaluation", evaluation), *pages]
-    shown = tuple(Page(name=name, content=text, mime_type=mime) for name, text in given)
+    shown = as_markdown([Page(name=name, content=text, mime_type=mime) for name, text in given])
     competition = Competition.model_validate(told | fields)
     return Evidence("house-pricing", competition, shown, tables or make_tables(DATA["houses"]), tuple(board))
+
+
+def as_markdown(pages: Sequence[Page]) -> tuple[Page, ...]:
+    return asyncio.run(in_markdown(pages, Here()))
 
 
 def make_tables(data: dict[str, Any], rows: Sequence[Sequence[str]] = (), *, sampled: bool = True) -> Tables:

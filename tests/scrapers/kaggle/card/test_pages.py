@@ -2,10 +2,12 @@
 
 from scrapers.kaggle.card.pages import blocks, description_of
 from scrapers.kaggle.competitions import Page
+from tests.scrapers.kaggle.card.cases import as_markdown
 
 
 def topics(content: str, name: str = "description", mime: str = "") -> list[tuple[str, str, str]]:
-    return [(one.topic, one.kind, one.text) for one in blocks(Page(name=name, content=content, mime_type=mime))]
+    (page,) = as_markdown([Page(name=name, content=content, mime_type=mime)])
+    return [(one.topic, one.kind, one.text) for one in blocks(page)]
 
 
 def test_headings_of_all_kinds_say_what_a_paragraph_is_about() -> None:

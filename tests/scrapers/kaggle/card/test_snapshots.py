@@ -20,6 +20,7 @@ from scrapers.kaggle.card.tables import read_tables
 from scrapers.kaggle.competitions import Competition, Page
 from scrapers.manifest import Manifest
 from tests import needs
+from tests.scrapers.kaggle.card.cases import as_markdown
 
 FIELDS = {
     "log_loss": ("MulticlassLoss", "Multi Class Log Loss", "LogLoss"),
@@ -105,8 +106,9 @@ def _pages(root: Path, manifest: dict[str, Any], text: str) -> dict[str, str]:
 
 def _as_pages(pages: dict[str, str], html: bool) -> tuple[Page, ...]:
     if html:
-        return tuple(Page(name=name, content=rendered(text), mime_type="text/html") for name, text in pages.items())
-    return tuple(Page(name=name, content=text, mime_type="text/markdown") for name, text in pages.items())
+        pages = {name: rendered(text) for name, text in pages.items()}
+    kind = "text/html" if html else "text/markdown"
+    return as_markdown([Page(name=name, content=text, mime_type=kind) for name, text in pages.items()])
 
 
 def _board(root: Path) -> tuple[str, ...]:

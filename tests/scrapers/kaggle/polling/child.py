@@ -6,6 +6,7 @@ from datetime import datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from scrapers.cleaner import Cleaners
 from scrapers.kaggle.client import KaggleClient, open_http
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
@@ -45,11 +46,11 @@ async def _poll(task: Task, told: Connection) -> None:
     clock = FastClock(task.start, task.speed, task.began)
     key = Credentials("KGAT_rehearsal")
     with Store.open(task.database, clock) as store:
-        async with open_http(PATIENCE) as http:
+        async with open_http(PATIENCE) as http, Cleaners() as cleaners:
             client = KaggleClient(
                 http, lambda: key, clock, RequestMeter(store), url=f"{task.url}/v1", patience=PATIENCE
             )
-            poller = Poller(client, store, SETTINGS)
+            poller = Poller(client, store, cleaners, SETTINGS)
             told.send(READY)
             while clock.now() < task.end:
                 await poller.cycle(task.slug)

@@ -20,6 +20,7 @@ from state.clock import Clock
 from state.errors import RateLimited
 from state.requests import RequestMeter
 from state.store import Store
+from tests.scrapers.in_process import Here
 from tests.scrapers.kaggle.parts import SetClock
 from tests.scrapers.kaggle.polling.world import SLUG, World
 
@@ -43,7 +44,7 @@ async def test_a_day_without_news_costs_about_three_requests_a_cycle(tmp_path: P
     site = Site(snapshot, clock)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(App(site))) as http:
         with Store.open(tmp_path / "bot.db", clock) as store:
-            poller = Poller(client(http, store, clock), store)
+            poller = Poller(client(http, store, clock), store, Here())
             assert (await poller.cycle(snapshot.card.slug)).news.ids("message new")
             site.requests.clear()
             start = clock.now()
@@ -67,7 +68,7 @@ async def test_the_days_cap_holds_over_restarts_and_the_next_day_goes_on(world: 
     while len(asked) < 3:
         # A new process has no other memory than the database.
         async with httpx2.AsyncClient(transport=httpx2.MockTransport(world)) as http:
-            cycle = await Poller(client(http, store, world.clock, pace), store).cycle(SLUG)
+            cycle = await Poller(client(http, store, world.clock, pace), store, Here()).cycle(SLUG)
         assert all(isinstance(error, RateLimited) for error in cycle.failed.values())
         world.clock.advance(5 * 3600)
     assert list(asked.values())[:2] == [10, 10]

@@ -1,17 +1,23 @@
 """Messages: only of topics that moved; edits, deletions, replies, and the message that opens a topic."""
 
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from sqlmodel import select
 
+from scrapers.cleaner import Cleaned, Source
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.settings import PollingSettings
-from state.community import CommunityView
+from state.community import CommunityView, Repeat
 from state.errors import NotEntered, SiteUnavailable
 from state.polled import PolledTopic
 from state.store import Store
 from state.tables import Message, Observation
+from tests.scrapers.in_process import Here
 from tests.scrapers.kaggle.parts import START, answer
 from tests.scrapers.kaggle.polling.world import SLUG, World, down, poller_of
 
@@ -115,6 +121,59 @@ async def test_an_address_that_is_good_for_a_while_only_is_no_edit(world: World,
     post.text = post.text.replace("see", "look at")
     world.comment(1, 300, minutes=9)
     assert (await poll(poller))["message edited"] == ["101"]
+
+
+async def test_a_message_that_says_again_what_another_did_is_told_while_both_are_there(
+    world: World, store: Store, poller: Poller
+) -> None:
+    def repeats() -> dict[str, Repeat]:
+        return CommunityView(store, SLUG, world.clock.now()).repeats()
+
+    world.thread(1, minutes=1)
+    world.thread(2, minutes=2)
+    first = world.comment(1, 101, minutes=3, text="Use <b>group</b> folds")
+    again = world.comment(2, 201, minutes=4, raw="use group   folds")
+    await poll(poller)
+    world.clock.advance(3600)
+    assert repeats() == {"message/201": Repeat("message/101", 1.0)}
+    again.raw = "use time folds"
+    world.comment(2, 202, minutes=59, text="use group folds")
+    await poll(poller)
+    world.clock.advance(60)
+    assert repeats() == {"message/202": Repeat("message/101", 1.0)}
+    first.deleted = True
+    world.comment(1, 102, minutes=60, text="why?")
+    await poll(poller)
+    assert repeats() == {}
+
+
+class Unlocked(Here):
+    """Reads only while the database may be written to by somebody else."""
+
+    def __init__(self, database: Path) -> None:
+        super().__init__()
+        self._database = database
+        self.read = 0
+
+    async def clean(self, sources: Sequence[Source]) -> list[Cleaned]:
+        with closing(sqlite3.connect(self._database, timeout=0, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            other.execute("ROLLBACK")
+        self.read += len(sources)
+        return await super().clean(sources)
+
+
+async def test_texts_are_read_before_the_transaction_and_only_those_that_may_be_new(world: World, store: Store) -> None:
+    world.thread(1)
+    world.comment(1, 101, minutes=1, text="<p>one</p>")
+    world.kernel(7)
+    cleaners = Unlocked(store.path)
+    async with poller_of(world, store, cleaners=cleaners) as poller:
+        await poller.cycle(SLUG, everything=True)
+        assert cleaners.read > 0
+        cleaners.read = 0
+        await poller.cycle(SLUG, everything=True)
+        assert cleaners.read == 0
 
 
 async def test_of_a_deleted_message_only_that_there_was_one_is_kept(world: World, store: Store, poller: Poller) -> None:

@@ -1,10 +1,12 @@
 """Which message opens a topic."""
 
+import asyncio
 from datetime import timedelta
 
 from scrapers.kaggle.forum import TopicMessages, TopicText
 from scrapers.kaggle.polling.said import opening_of, said_in
 from scrapers.kaggle.wire import wire_time
+from tests.scrapers.in_process import Here
 from tests.scrapers.kaggle.parts import START
 
 TOPIC = TopicText.model_validate(
@@ -14,7 +16,7 @@ TOPIC = TopicText.model_validate(
 
 def opening(*messages: dict[str, object]) -> str | None:
     numbered = [{"id": number, **message} for number, message in enumerate(messages, start=1)]
-    return opening_of(TOPIC, said_in(TopicMessages.model_validate({"messages": numbered})))
+    return asyncio.run(opening_of(TOPIC, said_in(TopicMessages.model_validate({"messages": numbered})), Here()))
 
 
 def said(content: str, author: str = "ann", seconds: float = 0, **more: object) -> dict[str, object]:

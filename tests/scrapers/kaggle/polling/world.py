@@ -13,11 +13,13 @@ from typing import Any
 
 import httpx2
 
+from scrapers.cleaner import Cleaners
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import Pace, Patience
 from scrapers.kaggle.wire import wire_time
 from state.store import Store
+from tests.scrapers.in_process import Here
 from tests.scrapers.kaggle.parts import START, SetClock, client_of
 
 SLUG = "leaf"
@@ -276,7 +278,9 @@ def down() -> httpx2.Response:
 
 
 @asynccontextmanager
-async def poller_of(world: World, store: Store, settings: PollingSettings | None = None) -> Any:
+async def poller_of(
+    world: World, store: Store, settings: PollingSettings | None = None, *, cleaners: Cleaners | None = None
+) -> Any:
     """Yield a poller of a world, which asks each question once and never waits for its turn."""
     pace, patience = (
         Pace(per_minute=1e6, burst=10**6, apart=0.0, first_rest=0.001, longest_rest=0.001),
@@ -289,4 +293,4 @@ async def poller_of(world: World, store: Store, settings: PollingSettings | None
         return response
 
     async with client_of(site, world.clock, pace=pace, patience=patience) as client:
-        yield Poller(client, store, settings or PollingSettings())
+        yield Poller(client, store, cleaners or Here(), settings or PollingSettings())
