@@ -15,7 +15,7 @@ from sandbox.engine import engine_address
 from tests import needs
 from tests.hostile.attack import BackEnd
 from tests.hostile.suite import ATTACKS
-from tests.sandbox.test_docker_ordinary_user import copy_distributions
+from tests.sandbox.test_ordinary_user import copy_distributions
 from tests.source_tree import ROOT
 
 pytestmark = pytest.mark.integration

@@ -3,15 +3,13 @@
 import os
 import shutil
 import subprocess
-from importlib import metadata
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
 from sandbox.engine import engine_address
 from tests import needs
-from tests.sandbox.test_ordinary_user import NOBODY, _python, place  # noqa: F401 - `place` is a fixture
+from tests.sandbox.test_ordinary_user import NOBODY, _python, copy_distributions, place  # noqa: F401 - `place` is a fixture
 from tests.source_tree import ROOT
 
 PROGRAM = """
@@ -71,18 +69,3 @@ def test_an_ordinary_user_is_held_by_the_same_limits_and_can_remove_what_scripts
         ["locked", "disk_limit"],
     ]
     assert all("['log.txt']" in line for line in lines[1:])
-
-
-def copy_distributions(names: set[str], folder: Path) -> None:
-    """Copy these distributions with all that they need to where another user can read them."""
-    known: set[str] = set()
-    while names:
-        name = names.pop()
-        known.add(name)
-        found = metadata.distribution(name)
-        wanted = [Requirement(text) for text in found.requires or ()]
-        names |= {one.name for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})} - known
-        for file in found.files or ():
-            if ".." not in file.parts and file.suffix != ".pyc":
-                (folder / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(str(file.locate()), folder / file)

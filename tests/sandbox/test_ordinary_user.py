@@ -7,11 +7,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import psutil
-import pyseccomp
 import pytest
+from packaging.requirements import Requirement
 
 from sandbox.bubblewrap import BubblewrapSandbox
 from tests import needs
@@ -106,6 +107,21 @@ def _as_nobody() -> list[str]:
     return ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "env"]
 
 
+def copy_distributions(names: set[str], folder: Path) -> None:
+    """Copy these distributions with all that they need to where another user can read them."""
+    known: set[str] = set()
+    while names:
+        name = names.pop()
+        known.add(name)
+        found = metadata.distribution(name)
+        wanted = [Requirement(text) for text in found.requires or ()]
+        names |= {one.name for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})} - known
+        for file in found.files or ():
+            if ".." not in file.parts and file.suffix != ".pyc":
+                (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(str(file.locate()), folder / file)
+
+
 def test_an_ordinary_user_is_isolated_as_well(bubblewrap: BubblewrapSandbox, place: Path) -> None:
     needs.root()
     if platform.machine() != "x86_64":
@@ -114,8 +130,7 @@ def test_an_ordinary_user_is_isolated_as_well(bubblewrap: BubblewrapSandbox, pla
     root = Path(__file__).parents[2]
     for package in ("sandbox", "state"):
         shutil.copytree(root / package, place / "code" / package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(Path(psutil.__file__).parent, place / "code" / "psutil")
-    shutil.copy(pyseccomp.__file__, place / "code")
+    copy_distributions({"psutil", "pydantic", "pyseccomp"}, place / "code")
     (place / "view").mkdir()
     (place / "program.py").write_text(PROGRAM)
     for name, script in SCRIPTS.items():

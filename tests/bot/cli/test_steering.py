@@ -86,7 +86,7 @@ def test_a_note_of_several_lines_comes_from_stdin(here: Path) -> None:
     [
         ("KGAT_0123456789abcdef", "Kaggle's token"),
         ("0123456789abcdef0123456789abcdef", "Kaggle's legacy key"),
-        ("sk-abcdefghijklmnop", "a model's key"),
+        ("sk-abcdefgh1jklmn0p", "a model's key"),
         ("https://me:hunter2@example.org/x", "an address with a password"),
     ],
 )

@@ -150,7 +150,14 @@ class Live:
             }
             with self.store.write() as tx:
                 start_step(tx, RUN, f"execute:{view}", node=id)
-                told |= {"score": score, "error": None, "output": "", "guards": [asdict(found)]}
+                told |= {
+                    "score": score,
+                    "fine": True,
+                    "fault": None,
+                    "error": None,
+                    "output": "",
+                    "guards": [asdict(found)],
+                }
                 finish_step(tx, RUN, f"execute:{view}", told, node=id)
         with self.store.write() as tx:
             end_node(tx, RUN, id, "valid", score=score)
@@ -242,7 +249,7 @@ def run_context(
         model_name="recorded",
         executor=executor,
         budget=RunBudget(stopwatch, 600.0, None),
-        machine=this_machine(1, 1 << 30, sandbox.describe(), 0),
+        machine=this_machine(Limits(60.0), sandbox.describe()),
         preview="",
         community_at=None,
         say=print,

@@ -87,7 +87,7 @@ async def opened_on(
                 model_name="m",
                 executor=Executor(RUN, snapshot.card, run, limits, store, rows, sandbox, worker, stopwatch, leasing),
                 budget=RunBudget(stopwatch, 600.0, steps),
-                machine=this_machine(1, 1 << 30, sandbox.describe(), 0),
+                machine=this_machine(Limits(60.0), sandbox.describe()),
                 preview="",
                 community_at=(lambda as_of: CommunityView(store, slug, as_of)) if community else None,
                 say=say,

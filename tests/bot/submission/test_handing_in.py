@@ -67,7 +67,7 @@ async def run(tmp_path: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
                 model_name="recorded",
                 executor=executor,
                 budget=RunBudget(stopwatch, 600.0, None),
-                machine=this_machine(1, 1 << 30, sandbox.describe(), 0),
+                machine=this_machine(Limits(60.0), sandbox.describe()),
                 preview="",
                 community_at=None,
                 say=print,
