@@ -45,7 +45,7 @@ async def test_the_log_can_be_read_while_the_script_runs(sandbox: Sandbox, place
     running = asyncio.create_task(sandbox.run(make_request(place, script)))
     log = place / "out" / "log.txt"
     async with asyncio.timeout(20):
-        while not log.is_file():
+        while not log.is_file() or not log.read_text().endswith("\n"):
             await asyncio.sleep(0.05)
     assert log.read_text() == "first\n"
     assert not running.done()
