@@ -1,5 +1,6 @@
 """The coder's prompts: write one script; say in a few sentences what a run showed."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -13,6 +14,7 @@ from bot.models.template import TemplatePrompt
 from state.errors import Unparsable
 
 PLAN_CHARACTERS = 4_000
+_HEADING = re.compile(r"\A[#*\s]*plan\b[:*\s]+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
             compile(code, "solution.py", "exec")
         except (SyntaxError, ValueError) as error:
             raise Unparsable(f"the script does not compile: {error}; send the whole script again") from error
-        plan = text.split("```", 1)[0].strip()[:PLAN_CHARACTERS]
+        plan = _HEADING.sub("", text.split("```", 1)[0]).strip()[:PLAN_CHARACTERS]
         return ScriptAnswer(plan=plan or self.title, code=code)
 
     def items(self) -> Sequence[Item]:
@@ -78,8 +80,12 @@ class ReviewRun(TemplatePrompt[RunReview]):
 
     template: ClassVar[str] = "review_run.j2"
 
+    volatile: ClassVar[Mapping[str, object]] = {"results": ()}
+
     task: TaskText
     attempt: Attempt
+    results: tuple[Result, ...]
+    """What the whole run has scored so far."""
 
     def parse(self, text: str) -> RunReview:
         """Read the JSON answer."""

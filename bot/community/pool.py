@@ -87,6 +87,7 @@ async def propose_ideas(context: RunContext, name: str, task: TaskText, seconds:
         tuple(analysis_texts(context)),
         tuple(idea_texts(context)),
         tuple(report_texts(context)),
+        context.left,
         seconds if seconds is not None else context.budget.execution_seconds(None) or 0.0,
     )
     try:

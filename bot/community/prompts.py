@@ -150,13 +150,15 @@ class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
     """Ask for atomic ideas: brainstorm, filter, and leave out what the pool already has."""
 
     template: ClassVar[str] = "propose_ideas.j2"
-    volatile: ClassVar[Mapping[str, object]] = {"execution_seconds": 0.0}
+    volatile: ClassVar[Mapping[str, object]] = {"left": (), "execution_seconds": 0.0}
 
     task: TaskText
     machine: Machine
     analyses: tuple[AnalysisText, ...]
     ideas: tuple[IdeaText, ...]
     reports: tuple[ReportText, ...]
+    left: tuple[str, ...]
+    """What is left of time and money, a line each."""
     execution_seconds: float
     """Time limit of one script."""
 

@@ -5,9 +5,10 @@ from collections import defaultdict
 
 from bot.coder import Attempt, Brief
 from bot.coder.prompts import ReviewRun
+from bot.models.quoting import line
 from bot.runs.context import RunContext
 from bot.strategies import Action, Strategy
-from bot.strategies.attempts import attempt
+from bot.strategies.attempts import BASELINE, attempt
 from bot.strategies.playbooks import Assignment, ScriptPlaybook
 from bot.strategies.tree import Tree
 from bot.strategies.tree_search import TreeSearchPolicy
@@ -15,6 +16,8 @@ from state.errors import ModelRefused
 
 MEMORY_NODES = 20
 """Valid nodes that the memory lists, best first: beyond that a prompt grows without telling more."""
+_SHOWN_OUTPUT = 800
+"""Characters that are shown of what the baseline printed."""
 
 _TASKS = {
     "draft": "Propose a solution that differs from the earlier ones below in its features or its model.",
@@ -62,8 +65,10 @@ class AideBriefing:
         return f"- node {node}: {done.plan}\n  {await self._review(done)}"
 
     async def _review(self, done: Attempt) -> str:
-        """Ask once a node; a finished step is not asked again."""
-        prompt = ReviewRun(self._context.task, done)
+        """Ask once a node; a finished step is not asked again. The baseline's long script is ours: what it printed will do."""
+        if done.node == BASELINE:
+            return f"It printed at its end: {line(done.output[-_SHOWN_OUTPUT:], _SHOWN_OUTPUT)}"
+        prompt = ReviewRun(self._context.task, done, self._context.results)
         try:
             answer = await self._context.asker.ask(prompt, role="reviewer", name="review", node=done.node)
         except ModelRefused:

@@ -12,7 +12,7 @@ from bot.community.prompts import ReportAnswer
 from bot.runs.context import RunContext
 from bot.strategies import Action, Remaining, Strategy
 from bot.strategies.attempts import BASELINE, attempt, code
-from bot.strategies.playbooks import Assignment, ScriptPlaybook, best_seconds
+from bot.strategies.playbooks import FIRST_ANSWER_SHARE, Assignment, ScriptPlaybook, best_seconds
 from bot.strategies.rounds import RoundsPolicy
 from bot.strategies.tree import Tree
 from state.errors import BotError, BudgetExceeded
@@ -86,7 +86,8 @@ class CoMindBriefing:
             BudgetExceeded: none could be run any more, so that there is nothing to ask them for.
         """
         context = self._context
-        later = sum(context.asker.longest_answer(role, 0.0) for role in roles)
+        first = FIRST_ANSWER_SHARE * context.budget.seconds
+        later = sum(context.asker.longest_answer(role, first if role == "coder" else 0.0) for role in roles)
         seconds = context.budget.execution_seconds(best_seconds(context, tree), later)
         if seconds is None:
             raise BudgetExceeded("no time is left to plan, write and run another script")

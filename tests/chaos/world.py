@@ -47,7 +47,7 @@ shutil.copy("data/sample_validation.csv", "validation_predictions.csv")
 """
 
 
-_TOLD = r"^(?:# Your draft|## Node|Plan:|- node|Write |The last script).*"
+_TOLD = r"^(?:# Your (?:draft|task)|## Node|Plan:|- node|Write |The last script).*"
 
 
 class SteadyAnswers(Answers):

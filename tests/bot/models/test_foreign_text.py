@@ -14,6 +14,7 @@ from bot.community.prompts import AnalyzePost, ComponentNote, WriteReport
 from bot.evaluation.graders.writing import WriteGrader
 from tests.bot.models.builtin.parts import (
     MACHINE,
+    RESULT,
     TABLE,
     TASK,
     analysis,
@@ -64,7 +65,7 @@ PROMPTS = [
     ),
     plan_drafts((idea(1, "Use LDA."),), (report(1, 0.5, "m", "n"),), 2),
     write_script("improve", attempts=[BROKEN], codebase="y = 2", earlier="node 1"),
-    ReviewRun(TASK, BROKEN),
+    ReviewRun(TASK, BROKEN, (RESULT,)),
     WriteReport(TASK, "A draft", "Use LDA.", (BROKEN,), (idea(1, "Use LDA."),)),
     MonitorRun(TASK, "a plan", "holdout", 1.0, 2.0, "nothing", "an epoch"),
     Explore(TASK, TABLE, MACHINE, "draft", "holdout", "t", "d", None, "", (), (), 3, 9.0, 9.0, 9.0),

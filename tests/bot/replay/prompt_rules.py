@@ -11,8 +11,12 @@ from state.clock import SystemClock
 from state.store import Store
 from state.tables import Step
 
-PROMISE = re.compile(r"The script may run for (\d+) s, however long you take to answer")
-ROOM = re.compile(r"This draft has room for (\d+) more scripts?, this one included")
+PROMISE = re.compile(
+    r"The script may run for (\d+) s; the time that you take to answer shortens only what comes after it"
+)
+ROOM = re.compile(
+    r"This script is run in any case. After it the draft goes on (?:while less than \d+ s from now on|for \d+ more)"
+)
 RUN_ROOM = re.compile(r"The whole run has \d+ s left for writing, running and handing in(?:, and (\d+) scripts?)?")
 CONTRADICTIONS = ("atomic change", "keep it simple", "one change or a few", "Prefer many cheap")
 
@@ -51,12 +55,8 @@ def _check_coders(run: Path, calls: list[dict[str, Any]]) -> None:
         limit = PROMISE.search(text)
         assert limit is not None
         assert int(limit[1]) == round(promised[node])
-        assert ("This draft has room" in text) == (agent == "comind")
-        if agent == "comind":
-            room = ROOM.search(text)
-            assert room is not None
-            assert int(room[1]) >= 1
-            assert "in a row without a better score" in text
+        assert (ROOM.search(text) is not None) == (agent == "comind")
+        assert ("in a row without a better score" in text) == (agent == "comind")
         whole = RUN_ROOM.search(text)
         assert whole is not None
         if whole[1]:
@@ -67,7 +67,7 @@ def _check_coders(run: Path, calls: list[dict[str, Any]]) -> None:
         assert "BOT_TIME_LIMIT" in text
     assert left == sorted(left, reverse=True)
     assert not left or left[-1] == 1
-    heads = {text_of(call).split("# Your draft")[0] for call in calls if call["step"].endswith("/write/0")}
+    heads = {text_of(call).split("# Your ")[0] for call in calls if call["step"].endswith("/write/0")}
     assert len(heads) <= 1, "what never changes stands first"
 
 

@@ -95,7 +95,7 @@ def propose_ideas(
     task: TaskText = TASK,
 ) -> ProposeIdeas:
     """A prompt for ideas."""
-    return ProposeIdeas(task, MACHINE, tuple(analyses), tuple(ideas), tuple(reports), 60.0)
+    return ProposeIdeas(task, MACHINE, tuple(analyses), tuple(ideas), tuple(reports), ("90 s of 100 s",), 60.0)
 
 
 def plan_drafts(

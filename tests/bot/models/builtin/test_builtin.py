@@ -13,6 +13,7 @@ from bot.models.builtin import NAME, BuiltinModel
 from state.errors import ModelRefused
 from tests.bot.models.builtin.parts import (
     NOW,
+    RESULT,
     TASK,
     analysis,
     attempt,
@@ -29,7 +30,7 @@ PROMPTS = [
     propose_ideas((analysis(1, 8, "Use extra trees."),), (idea(1, "Use LDA."),), (report(1, 0.5),)),
     plan_drafts((idea(1, "Use LDA."),), (report(1, 0.5),), 2),
     write_script("improve", attempts=[attempt("x = 1", error="slow")], codebase="y = 2", earlier="node 1"),
-    ReviewRun(TASK, attempt("x = 1", error="slow")),
+    ReviewRun(TASK, attempt("x = 1", error="slow"), (RESULT,)),
     WriteReport(TASK, "A draft", "Use LDA.", (attempt("x = 1", error="slow"),)),
 ]
 UNSAID = {"known", "action"}
