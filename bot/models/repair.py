@@ -1,6 +1,7 @@
 """Asking again: the same prompt with the reply that could not be read and what is wrong with it, or that had no end."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -18,15 +19,12 @@ _SHORTEST_OVERLAP, _OVERLAP = 20, 2_000
 
 
 @dataclass(frozen=True)
-class Repair(Generic[AnswerT]):
-    """A `Prompt` that wraps the one whose reply was Unparsable; it holds the same items and reads replies alike.
-
-    The bad reply is shown with its middle left out if it is long, so that a repair never costs much more than the call.
-    """
+class _Again(ABC, Generic[AnswerT]):
+    """A `Prompt` that goes on with another one's conversation; it holds the same items."""
 
     original: Prompt[AnswerT]
-    bad_reply: str
-    fault: str
+    reply: str
+    """That the original was answered with."""
 
     @property
     def name(self) -> str:
@@ -34,24 +32,66 @@ class Repair(Generic[AnswerT]):
         return self.original.name
 
     def messages(self) -> Sequence[Message]:
-        """Return the original conversation, the reply, and what to repair."""
+        """Return the original conversation, the reply, and what is asked now."""
         return (*self.original.messages(), *self._exchange())
 
     def fingerprint(self) -> Sequence[Message]:
         """Return the same with the original's stable messages."""
         return (*stable_messages(self.original), *self._exchange())
 
-    def parse(self, text: str) -> AnswerT:
-        """Read the reply as the original does."""
-        return self.original.parse(text)
-
     def items(self) -> Sequence[Item]:
         """Return the original's items: the reply was made of nothing else."""
         return self.original.items()
 
+    @abstractmethod
+    def parse(self, text: str) -> AnswerT:
+        """Read the next reply."""
+
+    @abstractmethod
+    def _exchange(self) -> tuple[Message, Message]:
+        """Return the reply as it is shown, and what is asked now."""
+
+
+@dataclass(frozen=True)
+class Repair(_Again[AnswerT]):
+    """Asks again, in full, for a reply that was Unparsable.
+
+    The bad reply is shown with its middle left out if it is long, so that a repair never costs much more than the call.
+    """
+
+    fault: str
+
+    def parse(self, text: str) -> AnswerT:
+        """Read the reply as the original does."""
+        return self.original.parse(text)
+
     def _exchange(self) -> tuple[Message, Message]:
         asked = f"Your answer cannot be used: {self.fault}. Answer again, in full and in the form that was asked for."
-        return Message("assistant", _bounded(clean(self.bad_reply))), Message("user", asked)
+        return Message("assistant", _bounded(clean(self.reply))), Message("user", asked)
+
+
+@dataclass(frozen=True)
+class Continuation(_Again[AnswerT]):
+    """Has a reply gone on with that was cut off at the longest answer's end; the reply is all that was written so far."""
+
+    def parse(self, text: str) -> AnswerT:
+        """Read all parts together as the original does."""
+        return self.original.parse(self.whole(text))
+
+    def whole(self, text: str) -> str:
+        """Return the reply with its next part, without what that repeats: a line that opens a block again, or an overlap."""
+        if self.reply.count("```") % 2:
+            text = _OPENING.sub("", text, count=1)
+        longest = min(len(text), len(self.reply), _OVERLAP)
+        overlap = next((n for n in range(longest, _SHORTEST_OVERLAP - 1, -1) if self.reply.endswith(text[:n])), 0)
+        return self.reply + text[overlap:]
+
+    def _exchange(self) -> tuple[Message, Message]:
+        asked = (
+            "Your answer was cut off at its longest length. Go on exactly where it ends, in the middle of a word or a line "
+            "if need be: repeat nothing, explain nothing, and do not open a code block again that is still open."
+        )
+        return Message("assistant", clean(self.reply)), Message("user", asked)
 
 
 def _bounded(text: str) -> str:
@@ -60,48 +100,3 @@ def _bounded(text: str) -> str:
     if len(text) <= _HEAD + _TAIL:
         return text
     return f"{text[:_HEAD]}\n[{len(text) - _HEAD - _TAIL} characters left out]\n{text[-_TAIL:]}"
-
-
-@dataclass(frozen=True)
-class Continuation(Generic[AnswerT]):
-    """A `Prompt` that has a reply gone on with that was cut off at the longest answer's end."""
-
-    original: Prompt[AnswerT]
-    written: str
-    """All of the reply so far."""
-
-    @property
-    def name(self) -> str:
-        """The original's name."""
-        return self.original.name
-
-    def messages(self) -> Sequence[Message]:
-        """Return the original conversation, the reply so far, and that it is to go on."""
-        return (*self.original.messages(), *self._exchange())
-
-    def fingerprint(self) -> Sequence[Message]:
-        """Return the same with the original's stable messages."""
-        return (*stable_messages(self.original), *self._exchange())
-
-    def parse(self, text: str) -> AnswerT:
-        """Read both parts together as the original does."""
-        return self.original.parse(self.whole(text))
-
-    def items(self) -> Sequence[Item]:
-        """Return the original's items."""
-        return self.original.items()
-
-    def whole(self, text: str) -> str:
-        """Return the reply with its next part, without what that repeats: a line that opens a block again, or an overlap."""
-        if self.written.count("```") % 2:
-            text = _OPENING.sub("", text, count=1)
-        longest = min(len(text), len(self.written), _OVERLAP)
-        overlap = next((n for n in range(longest, _SHORTEST_OVERLAP - 1, -1) if self.written.endswith(text[:n])), 0)
-        return self.written + text[overlap:]
-
-    def _exchange(self) -> tuple[Message, Message]:
-        asked = (
-            "Your answer was cut off at its longest length. Go on exactly where it ends, in the middle of a word or a line "
-            "if need be: repeat nothing, explain nothing, and do not open a code block again that is still open."
-        )
-        return Message("assistant", clean(self.written)), Message("user", asked)
