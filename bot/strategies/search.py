@@ -156,6 +156,8 @@ class Search:
             return []
         count, fault = last_failures(self._context.store, self._context.run_id, self._ended_before)
         if count >= MOST_ALIKE:
+            # A live run tells its owner, waits, and begins anew.
+            self._broken = True
             self.stop(f"{count} scripts in a row failed with the same sentence: {fault}")
             return []
         return await self._decisions.ask(self._strategy.policy, *room)

@@ -116,5 +116,6 @@ async def test_a_search_ends_when_script_after_script_fails_with_one_sentence_an
         await search.run()
         assert len(work.played) == MOST_ALIKE
         assert search.stopped_by == f"{MOST_ALIKE} scripts in a row failed with the same sentence: row 11 is missing"
+        assert search.status == "failed"
         await Search(context, drafts(work)).run()
         assert len(work.played) == 2 * MOST_ALIKE
