@@ -1,0 +1,50 @@
+"""Every role's prompt on every snapshot: it says how the competition is scored and what its data is, and little else."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.coder import TaskText
+from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.graders.writing import WriteGrader
+from scrapers.snapshot import Snapshot
+from tests import needs
+from tests.bot.models.test_foreign_text import PROMPTS
+from tests.bot.replay.test_real_runs import SLUGS
+
+SAID = {
+    "aerial-cactus-identification": ("area under the ROC curve", "train.csv"),
+    "bike-sharing-demand": ("Root Mean Squared Logarithmic Error", "registered"),
+    "leaf-classification": ("multi-class logarithmic loss", "margin"),
+    "nomad2018-predict-transparent-conductors": ("root mean squared logarithmic error", "Lattice vectors and angles"),
+    "spooky-author-identification": ("multi-class logarithmic loss", "train.csv"),
+}
+"""Words of how each is scored, and of its data section."""
+UNSAID = ("Prizes", "## Timeline", "Acknowledg")
+MOST_CHARACTERS = 25_000
+"""Of a prompt without a preview, posts and scripts: the description's bound, and what is always said."""
+
+
+def on(prompt: Any, card: Any) -> Any:
+    """Return a role's prompt, filled for a competition."""
+    if isinstance(prompt, WriteGrader):
+        return WriteGrader.of(card, ["id,a"], [0.1, 0.2])
+    return replace(prompt, task=TaskText.from_card(card))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("slug", SLUGS)
+@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
+def test_a_prompt_says_how_it_is_scored_and_what_the_data_is(slug: str, prompt: Any) -> None:
+    card = Snapshot.load(Path(needs.snapshots()) / slug, METRIC_DIRECTIONS).card
+    text = "\n".join(message.content for message in on(prompt, card).messages())
+    for words in SAID[slug]:
+        assert words.lower() in text.lower()
+    if not isinstance(prompt, WriteGrader):
+        assert not [words for words in UNSAID if f"\n{words}" in text or f"# {words}" in text]
+        assert len(text) < MOST_CHARACTERS
+    assert card.metric.direction in text
+    for column in card.prediction_columns[:3]:
+        assert column in text
