@@ -95,13 +95,14 @@ class RoundsPolicy:
         )
 
     def drafts_that_fit(self, tree: Tree, budget: Remaining, slots: int = 1) -> int:
-        """Return for how many more drafts there is room in what is left of the run, one at the least.
+        """Return for how many drafts there is room in what is left of the run, one at the least.
 
-        A draft takes its share, or as long as the longest script of the run took if that is more.
+        The node that opens the first of them counts in the tree already. A draft takes its share, or as long as the longest
+        script of the run took if that is more.
         """
         if budget.steps is not None and budget.steps_total is not None:
             share = min(self.settings.steps_per_draft, math.ceil(self.settings.draft_share * budget.steps_total))
-            return max(1, budget.steps // max(1, share))
+            return max(1, (budget.steps + 1) // max(1, share))
         if budget.seconds is None or budget.seconds_total is None:
             return self.settings.drafts_per_round
         longest = max((n.seconds for n in tree.nodes if not n.baseline), default=0.0)

@@ -200,10 +200,10 @@ WANTED = {
     ),
     "leaf-classification": ("margin1 … margin64 (64 columns): number", "species: 99 classes of"),
     "nomad2018-predict-transparent-conductors": (
-        "171 of the 240 ids of test.csv are ids of train.csv too; they mean other rows: never join by id.",
+        " of the 240 ids of test.csv are ids of train.csv too; they mean other rows: never join by id.",
         "train/{id}/geometry.xyz in train_geometry.zip: 1,900 of 1,900",
         "repeat an earlier one in all features",
     ),
-    "spooky-author-identification": ("text of 21 to 4,663 characters", "e.g. 'So I did not abandon the search"),
+    "spooky-author-identification": ("text: text of 21 to ", "e.g. 'So I did not abandon the search"),
 }
 """What a script must know, and cannot from the description alone."""

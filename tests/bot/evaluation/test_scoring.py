@@ -119,7 +119,7 @@ def test_a_view_is_scored_by_the_grader(tmp_path: Path, place: Path) -> None:
     labels, data = view(tmp_path, [["b", 1], ["a", 2], ["c", 6]])
     guess = write(tmp_path / "validation_predictions.csv", ["id", "y"], [["a", 2], ["b", 1], ["c", 0]])
     found = score_execution(labels, data, guess, guess, task(), grader)
-    assert found == {"score": 2.0, "valid": True, "message": None}
+    assert found == {"score": 2.0, "valid": True, "fine": True, "message": None}
     check_views_scorable(labels, data, task(), grader)
 
 

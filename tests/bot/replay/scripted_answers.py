@@ -1,6 +1,7 @@
 """A scripted model behind HTTP: plain answers to every kind of prompt, chosen by what the system message asks for."""
 
 import json
+import re
 
 from tests.scripted_endpoint import Reply, Request
 
@@ -33,6 +34,13 @@ def script(c: float) -> str:
     return f"A linear model with C={c}.\n\n```python\n{SCRIPT.format(c=c)}\n```\n"
 
 
+def planned(user: str) -> int:
+    """Return how many drafts are asked for."""
+    asked = re.search(r"Plan exactly (\d+) draft", user)
+    assert asked is not None
+    return int(asked[1])
+
+
 class Answers:
     """Answers like a model that does as it is told; counts the scripts that it wrote."""
 
@@ -63,7 +71,7 @@ class Answers:
                 {"title": "Linear", "description": "logistic regression on a and b", "ideas": [1], "codebase": 1},
                 {"title": "Other", "description": "the same with another penalty", "ideas": [], "codebase": None},
             ]
-            return "Here are two drafts:\n" + json.dumps({"drafts": drafts})
+            return "Here they are:\n" + json.dumps({"drafts": drafts[: planned(user)]})
         if "You write the report" in system:
             return json.dumps({"method": "linear", "numbers": "as measured"})
         if "You review runs" in system:

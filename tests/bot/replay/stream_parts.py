@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.bot.replay.scripted_answers import Answers, script
+from tests.bot.replay.scripted_answers import Answers, planned, script
 from tests.scripted_endpoint import Reply, Request
 from tests.tiny_snapshot import write_tiny
 
@@ -44,7 +44,7 @@ class StreamAnswers(Answers):
             return json.dumps({"ideas": [{"text": f"what {post} says", "sources": [post]} for post in posts]})
         if "You coordinate a team" in system:
             ideas = [int(number) for number in re.findall(r"^- idea (\d+) ", user, re.MULTILINE)]
-            drafts = [_draft(user, ideas, place) for place in range(2)]
+            drafts = [_draft(user, ideas, place) for place in range(planned(user))]
             return json.dumps({"drafts": drafts})
         if "You read what a Kaggle community posts" in system:
             strong = 9 if MIDDLE_WORDS in user else 5

@@ -113,7 +113,7 @@ def test_a_competition_whose_answers_have_other_names_is_graded_by_its_own_grade
     assert json.loads(graded.stdout)["score"] == pytest.approx(0.25)
     done = bot("replay", snapshot, "--model", "builtin", "--steps", 2, "--time", "2m", "--sandbox", "process", "--json")
     (result,) = results(done)
-    assert result["valid_submission"] and "cannot score views" in result["self_reported"]
+    assert result["valid_submission"] and "cannot score this view" in result["self_reported"]
     assert bot("audit", result["run"]).exit_code == 0
 
 

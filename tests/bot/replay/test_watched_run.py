@@ -80,10 +80,11 @@ def test_a_stop_is_kept_with_its_reason_and_weights_obey_the_clock(
     prompts = [json.loads(line) for line in (folder / "prompts.jsonl").read_text().splitlines()]
     written = [str(p["messages"][-1]["content"]) for p in prompts if p["prompt"] == "write_script"]
     assert "state = open('weights/early/w.txt').read()" in written[0]
-    assert "late" not in written[0].split("# Your draft")[0].split("Pretrained weights")[1]
+    assert "late" not in written[0].split("# Your ")[0].split("Pretrained weights")[1]
     events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
     (stopped,) = [e for e in events if e["type"] == "node.ended" and e["node"] == 2]
-    assert stopped["error"] == f"the script was killed early by the monitor, a model that looks on: {REASON}"
+    assert stopped["error"].startswith("on the hold-out view, with ")
+    assert stopped["error"].endswith(f": the script was killed early by the monitor, a model that looks on: {REASON}")
     monitored = [p for p in prompts if p["role"] == "monitor"]
     assert any("weights: ['early'] abcd" in p["messages"][-1]["content"] for p in monitored)
     assert all(p["usage"]["completion_tokens"] > 0 for p in monitored)
