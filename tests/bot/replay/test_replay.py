@@ -182,6 +182,7 @@ def _events(run: str, kind: str) -> list[dict[str, Any]]:
     return [e for e in map(json.loads, lines) if e["type"] == kind]
 
 
+@pytest.mark.integration
 def test_a_run_with_hardly_any_time_hands_in_what_the_safe_baseline_wrote_first(bot: Bot, tiny: Path):
     done = bot("replay", tiny, "--model", "builtin", "--time", "12s", "--sandbox", "process", "--json")
     (result,) = results(done)
@@ -190,6 +191,7 @@ def test_a_run_with_hardly_any_time_hands_in_what_the_safe_baseline_wrote_first(
     assert (result["nodes"], result["chosen_node"]) == (1, 1)
 
 
+@pytest.mark.integration
 def test_a_wrong_key_ends_the_run_with_the_baseline_and_status_2(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
     with ScriptedEndpoint([failure(401, "Incorrect API key provided", "invalid_api_key")]) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
@@ -266,6 +268,7 @@ def test_several_runs_share_one_call_and_the_folders_are_made_first(bot: Bot, ti
     assert len(list(Path("all").iterdir())) == 4
 
 
+@pytest.mark.integration
 def test_ctrl_c_ends_in_order_and_keeps_the_best_so_far(tiny: Path, tmp_path: Path):
     slow = "Slow.\n```python\nimport time\ntime.sleep(600)\n```"
     answers = Answers()
