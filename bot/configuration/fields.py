@@ -9,13 +9,13 @@ from pydantic.fields import FieldInfo
 
 from bot.configuration.lines import KeyPath
 
-__all__ = ["Holds", "described", "entries", "holds", "known_keys", "name_of", "places_of"]
+__all__ = ["Holds", "described", "entries", "find", "holds", "name_of", "places_of"]
 
 Holds = Literal["value", "table", "tables by name", "list of tables"]
 
 
 def holds(field: FieldInfo) -> tuple[Holds, type[BaseModel] | None]:
-    """Say what a key holds, and the model of its table or tables."""
+    """Return what a key holds, and the model of its table or tables."""
     return _holds(field.annotation)
 
 
@@ -42,8 +42,11 @@ def described(field: FieldInfo) -> str:
     return field.description or of_model
 
 
-def field_at(tree: type[BaseModel], path: KeyPath) -> FieldInfo | None:
-    """Return the field that a path leads to; None where there is none, or only an element of a collection."""
+def find(tree: type[BaseModel], path: KeyPath) -> tuple[FieldInfo | None, type[BaseModel] | None]:
+    """Return the field that a path leads to, and the model of the table there; None for what is not there.
+
+    An element of a collection has no field.
+    """
     model: type[BaseModel] | None = tree
     field: FieldInfo | None = None
     kind: Holds = "table"
@@ -52,23 +55,8 @@ def field_at(tree: type[BaseModel], path: KeyPath) -> FieldInfo | None:
             kind, field = "table", None
             continue
         field = model.model_fields.get(str(part)) if model else None
-        if field is None:
-            return None
-        kind, model = holds(field)
-    return field
-
-
-def known_keys(tree: type[BaseModel], path: KeyPath) -> tuple[str, ...]:
-    """Return the keys of the table that a path leads to; none where it leads to no table."""
-    model: type[BaseModel] | None = tree
-    kind: Holds = "table"
-    for part in path:
-        if kind in ("tables by name", "list of tables"):
-            kind = "table"
-            continue
-        field = model.model_fields.get(str(part)) if model else None
         kind, model = holds(field) if field else ("value", None)
-    return tuple(model.model_fields) if model and kind == "table" else ()
+    return field, model if kind == "table" else None
 
 
 def places_of(tree: type[BaseModel], name: str, above: KeyPath = ()) -> Iterator[KeyPath]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from bot.configuration.fields import described, field_at, known_keys, name_of, places_of
+from bot.configuration.fields import described, find, name_of, places_of
 from bot.configuration.lines import KeyPath, Lines
 from bot.configuration.secret_texts import SECRET_NAME, masked
 from state.errors import Problem
@@ -116,12 +116,13 @@ def _instead(error: Any) -> str:
 
 
 def _meaning(tree: type[BaseModel], path: KeyPath) -> str:
-    field = field_at(tree, path)
+    field, _ = find(tree, path)
     return f" ({described(field).rstrip('.')})" if field and described(field) else ""
 
 
 def _unknown(tree: type[BaseModel], path: KeyPath) -> str:
-    name, known = str(path[-1]), known_keys(tree, path[:-1])
+    name, (_, table) = str(path[-1]), find(tree, path[:-1])
+    known = tuple(table.model_fields) if table else ()
     kind = "is no table or key that there is" if len(path) == 1 else "is no key that there is"
     if SECRET_NAME.search(name):
         kind += ", and secrets stand in the environment or in systemd's credentials alone"

@@ -56,7 +56,7 @@ def read_configuration(file: Path | None) -> Configuration:
     where = Where(file, lines)
     mistakes = [*_repetitions(where), *_secrets(text, where)]
     try:
-        content = tomllib.loads(lines.without_repetitions(text))
+        content = tomllib.loads(lines.unrepeated)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigurationError(_sorted([*mistakes, _syntax(file, text, error)])) from None
     mistakes += _hidden_secrets(content, where, text)
