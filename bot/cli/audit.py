@@ -8,9 +8,9 @@ import typer
 
 from bot.cli.output import print_json
 from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.execution.folder import RunFolder
 from bot.replay.audit import Audit, audit_run
 from bot.replay.prepare import read_config
-from bot.runs.folder import RunFolder
 from scrapers.ingest import cleaned_rows
 from scrapers.snapshot import Snapshot, SnapshotSource
 from state.clock import ReplayClock

@@ -9,18 +9,18 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from bot.agents.comind.policy import RoundsSettings
+from bot.agents.listing import AGENTS
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.running import Job, run_all, tell
 from bot.community.learning import NEWEST_POSTS
+from bot.engine.context import EngineSettings, ReadingSettings
 from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.execution.disk_space import check_free
+from bot.execution.open_leases import open_leases
 from bot.replay.prepare import prepare
 from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
 from bot.report.words import cutoff_note
-from bot.runs.context import EngineSettings, ReadingSettings
-from bot.runs.disk import check_free
-from bot.runs.opening import open_leases
-from bot.strategies.agents import AGENTS
-from bot.strategies.rounds import RoundsSettings
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of

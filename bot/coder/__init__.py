@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from bot.coder.description import shown_description
+from bot.execution.description import shown_description
 from bot.models import Item
 from scrapers.card import TaskCard
 

@@ -2,7 +2,7 @@
 
 from bot.community.pool import not_asked_about, propose_ideas
 from bot.community.reading import analyze_posts, known_analyses, original_of, worth_reading
-from bot.runs.context import RunContext
+from bot.engine.context import RunContext
 from state.community import Post
 
 __all__ = ["NEWEST_POSTS", "learn", "propose_news"]

@@ -15,8 +15,8 @@ from bot.community.prompts import (
     WriteReport,
     item_time,
 )
+from bot.engine.context import RunContext
 from bot.models import Item
-from bot.runs.context import RunContext
 from state.errors import ModelRefused
 from state.knowledge import add_draft, add_report, drafts
 from state.tables import Draft

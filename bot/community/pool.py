@@ -8,9 +8,9 @@ from bot.coder import TaskText
 from bot.community.evidence import Evidence, evidence
 from bot.community.prompts import ComponentNote, IdeasAnswer, IdeaText, ProposeIdeas, ReportText
 from bot.community.reading import analysis_texts, known_analyses
+from bot.engine.context import RunContext
+from bot.engine.results import typical_noise
 from bot.models import Item
-from bot.runs.context import RunContext
-from bot.runs.results import typical_noise
 from state.errors import ModelRefused
 from state.knowledge import add_idea, analyses, drafts, ideas, reports
 from state.tables import Analysis, Event, Report

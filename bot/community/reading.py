@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from bot.coder import TaskText
 from bot.community.prompts import AnalysisText, AnalyzePost, PostText
+from bot.engine.context import ReadingSettings, RunContext
 from bot.models import Item
-from bot.runs.context import ReadingSettings, RunContext
 from state.community import Post, Repeat
 from state.errors import ModelRefused
 from state.knowledge import add_analysis, analyses

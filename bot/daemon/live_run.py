@@ -9,23 +9,23 @@ from datetime import datetime
 
 from sqlmodel import col, select
 
+from bot.agents.comind.policy import RoundsSettings
 from bot.coder import OwnerNote
 from bot.community.learning import NEWEST_POSTS
 from bot.daemon.preparing import Task, deadline_of
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
 from bot.daemon.spending import open_run
+from bot.engine.budget import RunBudget
+from bot.engine.context import EngineSettings, ReadingSettings, RunContext
+from bot.engine.services import RunPlan, open_context
+from bot.engine.settings import RunSettings
+from bot.execution.folder import RunFolder, run_id
+from bot.execution.own_grader import grader_text, keep_grader
+from bot.execution.stopwatch import Stopwatch
 from bot.leaderboard.board import read_board
 from bot.models import Item
 from bot.models.settings import ModelChoice, ModelSettings
-from bot.runs.budget import RunBudget
-from bot.runs.context import EngineSettings, ReadingSettings, RunContext
-from bot.runs.folder import RunFolder, run_id
-from bot.runs.graders import grader_text, keep_grader
-from bot.runs.services import RunPlan, open_context
-from bot.runs.settings import RunSettings
-from bot.runs.stopwatch import Stopwatch
-from bot.strategies.rounds import RoundsSettings
 from sandbox.share import share_of
 from scrapers.card import TaskCard
 from state.clock import Clock

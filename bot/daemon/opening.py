@@ -11,10 +11,10 @@ from bot.daemon.presence import LOCK
 from bot.daemon.shared import Shared
 from bot.daemon.sharing import Slots
 from bot.daemon.spending import open_day
+from bot.engine.services import Machinery
 from bot.evaluation.worker import Worker
+from bot.execution.open_leases import open_leases
 from bot.models.settings import Environment, ModelSettings
-from bot.runs.opening import open_leases
-from bot.runs.services import Machinery
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of

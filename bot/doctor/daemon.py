@@ -13,7 +13,7 @@ from pathlib import Path
 from bot.daemon.presence import is_running
 from bot.daemon.settings import DaemonSettings
 from bot.doctor import Check
-from bot.runs.disk import DiskSettings, free_bytes
+from bot.execution.disk_space import DiskSettings, free_bytes
 from state import schema
 from state.checking import connect, first_fault
 from state.daily import daily_backups

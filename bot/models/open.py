@@ -5,9 +5,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
+from bot.agents.builtin import NAME, BuiltinModel
 from bot.models import Model
 from bot.models.bounds import Estimate, free
-from bot.models.builtin import NAME, BuiltinModel
 from bot.models.endpoint import Endpoint, OpenAIModel
 from bot.models.fallback import Answerer, AnswererChanged, FallbackModel, LastResort, Told
 from bot.models.pricing import Pricing

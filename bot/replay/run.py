@@ -12,22 +12,22 @@ from typing import Any
 
 from sqlmodel import col, select
 
+from bot.agents.listing import AGENTS, READERS
 from bot.budgets.opening import RunAccount, open_budget, wall_limit
+from bot.engine.budget import RunBudget
+from bot.engine.context import RunContext
+from bot.engine.heartbeat import beating, last_beat
+from bot.engine.search import Search
+from bot.engine.services import Machinery, RunPlan, open_context
+from bot.engine.turns import Turns
 from bot.evaluation.worker import Worker
+from bot.execution.running import running
+from bot.execution.stopwatch import Stopwatch
 from bot.models.settings import ModelSettings
 from bot.replay.finish import finish
 from bot.replay.prepare import PreparedRun
 from bot.replay.stream import Stream
 from bot.report.result import Ended
-from bot.runs.beat import beating, last_beat
-from bot.runs.budget import RunBudget
-from bot.runs.context import RunContext
-from bot.runs.running import running
-from bot.runs.services import Machinery, RunPlan, open_context
-from bot.runs.stopwatch import Stopwatch
-from bot.strategies.agents import AGENTS, READERS
-from bot.strategies.search import Search
-from bot.strategies.turns import Turns
 from bot.submission.handing_in import HandedIn, hand_in
 from sandbox import Sandbox
 from sandbox.leases import Leases

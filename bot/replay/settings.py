@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from bot.runs.settings import RunSettings
+from bot.engine.settings import RunSettings
 from scrapers.card import TaskCard
 from state.errors import UsageError
 from state.words import iso

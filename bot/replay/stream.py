@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bot.runs.budget import REFIT_FACTOR
-from bot.runs.context import RunContext
-from bot.strategies.news import looks, take_in_news
-from bot.strategies.playbooks import best_seconds
-from bot.strategies.tree import Tree
-from bot.strategies.turns import AtOnce
+from bot.coder.playbook import best_seconds
+from bot.community.news import looks, take_in_news
+from bot.engine.budget import REFIT_FACTOR
+from bot.engine.context import RunContext
+from bot.engine.tree import Tree
+from bot.engine.turns import AtOnce
 from state.clock import StreamClock
 from state.moves import Move, add_move, moves
 from state.words import iso

@@ -10,16 +10,16 @@ from typing import Any
 from sqlmodel import select
 
 from bot.budgets.figures import figures, share
+from bot.engine.attempts import load_tree
+from bot.engine.context import RunContext
+from bot.engine.tree import Tree
 from bot.evaluation.graders.marking import kind_of
 from bot.evaluation.guards.findings import Finding
+from bot.execution.folder import RunFolder
+from bot.execution.stopwatch import Stopwatch
 from bot.report.stream_record import stream_record
 from bot.report.times import ratio, times
 from bot.report.words import cutoff_note
-from bot.runs.context import RunContext
-from bot.runs.folder import RunFolder
-from bot.runs.stopwatch import Stopwatch
-from bot.strategies.attempts import load_tree
-from bot.strategies.tree import Tree
 from bot.submission.handing_in import HandedIn, is_baseline
 from sandbox import ExitReason, SandboxDescription
 from state.progress import worked_seconds

@@ -6,8 +6,8 @@ from datetime import datetime
 from sqlmodel import select
 
 from bot.community.reading import known_analyses
+from bot.engine.context import RunContext
 from bot.report.stream import ClockMove, NodeStart, PostUse, StreamRecord
-from bot.runs.context import RunContext
 from state.clock import StreamClock
 from state.moves import Move, moves
 from state.progress import worked_seconds

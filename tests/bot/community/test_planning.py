@@ -20,9 +20,9 @@ from bot.community.prompts import (
     ReportAnswer,
 )
 from bot.community.reading import worth_reading
-from bot.runs.budget import RunBudget
-from bot.runs.context import EngineSettings, ReadingSettings
-from bot.runs.stopwatch import Stopwatch
+from bot.engine.budget import RunBudget
+from bot.engine.context import EngineSettings, ReadingSettings
+from bot.execution.stopwatch import Stopwatch
 from scrapers.card import MetricSpec, TaskCard
 from state.clock import ReplayClock
 from state.community import CommunityView, Post

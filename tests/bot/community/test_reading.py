@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bot.community.reading import analysis_texts, worth_reading
-from bot.runs.context import EngineSettings, ReadingSettings
+from bot.engine.context import EngineSettings, ReadingSettings
 from state.clock import SystemClock
 from state.community import CommunityView, Post, Repeat, add_community
 from state.knowledge import add_analysis

@@ -13,22 +13,22 @@ from typing import Any
 from sqlmodel import col, select
 
 from bot.budgets.levels import Level, unbounded
-from bot.coder.machine import this_machine
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.submitting import Desk
+from bot.engine.budget import RunBudget
+from bot.engine.context import EngineSettings, RunContext
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.guards.findings import Finding, passed
 from bot.evaluation.score import score_execution
 from bot.evaluation.views import build_view
 from bot.evaluation.worker import Worker
+from bot.execution.folder import RunFolder
+from bot.execution.leasing import Leasing
+from bot.execution.machine import this_machine
+from bot.execution.stopwatch import Stopwatch
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
 from bot.rehearsal.settings import SiteSettings
-from bot.runs.budget import RunBudget
-from bot.runs.context import EngineSettings, RunContext
-from bot.runs.folder import RunFolder
-from bot.runs.leasing import Leasing
-from bot.runs.stopwatch import Stopwatch
 from bot.submission import Submitter
 from bot.submission.kaggle import KaggleSubmitter, Settling
 from sandbox import Limits

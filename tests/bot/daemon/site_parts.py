@@ -10,10 +10,10 @@ from bot.configuration import Settings
 from bot.daemon.shared import Shared
 from bot.daemon.sharing import Slots
 from bot.daemon.spending import open_day
+from bot.engine.services import Machinery
 from bot.evaluation.worker import Worker
 from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings
-from bot.runs.services import Machinery
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.kaggle.client import KaggleClient

@@ -18,7 +18,7 @@ from bot.doctor.daemon import (
     check_service,
     shown_service,
 )
-from bot.runs.disk import DiskSettings
+from bot.execution.disk_space import DiskSettings
 from sandbox.locks import take
 from state.clock import SystemClock
 from state.daily import daily_backup

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlmodel import col, select
 
+from bot.agents.comind.briefing import CoMindBriefing
+from bot.agents.comind.policy import RoundsPolicy
+from bot.engine import Action, Strategy, Tree
+from bot.engine.attempts import load_tree
+from bot.engine.context import EngineSettings, ReadingSettings, RunContext
+from bot.engine.search import Search
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.stream import Stream, way
-from bot.runs.context import EngineSettings, ReadingSettings, RunContext
-from bot.strategies import Action, Strategy, Tree
-from bot.strategies.attempts import load_tree
-from bot.strategies.comind import CoMindBriefing
-from bot.strategies.rounds import RoundsPolicy
-from bot.strategies.search import Search
 from scrapers.snapshot import Snapshot
 from state.clock import StreamClock
 from state.knowledge import drafts, ideas
@@ -27,9 +27,9 @@ from state.moves import moves
 from state.progress import end_node
 from state.tables import ModelCall, Node
 from state.words import iso
+from tests.bot.engine.parts import RUN, opened_on
 from tests.bot.replay.reader import Reader
 from tests.bot.replay.stream_parts import STEPS, STOOD_AT, write_streamed
-from tests.bot.strategies.parts import RUN, opened_on
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.agents.builtin import BuiltinModel
 from bot.evaluation.graders.self_tests import Finding
 from bot.evaluation.graders.writing import WriteGrader, Written, write_grader
 from bot.models import Model
-from bot.models.builtin import BuiltinModel
 from bot.models.open import open_model
 from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings
