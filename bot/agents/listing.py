@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 from bot.agents.comind.briefing import comind
 from bot.agents.tree.aide import aide
-from bot.engine import Strategy
 from bot.engine.context import RunContext
+from bot.engine.strategy import Strategy
 
 __all__ = ["AGENTS", "READERS"]
 

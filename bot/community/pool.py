@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from sqlmodel import select
 
-from bot.coder import TaskText
 from bot.community.evidence import Evidence, evidence
 from bot.community.prompts import ComponentNote, IdeasAnswer, IdeaText, ProposeIdeas, ReportText
 from bot.community.reading import analysis_texts, known_analyses
 from bot.engine.context import RunContext
 from bot.engine.results import typical_noise
+from bot.execution.task import TaskText
 from bot.models import Item
 from state.errors import ModelRefused
 from state.knowledge import add_idea, analyses, drafts, ideas, reports

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from bot.coder import TaskText
 from bot.community.prompts import AnalysisText, AnalyzePost, PostText
 from bot.engine.context import ReadingSettings, RunContext
+from bot.execution.task import TaskText
 from bot.models import Item
 from state.community import Post, Repeat
 from state.errors import ModelRefused

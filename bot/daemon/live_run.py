@@ -10,7 +10,6 @@ from datetime import datetime
 from sqlmodel import col, select
 
 from bot.agents.comind.policy import RoundsSettings
-from bot.coder import OwnerNote
 from bot.community.learning import NEWEST_POSTS
 from bot.daemon.preparing import Task, deadline_of
 from bot.daemon.settings import CompetitionSettings
@@ -23,6 +22,7 @@ from bot.engine.settings import RunSettings
 from bot.execution.folder import RunFolder, run_id
 from bot.execution.own_grader import grader_text, keep_grader
 from bot.execution.stopwatch import Stopwatch
+from bot.execution.task import OwnerNote
 from bot.leaderboard.board import read_board
 from bot.models import Item
 from bot.models.settings import ModelChoice, ModelSettings

@@ -1,12 +1,12 @@
 """What came of earlier nodes, read back from the database as coders and policies see it."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from bot.coder import Attempt
 from bot.engine.context import RunContext
 from bot.engine.results import NOISE_STEP
 from bot.engine.tree import NodeView, Tree, TreeCache
@@ -18,6 +18,32 @@ BASELINE = 1
 """Number of a run's first node."""
 _MOST_SINGLE = 200
 """Nodes that are read one by one; of more, all are read."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A script that was run, and what came of it: the coder's feedback."""
+
+    node: int
+    action: str
+    plan: str
+    code: str
+    score: float | None
+    """The evaluator's score on the hold-out view, or None."""
+    error: str | None
+    """One sentence: exit reason, or what the validator said, with the view that it was on."""
+    output: str
+    """Cleaned and capped output, the error that matters first."""
+    seconds: float
+    """Of the script's last run alone."""
+    noise: float | None = None
+    """Standard error of the score; None where it is not known."""
+    gain: float | None = None
+    """Paired difference of the score to that of the script it builds on, above 0 where it is better; None: unknown."""
+    gain_error: float | None = None
+    """Standard error of `gain`."""
+    findings: tuple[str, ...] = ()
+    """What guards found in the run, a sentence each."""
 
 
 def load_tree(context: RunContext) -> Tree:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.engine import Remaining
+from bot.engine.strategy import Remaining
 
 FINISH_SECONDS = 10.0
 FINISH_SHARE = 0.02
@@ -25,6 +25,25 @@ class Elapsed(Protocol):
     def wall(self) -> float:
         """Return seconds since the run's start."""
         ...
+
+
+@dataclass(frozen=True)
+class DraftLeft:
+    """What is left of a draft: it closes when any of these is used up."""
+
+    scripts: int
+    seconds: float | None
+    """Of writing and running its scripts; None where the budget is counted in scripts."""
+    gainless: int
+    """Scored scripts in a row without a better score than the draft's best."""
+    failed: int
+    """Scripts in a row without a score."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the draft is closed."""
+        used_up = self.seconds is not None and self.seconds <= 0
+        return used_up or self.scripts <= 0 or self.gainless <= 0 or self.failed <= 0
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,12 @@ from bot.agents.comind.policy import RoundsSettings
 from bot.agents.tree.policy import TreeSearchSettings
 from bot.budgets.kinds import Kind, words
 from bot.budgets.levels import Level, unbounded
-from bot.coder import Machine, OwnerNote, Result, TaskText
 from bot.engine.budget import RunBudget
-from bot.engine.results import results
+from bot.engine.results import Result, results
 from bot.engine.tree import TreeCache
 from bot.evaluation.executor import Executor
+from bot.execution.machine import Machine
+from bot.execution.task import OwnerNote, TaskText
 from bot.models.ask import Asker
 from scrapers.card import TaskCard
 from state.clock import Clock

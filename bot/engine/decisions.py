@@ -5,8 +5,9 @@ from dataclasses import asdict
 from random import Random
 from typing import Any
 
-from bot.engine import Action, Policy, Remaining, Tree
 from bot.engine.attempts import BASELINE
+from bot.engine.strategy import Action, Policy, Remaining
+from bot.engine.tree import Tree
 from state.steps import Steps
 
 __all__ = ["Decisions"]

@@ -2,21 +2,39 @@
 
 import statistics
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from sqlmodel import col, select
 
-from bot.coder import Result
 from state.store import Store
 from state.tables import Draft, Node, Step
 
-__all__ = ["NOISE_STEP", "results", "typical_noise"]
+__all__ = ["NOISE_STEP", "Result", "results", "typical_noise"]
 
 NOISE_STEP = "noise"
 """Name of the step that keeps what `Executor.noise` estimated of a node."""
 _BEST, _NEWEST = 20, 10
 """Rows that are shown of a longer table."""
 _TITLE = 100
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of the table of a run's results."""
+
+    node: int
+    action: str
+    title: str
+    """Of its draft, or the first line of its plan."""
+    parents: tuple[int, ...]
+    score: float | None
+    noise: float | None
+    gain: float | None
+    gain_error: float | None
+    seconds: float
+    """Of its script alone."""
+    error: str | None
 
 
 def results(store: Store, run_id: str, oriented: Callable[[float], float]) -> tuple[Result, ...]:

@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Literal
 
 from bot.agents.builtin import baseline_script
-from bot.coder.playbook import best_seconds, run_script
-from bot.engine import Action, Remaining, Strategy
 from bot.engine.attempts import BASELINE, load_tree
 from bot.engine.budget import REFIT_FACTOR
 from bot.engine.context import RunContext
 from bot.engine.decisions import Decisions
 from bot.engine.patience import Patience, may_pass
+from bot.engine.scripts import best_seconds, run_script
+from bot.engine.strategy import Action, Remaining, Strategy
 from bot.engine.suspicion import MOST_ALIKE, last_failures
 from bot.engine.tree import Tree
 from bot.engine.turns import AtOnce, Turns

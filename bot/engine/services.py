@@ -7,7 +7,6 @@ from datetime import datetime
 from pathlib import Path
 
 from bot.budgets.levels import Level
-from bot.coder import OwnerNote, TaskText
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.settings import RunSettings
@@ -18,6 +17,7 @@ from bot.execution.leasing import Leasing
 from bot.execution.machine import this_machine
 from bot.execution.monitor import Monitor
 from bot.execution.stopwatch import Stopwatch
+from bot.execution.task import OwnerNote, TaskText
 from bot.models import CallLimits
 from bot.models.ask import Asker
 from bot.models.open import open_model, written_down

@@ -2,11 +2,11 @@
 
 import platform
 import re
+from dataclasses import dataclass
 from importlib import metadata
 
 import psutil
 
-from bot.coder import Machine
 from bot.execution.surprises import surprises
 from sandbox import Limits, SandboxDescription
 
@@ -18,6 +18,36 @@ WORTH_KNOWING = (
     "tensorflow", "keras", "opencv-python-headless", "scikit-image", "albumentations", "librosa", "soundfile", "nltk",
     "spacy", "gensim", "networkx", "shap", "umap-learn", "implicit", "pydicom", "rdkit",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a script runs on."""
+
+    python: str
+    cpus: int
+    memory_gib: float
+    gpus: int
+    packages: tuple[str, ...]
+    """`name version` of each installed package worth knowing."""
+    weights: tuple[str, ...] = ()
+    """Pretrained weights in the script's folder `weights/`: what each is, and a line that loads it."""
+    gpu_models: tuple[str, ...] = ()
+    """Name and memory of the GPUs that a script may be lent."""
+    disk_gb: float = 2.0
+    """What a script may write."""
+    surprises: tuple[str, ...] = ()
+    """What the packages' versions do otherwise than most code expects, a sentence each."""
+
+    def describe(self) -> str:
+        """Say what it is, as a prompt does."""
+        models = f" ({' or '.join(self.gpu_models)})" if self.gpu_models else ""
+        gpus = f"{self.gpus} GPU{'s' if self.gpus != 1 else ''}{models}" if self.gpus else "no GPU"
+        cores = f"{self.cpus} CPU{'s' if self.cpus != 1 else ''}"
+        return (
+            f"Python {self.python}, {cores}, {self.memory_gib:.0f} GiB of memory, {self.disk_gb:.0f} GB of disk, {gpus}. "
+            f"Installed: {', '.join(self.packages)}."
+        )
 
 
 def this_machine(

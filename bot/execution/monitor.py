@@ -10,8 +10,8 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.coder import TaskText
 from bot.execution.output import clean_output
+from bot.execution.task import TaskText
 from bot.models.ask import Asker
 from bot.models.parsing import json_answer
 from bot.models.template import TemplatePrompt

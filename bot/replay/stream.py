@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bot.coder.playbook import best_seconds
 from bot.community.news import looks, take_in_news
 from bot.engine.budget import REFIT_FACTOR
 from bot.engine.context import RunContext
+from bot.engine.scripts import best_seconds
 from bot.engine.tree import Tree
 from bot.engine.turns import AtOnce
 from state.clock import StreamClock

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.coder import TaskText
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.graders.writing import WriteGrader
+from bot.execution.task import TaskText
 from scrapers.snapshot import Snapshot
 from tests import needs
 from tests.bot.models.test_foreign_text import PROMPTS

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from bot.agents.builtin.config import FEW_FOLDS, RecipeConfig, config_in, plain_config, script
 from bot.agents.builtin.reports import best, chosen
 from bot.agents.builtin.techniques import Technique, kinds_in, named_in, suitable, suits
-from bot.coder import Script, TaskText
 from bot.coder.prompts import WriteScript
+from bot.engine.scripts import Script
+from bot.execution.task import TaskText
 
 _FREE = ("power calibration", "blend", "geometric mean")
 """What costs next to nothing and nearly always helps."""

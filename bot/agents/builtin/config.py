@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.agents.builtin.techniques import predicts, predicts_classes, vocabulary
-from bot.coder import TaskText
 from bot.evaluation.directions import METRIC_FACTS
+from bot.execution.task import TaskText
 
 PARTS = ("first_answers.py.txt", "recipe.py.txt")
 """The files that a script is made of: plain answers need nothing but Python, and are there before anything else is loaded."""

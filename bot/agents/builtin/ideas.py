@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from bot.agents.builtin.reports import best
 from bot.agents.builtin.techniques import how, kinds_in, named_in, suitable, suits
-from bot.coder import TaskText
 from bot.community.prompts import IdeaText, PlanDrafts, ProposeIdeas, ReportText
+from bot.execution.task import TaskText
 
 _MOST_IDEAS = 12
 _IDEAS_A_DRAFT = 4

@@ -6,14 +6,15 @@ from collections.abc import Iterable
 
 from bot.agents.comind.policy import RoundsPolicy
 from bot.coder import Brief
-from bot.coder.playbook import FIRST_ANSWER_SHARE, Assignment, ScriptPlaybook, best_seconds
+from bot.coder.playbook import FIRST_ANSWER_SHARE, Assignment, ScriptPlaybook
 from bot.community.learning import learn
 from bot.community.planning import draft_row, keep_report, plan_drafts, provenance, report_on
 from bot.community.pool import reports_of
 from bot.community.prompts import ReportAnswer
-from bot.engine import Action, Remaining, Strategy
 from bot.engine.attempts import BASELINE, attempt, code
 from bot.engine.context import RunContext
+from bot.engine.scripts import best_seconds
+from bot.engine.strategy import Action, Remaining, Strategy
 from bot.engine.tree import Tree
 from state.errors import BotError, BudgetExceeded
 from state.tables import Draft

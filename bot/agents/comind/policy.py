@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.coder import DraftLeft
-from bot.engine import Action, Remaining
+from bot.engine.budget import DraftLeft
+from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree
 
 

@@ -4,12 +4,12 @@ import asyncio
 from collections import defaultdict
 
 from bot.agents.tree.policy import TreeSearchPolicy
-from bot.coder import Attempt, Brief
+from bot.coder import Brief
 from bot.coder.playbook import Assignment, ScriptPlaybook
 from bot.coder.prompts import ReviewRun
-from bot.engine import Action, Strategy
-from bot.engine.attempts import BASELINE, attempt
+from bot.engine.attempts import BASELINE, Attempt, attempt
 from bot.engine.context import RunContext
+from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.models.quoting import line
 from state.errors import ModelRefused

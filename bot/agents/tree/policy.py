@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.engine import Action, Remaining
+from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree
 
 

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.agents.comind.policy import RoundsPolicy, RoundsSettings
-from bot.engine import Action, NodeView, Remaining, Tree
+from bot.engine.strategy import Action, Remaining
+from bot.engine.tree import NodeView, Tree
 
 STEPS = Remaining(40, 50, None, None)
 TIME = Remaining(None, None, 3000.0, 3600.0)

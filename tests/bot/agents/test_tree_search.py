@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.agents.tree.policy import TreeSearchPolicy, TreeSearchSettings
-from bot.engine import Action, NodeView, Remaining, Tree
+from bot.engine.strategy import Action, Remaining
+from bot.engine.tree import NodeView, Tree
 
 UNLIMITED = Remaining(None, None, None, None)
 

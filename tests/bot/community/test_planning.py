@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bot.coder import Attempt, DraftLeft, Machine, TaskText
 from bot.community.planning import draft_row, keep_report, plain_drafts, plan_drafts
 from bot.community.pool import idea_texts, propose_ideas, report_texts, reports_of
 from bot.community.prompts import (
@@ -20,9 +19,12 @@ from bot.community.prompts import (
     ReportAnswer,
 )
 from bot.community.reading import worth_reading
-from bot.engine.budget import RunBudget
+from bot.engine.attempts import Attempt
+from bot.engine.budget import DraftLeft, RunBudget
 from bot.engine.context import EngineSettings, ReadingSettings
+from bot.execution.machine import Machine
 from bot.execution.stopwatch import Stopwatch
+from bot.execution.task import TaskText
 from scrapers.card import MetricSpec, TaskCard
 from state.clock import ReplayClock
 from state.community import CommunityView, Post

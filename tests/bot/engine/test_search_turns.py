@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.engine import Action, Remaining, Strategy, Tree
 from bot.engine.context import RunContext
 from bot.engine.search import Search
+from bot.engine.strategy import Action, Remaining, Strategy
+from bot.engine.tree import Tree
 from state.errors import BudgetExceeded, ModelMisconfigured
 from state.progress import end_node
 from tests.bot.engine.parts import RUN, opened

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.coder import Script
-from bot.coder.playbook import Limits, run_script
-from bot.engine import Action, Strategy, Tree
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
+from bot.engine.scripts import Limits, Script, run_script
 from bot.engine.search import Search
+from bot.engine.strategy import Action, Strategy
 from bot.engine.suspicion import MOST_ALIKE
-from bot.engine.tree import NodeView
+from bot.engine.tree import NodeView, Tree
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.models.recorded import RecordedModel
 from scrapers.snapshot import Snapshot

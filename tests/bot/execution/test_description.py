@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.coder import TaskText
-from bot.execution.description import LONGEST, shown_description
+from bot.execution.task import LONGEST, TaskText, shown_description
 from tests.bot.evaluation.parts import SLUGS, card, real
 
 PAGE = """# Overview

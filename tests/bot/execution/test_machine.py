@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from bot.coder import Machine
-from bot.execution.machine import WORTH_KNOWING, this_machine
+from bot.execution.machine import WORTH_KNOWING, Machine, this_machine
 from sandbox import Limits, SandboxDescription
 from sandbox.environments import GROUPS, LISTS
 from sandbox.process import ProcessSandbox

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.coder import TaskText
 from bot.execution.monitor import Monitor, MonitorRun, Onlooker
+from bot.execution.task import TaskText
 from bot.models.quoting import QUOTING_RULE
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Usage
 from sandbox.process import ProcessSandbox

@@ -14,10 +14,11 @@ from sqlmodel import col, select
 
 from bot.agents.comind.briefing import CoMindBriefing
 from bot.agents.comind.policy import RoundsPolicy
-from bot.engine import Action, Strategy, Tree
 from bot.engine.attempts import load_tree
 from bot.engine.context import EngineSettings, ReadingSettings, RunContext
 from bot.engine.search import Search
+from bot.engine.strategy import Action, Strategy
+from bot.engine.tree import Tree
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.stream import Stream, way
 from scrapers.snapshot import Snapshot

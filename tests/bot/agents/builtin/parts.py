@@ -4,9 +4,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from bot.agents.builtin import BuiltinModel
-from bot.coder import Attempt, CoderBudget, DraftLeft, Machine, Result, TaskText
+from bot.coder import CoderBudget
 from bot.coder.prompts import WriteScript
 from bot.community.prompts import AnalysisText, IdeaText, PlanDrafts, PostText, ProposeIdeas, ReportText
+from bot.engine.attempts import Attempt
+from bot.engine.budget import DraftLeft
+from bot.engine.results import Result
+from bot.execution.machine import Machine
+from bot.execution.task import TaskText
 from bot.models import AnswerT, CallLimits, Item, Prompt
 
 NOW = datetime(2018, 1, 1, tzinfo=UTC)

@@ -6,7 +6,8 @@ import pytest
 
 from bot.agents.builtin.config import FEW_FOLDS, RecipeConfig, config_in, plain_config, script
 from bot.agents.tree.aide import _TASKS
-from bot.coder import Attempt, TaskText
+from bot.engine.attempts import Attempt
+from bot.execution.task import TaskText
 from tests.bot.agents.builtin.parts import HOURS, TASK, TEXTS, answer, attempt, write_script
 
 

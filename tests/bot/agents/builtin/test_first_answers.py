@@ -11,10 +11,10 @@ import pytest
 
 from bot.agents.builtin import baseline_script
 from bot.agents.builtin.config import PARTS
-from bot.coder import TaskText
 from bot.evaluation.metrics import METRICS
 from bot.evaluation.score import score_execution
 from bot.evaluation.views import build_view
+from bot.execution.task import TaskText
 from scrapers.card import TaskCard
 from tests.bot.evaluation.layouts import LAYOUTS, view_of, write_layout
 from tests.bot.evaluation.parts import card, write

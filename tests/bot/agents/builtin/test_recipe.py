@@ -18,7 +18,7 @@ from PIL import Image
 from bot.agents.builtin import baseline_script
 from bot.agents.builtin.config import FEW_FOLDS, plain_config, script
 from bot.agents.builtin.techniques import vocabulary
-from bot.coder import TaskText
+from bot.execution.task import TaskText
 
 RNG_SEED = 5
 TASK = TaskText("T", "D", "log_loss", "minimize", "id", ("a", "b", "c"), "submission.csv")

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from bot.agents.builtin import baseline_script
-from bot.coder import TaskText
 from bot.evaluation.preview import preview
 from bot.evaluation.self_reported import printed_score
 from bot.evaluation.submission_file import read_submission
+from bot.execution.task import TaskText
 from tests.bot.evaluation.layouts import LAYOUTS, view_of, write_layout
 
 pytestmark = pytest.mark.integration

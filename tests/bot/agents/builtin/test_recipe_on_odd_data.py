@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from bot.agents.builtin import baseline_script
-from bot.coder import TaskText
 from bot.evaluation.score import score_execution
 from bot.evaluation.views import build_view
+from bot.execution.task import TaskText
 from scrapers.card import TaskCard
 from tests.bot.evaluation.parts import card, write
 

@@ -1,11 +1,14 @@
-"""What prompts show of a competition's own description: how it is scored and what the data is come first."""
+"""What prompts say of a competition's task: its facts, the owner's notes, and of its description what can matter for a score."""
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
+from bot.models import Item
+from scrapers.card import TaskCard
 from scrapers.sections import Section, sections, topic_of
 
-__all__ = ["LONGEST", "shown_description"]
+__all__ = ["LONGEST", "OwnerNote", "TaskText", "shown_description"]
 
 LONGEST = 20_000
 """Characters; a careful reader's fill, and more than nearly all competitions write about scoring and data."""
@@ -24,6 +27,54 @@ _TARGET = r"(?:[^()\s]|\([^()\s]{0,100}\)){0,1000}"
 _PICTURE = re.compile(rf"!\[[^\[\]]{{0,300}}\]\({_TARGET}(?: \"[^\"\n]{{0,300}}\")?\)")
 _LINK = re.compile(rf"\[([^\[\]]{{1,300}})\]\(https?://{_TARGET}\)")
 _BLANKS = re.compile(r"\n{3,}")
+
+
+@dataclass(frozen=True)
+class OwnerNote:
+    """What the owner has told the bot about a competition: trusted, as nothing else in a prompt is."""
+
+    item: Item
+    """`note/<id>`, with the time at which it was left."""
+    text: str
+
+
+@dataclass(frozen=True)
+class TaskText:
+    """What a prompt says of the task."""
+
+    title: str
+    description: str
+    metric: str
+    direction: str
+    id_column: str
+    prediction_columns: tuple[str, ...]
+    submission_file: str
+    notes: tuple[OwnerNote, ...] = ()
+    """The owner's, oldest first."""
+    self_reported: bool = False
+    """Whether the score is what the script prints, as no labels can be withheld."""
+    key_columns: tuple[str, ...] = ()
+    """Further columns that say, with the id, which row is meant."""
+
+    def items(self) -> tuple[Item, ...]:
+        """Return the dated things in it, for a prompt's own list."""
+        return tuple(note.item for note in self.notes)
+
+    @classmethod
+    def from_card(cls, card: TaskCard, notes: Sequence[OwnerNote] = (), *, self_reported: bool = False) -> "TaskText":
+        """Take the task card's words, of the description what can matter for a score, and the owner's."""
+        return cls(
+            title=card.title,
+            description=shown_description(card.description),
+            metric=card.metric.name,
+            direction=card.metric.direction,
+            id_column=card.id_column,
+            key_columns=card.key_columns,
+            prediction_columns=card.prediction_columns,
+            submission_file=card.submission_file,
+            notes=tuple(notes),
+            self_reported=self_reported,
+        )
 
 
 def shown_description(text: str, longest: int = LONGEST) -> str:
