@@ -14,7 +14,7 @@ from bot.agents.listing import AGENTS
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.running import Job, run_all, tell
 from bot.community.learning import NEWEST_POSTS
-from bot.engine.context import EngineSettings, ReadingSettings
+from bot.community.settings import ReadingSettings
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
@@ -120,7 +120,10 @@ def replay(
         "environment": described.environment,
         **asdict(share_of(settings.sandbox, out, parallel=parallel, cpus=cpus)),
         "config": file,
-        "engine": _engine(parallel, pace, settings.models.in_flight),
+        # Every slot finds a draft of its own in a round, and new posts are read where they come.
+        "rounds": RoundsSettings(drafts_per_round=max(RoundsSettings().drafts_per_round, parallel)),
+        "reading": ReadingSettings(newest=NEWEST_POSTS if pace == "stream" else 0),
+        "calls_in_flight": settings.models.in_flight,
         "watch": settings.watch,
         "budget": settings.budget,
         "weights": settings.weights.folder if settings.weights.offer else None,
@@ -147,13 +150,6 @@ def replay(
         redactor = redactor_of(settings)
         results = run_all([Job(run, back_end, models, redactor) for run in prepared], leases, json=json)
     tell(results, json=json)
-
-
-def _engine(parallel: int, pace: str, in_flight: int) -> EngineSettings:
-    """Return the engine's settings; every slot finds a draft of its own in a round, and new posts are read where they come."""
-    rounds = RoundsSettings(drafts_per_round=max(RoundsSettings().drafts_per_round, parallel))
-    reading = ReadingSettings(newest=NEWEST_POSTS if pace == "stream" else 0)
-    return EngineSettings(reading=reading, rounds=rounds, calls_in_flight=in_flight)
 
 
 def _agents(text: str) -> Sequence[str]:

@@ -7,7 +7,7 @@ from typing import Protocol
 from bot.engine.attempts import Attempt
 from bot.engine.budget import DraftLeft
 from bot.engine.results import Result
-from bot.engine.scripts import Script
+from bot.engine.strategy import Script
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 

@@ -10,8 +10,8 @@ from bot.coder.script_coder import ScriptCoder
 from bot.engine.attempts import Attempt, holdout_seconds
 from bot.engine.budget import SAMPLE_SHARE, DraftLeft
 from bot.engine.context import RunContext
-from bot.engine.scripts import Limits, Script, best_seconds, run_script
-from bot.engine.strategy import Action
+from bot.engine.scripts import Limits, best_seconds, run_script
+from bot.engine.strategy import Action, Script
 from bot.engine.tree import Tree
 from bot.models import Item
 from state.errors import BudgetExceeded, ModelRefused

@@ -6,8 +6,7 @@ from typing import Protocol
 from bot.coder import Brief, CoderBudget
 from bot.coder.prompts import ScriptAnswer, WriteScript
 from bot.engine.attempts import Attempt
-from bot.engine.scripts import Script
-from bot.engine.strategy import ActionKind
+from bot.engine.strategy import ActionKind, Script
 from bot.models import Item
 
 SHOWN_ATTEMPTS = 3

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
 
+from bot.agents.listing import BUILT_IN
 from bot.configuration import Configuration, Settings
 from bot.daemon.live_run import choice_of
 from bot.daemon.presence import LOCK
@@ -126,7 +127,7 @@ async def open_shared(
             speed=clock.speed if isinstance(clock, FastClock) else 1.0,
             client=client,
             poller=Poller(client, store, cleaners, settings.polling),
-            machinery=Machinery(sandbox, leases, models, worker),
+            machinery=Machinery(sandbox, leases, models, worker, BUILT_IN),
             gpus=gpus,
             day=stack.enter_context(open_day(settings.budget, store, clock)),
             slots=Slots(daemon.slots),

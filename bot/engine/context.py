@@ -1,18 +1,18 @@
 """What a run's parts share: handed in, never global."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
-from bot.agents.comind.policy import RoundsSettings
-from bot.agents.tree.policy import TreeSearchSettings
 from bot.budgets.kinds import Kind, words
 from bot.budgets.levels import Level, unbounded
 from bot.engine.budget import RunBudget
 from bot.engine.results import Result, results
+from bot.engine.strategy import Script
 from bot.engine.tree import TreeCache
 from bot.evaluation.executor import Executor
 from bot.execution.machine import Machine
@@ -24,34 +24,12 @@ from state.community import CommunityView
 from state.steps import Steps
 from state.store import Store
 
-
-class ReadingSettings(BaseModel):
-    """How much of a community is read."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    kernels: int = Field(default=20, ge=0, description="kernels analysed a run: half by score, half by votes")
-    messages: int = Field(default=40, ge=0, description="messages analysed a run, most voted first")
-    newest: int = Field(
-        default=0, ge=0, description="newest posts that are analysed at each look, besides those: for a live run"
-    )
-    post_characters: int = Field(default=12_000, ge=500, description="characters of one post that a prompt shows")
-    shown_analyses: int = Field(default=40, ge=1, description="analyses that one prompt for ideas shows")
-    shown_ideas: int = Field(default=60, ge=1, description="ideas that one prompt shows, best supported first")
-    shown_reports: int = Field(
-        default=30, ge=1, description="reports that one prompt shows: the best, and the last failures"
-    )
+SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 
-class EngineSettings(BaseModel):
-    """Settings of the engine that are the same for every agent."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    reading: ReadingSettings = ReadingSettings()
-    rounds: RoundsSettings = RoundsSettings()
-    tree_search: TreeSearchSettings = TreeSearchSettings()
-    calls_in_flight: int = Field(default=8, ge=1, description="model calls at once, over the whole run")
+def by_class(*settings: BaseModel) -> Mapping[type[BaseModel], BaseModel]:
+    """Return settings as `RunContext.settings_of` finds them."""
+    return {type(one): one for one in settings}
 
 
 @dataclass(frozen=True)
@@ -61,7 +39,6 @@ class RunContext:
     run_id: str
     card: TaskCard
     seed: int
-    settings: EngineSettings
     store: Store
     steps: Steps
     clock: Clock
@@ -71,6 +48,8 @@ class RunContext:
     budget: RunBudget
     machine: Machine
     preview: str
+    baseline: Callable[[TaskText, str], Script]
+    """Writes the safe baseline, from the task and the preview of its data."""
     community_at: Callable[[datetime], CommunityView] | None
     """Returns the community as of a time; None where the run goes without one."""
     say: Callable[[str], None]
@@ -85,6 +64,13 @@ class RunContext:
     """Held by whoever has posts analysed."""
     notes: Callable[[], tuple[OwnerNote, ...]] = tuple
     """Returns what the owner has told the bot about this competition so far."""
+    agent_settings: Mapping[type[BaseModel], BaseModel] = field(default_factory=dict)
+    """Settings of the agent and of what it uses, which the engine does not know."""
+
+    def settings_of(self, kind: type[SettingsT]) -> SettingsT:
+        """Return the run's settings of one class; its defaults where the run was given none."""
+        found = self.agent_settings.get(kind)
+        return found if isinstance(found, kind) else kind()
 
     @property
     def community(self) -> CommunityView | None:

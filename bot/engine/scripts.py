@@ -7,7 +7,7 @@ from bot.engine.attempts import holdout_seconds
 from bot.engine.budget import REFIT_FACTOR
 from bot.engine.context import RunContext
 from bot.engine.results import NOISE_STEP
-from bot.engine.strategy import ActionKind
+from bot.engine.strategy import Script
 from bot.engine.suspicion import SUSPICIOUS, failed_alike
 from bot.engine.tree import Tree
 from bot.evaluation.executed import Executed
@@ -19,15 +19,6 @@ SHORTEST_PROMISE = 0.5
 """A script is not run with less than this share of the time limit that its prompt promised."""
 NOISE_SHARE, NOISE_SECONDS = 0.002, 3.0
 """Of a run's time, and at the most, that the noise of one score may take to estimate."""
-
-
-@dataclass(frozen=True)
-class Script:
-    """One script to run and score, and the plan behind it."""
-
-    plan: str
-    code: str
-    action: ActionKind
 
 
 @dataclass(frozen=True)

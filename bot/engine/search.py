@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Literal
 
-from bot.agents.builtin import baseline_script
 from bot.engine.attempts import BASELINE, load_tree
 from bot.engine.budget import REFIT_FACTOR
 from bot.engine.context import RunContext
@@ -137,7 +136,7 @@ class Search:
             if self._stop.is_set() or not self._turns.more_later():
                 return
             await self._wait()
-        script = baseline_script(context.task, context.preview)
+        script = context.baseline(context.task, context.preview)
         with context.store.write() as tx:
             create_node(tx, context.run_id, action="draft", id=BASELINE, model="builtin")
         context.say("node 1: the safe baseline")

@@ -6,10 +6,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from bot.budgets.levels import Level
 from bot.engine.budget import RunBudget
-from bot.engine.context import RunContext
+from bot.engine.context import RunContext, by_class
 from bot.engine.settings import RunSettings
+from bot.engine.strategy import Script
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.worker import Worker
 from bot.execution.folder import RunFolder
@@ -18,7 +21,7 @@ from bot.execution.machine import this_machine
 from bot.execution.monitor import Monitor
 from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import OwnerNote, TaskText
-from bot.models import CallLimits
+from bot.models import CallLimits, Model
 from bot.models.ask import Asker
 from bot.models.open import open_model, written_down
 from bot.models.recorded import RecordingWriter
@@ -36,6 +39,16 @@ __all__ = ["Machinery", "RunPlan", "open_context"]
 
 
 @dataclass(frozen=True)
+class BuiltIn:
+    """What is built in: a model made of rules, and the script that every run starts with."""
+
+    model: Callable[[int], Model]
+    """Makes the model, from a seed."""
+    baseline: Callable[[TaskText, str], Script]
+    """Writes the safe baseline, from the task and the preview of its data."""
+
+
+@dataclass(frozen=True)
 class Machinery:
     """What runs share: of the machine, and of the process."""
 
@@ -43,6 +56,7 @@ class Machinery:
     leases: Leases
     models: ModelSettings
     worker: Worker
+    builtin: BuiltIn
 
 
 @dataclass(frozen=True)
@@ -57,6 +71,8 @@ class RunPlan:
     settings: RunSettings
     community_at: Callable[[datetime], CommunityView] | None = None
     notes: Callable[[], tuple[OwnerNote, ...]] = field(default=tuple)
+    agent_settings: Sequence[BaseModel] = ()
+    """Settings of its agent, which the engine hands on."""
     board: Callable[[], Sequence[float]] = tuple
     """Returns the leaderboard as it may be known now, best first; nothing where none may."""
 
@@ -97,7 +113,7 @@ async def open_context(
                 choice,
                 models,
                 clock,
-                seed=settings.seed,
+                builtin=lambda: machinery.builtin.model(settings.seed),
                 max_cost=settings.caps.money,
                 told=written_down(store, plan.id, say),
             )
@@ -109,7 +125,7 @@ async def open_context(
             clock,
             steps,
             budget=spending,
-            in_flight=settings.engine.calls_in_flight,
+            in_flight=settings.calls_in_flight,
             limits=CallLimits(max_tokens=models.section.max_tokens),
             estimate=opened.estimate,
             recorder=RecordingWriter(settings.record) if settings.record else None,
@@ -141,7 +157,6 @@ async def open_context(
             run_id=plan.id,
             card=card,
             seed=settings.seed,
-            settings=settings.engine,
             store=store,
             steps=steps,
             clock=clock,
@@ -156,6 +171,8 @@ async def open_context(
             slots=settings.parallel,
             spending=spending,
             notes=plan.notes,
+            agent_settings=by_class(*plan.agent_settings),
+            baseline=machinery.builtin.baseline,
         )
 
 

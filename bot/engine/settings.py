@@ -6,7 +6,6 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.budgets.settings import BudgetSettings
-from bot.engine.context import EngineSettings
 from bot.execution.settings import WatchSettings
 from sandbox import Limits
 
@@ -21,7 +20,6 @@ class RunSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    agent: Literal["comind", "aide"] = "comind"
     model: str = Field(default="builtin", description="`builtin`, `openai:NAME` or `recorded:DIR`")
     roles: dict[str, str] = Field(default={}, description="the model of a role, where it is not that of `model`")
     record: Path | None = Field(default=None, description="folder that receives a recording of every model call")
@@ -39,7 +37,7 @@ class RunSettings(BaseModel):
     written_bytes: int = Field(default=Limits.written_bytes, gt=0, description="that one script may write")
     gpus: int = Field(default=0, ge=0, description="GPUs that an execution holds")
     config: Path | None = Field(default=None, description="bot.toml")
-    engine: EngineSettings = EngineSettings()
+    calls_in_flight: int = Field(default=8, ge=1, description="model calls at once, over the whole run")
     watch: WatchSettings = WatchSettings()
     budget: BudgetSettings = BudgetSettings()
     weights: Path | None = Field(default=None, description="folder of pretrained weights; none: go without")

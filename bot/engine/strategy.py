@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from bot.engine.tree import NodeView, Tree
+from bot.engine.tree import Tree
 
-__all__ = ["Action", "ActionKind", "NodeView", "Playbook", "Policy", "Remaining", "Strategy", "Tree"]
+__all__ = ["Action", "ActionKind", "Playbook", "Policy", "Remaining", "Script", "Strategy"]
 
 ActionKind = Literal["draft", "debug", "improve"]
 
@@ -21,6 +21,15 @@ class Action:
     draft_id: int | None = None
     slot: int = 0
     """Which of the drafts planned together this one is, from 0."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """One script to run and score, and the plan behind it."""
+
+    plan: str
+    code: str
+    action: ActionKind
 
 
 @dataclass(frozen=True)

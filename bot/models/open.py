@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from bot.agents.builtin import NAME, BuiltinModel
 from bot.models import Model
 from bot.models.bounds import Estimate, free
 from bot.models.endpoint import Endpoint, OpenAIModel
@@ -31,7 +30,7 @@ async def open_model(
     settings: ModelSettings,
     clock: Clock,
     *,
-    seed: int,
+    builtin: Callable[[], Model],
     max_cost: float | None,
     told: Told = lambda change: None,
 ) -> AsyncIterator[OpenedModel]:
@@ -41,7 +40,7 @@ async def open_model(
         choice: who answers.
         settings: the endpoints, and which may be fallen back on.
         clock: what pauses are counted by.
-        seed: of the built-in model.
+        builtin: makes the built-in model.
         max_cost: cap in USD of the run; with one, every price must be known.
         told: is told when another one answers than before (`written_down` keeps it in the run).
 
@@ -59,14 +58,14 @@ async def open_model(
                 model = OpenAIModel(replace(endpoint, other_keys=keys), pricing, clock)
                 answerers.append(Answerer(name, await stack.enter_async_context(model), model.estimate))
             if settings.section.builtin_last:
-                answerers.append(Answerer(NAME, LastResort(BuiltinModel(seed)), free, instant=True))
+                answerers.append(Answerer("builtin", LastResort(builtin()), free, instant=True))
             if len(answerers) == 1:
                 yield OpenedModel(answerers[0].model, answerers[0].estimate)
             else:
                 either = FallbackModel(answerers, clock, told)
                 yield OpenedModel(either, either.estimate)
     else:
-        yield OpenedModel(BuiltinModel(seed), free)
+        yield OpenedModel(builtin(), free)
 
 
 def written_down(store: Store, run_id: str, say: Callable[[str], None]) -> Told:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlmodel import col, select
 
-from bot.agents.listing import AGENTS, READERS
+from bot.agents.listing import AGENTS, BUILT_IN, READERS
 from bot.budgets.opening import RunAccount, open_budget, wall_limit
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
@@ -77,7 +77,9 @@ async def replay(
         async with (
             aclosing(Worker()) as worker,
             beating(store, run.id, stopwatch),
-            _context(run, store, clock, Machinery(sandbox, leases, models, worker), stopwatch, show.say) as context,
+            _context(
+                run, store, clock, Machinery(sandbox, leases, models, worker, BUILT_IN), stopwatch, show.say
+            ) as context,
         ):
             show.attach(context, stopwatch)
             search = Search(context, AGENTS[run.settings.agent](context), run.settings.parallel, _turns(run, context))
@@ -200,7 +202,15 @@ async def _context(
     account = RunAccount(run.id, card.slug, run.folder.database)
     with open_budget(settings.caps, account, clock, stopwatch.wall, say) as spending:
         budget = RunBudget(stopwatch, wall_limit(spending, settings.seconds), settings.steps)
-        plan = RunPlan(run.id, card, run.snapshot.data, run.folder, settings, community if settings.community else None)
+        plan = RunPlan(
+            run.id,
+            card,
+            run.snapshot.data,
+            run.folder,
+            settings,
+            community if settings.community else None,
+            agent_settings=settings.of_agents,
+        )
         async with open_context(plan, machinery, store, clock, spending, budget, stopwatch, say) as context:
             yield context
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bot.agents.comind.policy import RoundsSettings
 from bot.community.news import looks, take_in_news
 from bot.engine.budget import REFIT_FACTOR
 from bot.engine.context import RunContext
@@ -92,7 +93,7 @@ class Stream(AtOnce):
 
     def _gone(self, tree: Tree) -> float:
         context, budget = self._context, self._context.budget
-        size = context.settings.rounds.drafts_per_round
+        size = context.settings_of(RoundsSettings).drafts_per_round
         if budget.steps is not None:
             return way(len(tree.nodes), budget.steps, size)
         took = [node.seconds for node in tree.nodes if node.state != "running"]

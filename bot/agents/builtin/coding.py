@@ -8,7 +8,7 @@ from bot.agents.builtin.config import FEW_FOLDS, RecipeConfig, config_in, plain_
 from bot.agents.builtin.reports import best, chosen
 from bot.agents.builtin.techniques import Technique, kinds_in, named_in, suitable, suits
 from bot.coder.prompts import WriteScript
-from bot.engine.scripts import Script
+from bot.engine.strategy import Script
 from bot.execution.task import TaskText
 
 _FREE = ("power calibration", "blend", "geometric mean")

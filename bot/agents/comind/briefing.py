@@ -4,7 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
 
-from bot.agents.comind.policy import RoundsPolicy
+from bot.agents.comind.policy import RoundsPolicy, RoundsSettings
 from bot.coder import Brief
 from bot.coder.playbook import FIRST_ANSWER_SHARE, Assignment, ScriptPlaybook
 from bot.community.learning import learn
@@ -67,7 +67,7 @@ class CoMindBriefing:
 
     async def _open_round(self, draft_id: int, tree: Tree) -> None:
         context = self._context
-        size = context.settings.rounds.drafts_per_round
+        size = context.settings_of(RoundsSettings).drafts_per_round
         number = (draft_id - 1) // size + 1
         if draft_row(context, draft_id) is not None:
             return
@@ -151,7 +151,7 @@ class CoMindBriefing:
 
 def comind(context: RunContext) -> Strategy:
     """Return CoMind's policy and playbooks."""
-    policy = RoundsPolicy(context.settings.rounds)
+    policy = RoundsPolicy(context.settings_of(RoundsSettings))
     briefing = CoMindBriefing(context, policy)
     playbook = ScriptPlaybook(context, briefing)
     return Strategy("comind", policy, {"draft": playbook, "debug": playbook, "improve": playbook}, briefing.finish)

@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 
-from bot.agents.tree.policy import TreeSearchPolicy
+from bot.agents.tree.policy import TreeSearchPolicy, TreeSearchSettings
 from bot.coder import Brief
 from bot.coder.playbook import Assignment, ScriptPlaybook
 from bot.coder.prompts import ReviewRun
@@ -86,5 +86,5 @@ def aide(context: RunContext) -> Strategy:
     """Return AIDE's policy and playbooks."""
     briefing = AideBriefing(context)
     playbook = ScriptPlaybook(context, briefing)
-    policy = TreeSearchPolicy(context.settings.tree_search)
+    policy = TreeSearchPolicy(context.settings_of(TreeSearchSettings))
     return Strategy("aide", policy, {"draft": playbook, "debug": playbook, "improve": playbook}, briefing.finish)

@@ -9,7 +9,8 @@ import pytest
 
 from bot.community.learning import learn
 from bot.community.news import looks, take_in_news
-from bot.engine.context import EngineSettings, ReadingSettings, RunContext
+from bot.community.settings import ReadingSettings
+from bot.engine.context import RunContext
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from scrapers.snapshot import Snapshot
 from state.clock import StreamClock
@@ -27,8 +28,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 @asynccontextmanager
 async def reading(snapshot: Snapshot, folder: Path) -> AsyncIterator[tuple[RunContext, StreamClock, Reader]]:
     clock, model = StreamClock(snapshot.card.enabled_at, snapshot.card.deadline), Reader()
-    settings = EngineSettings(reading=ReadingSettings(newest=10))
-    async with opened_on(snapshot, folder, 10, clock, model, settings=settings) as context:
+    async with opened_on(snapshot, folder, 10, clock, model, settings=[ReadingSettings(newest=10)]) as context:
         yield context, clock, model
 
 

@@ -19,9 +19,9 @@ from bot.community.prompts import (
     ReportAnswer,
 )
 from bot.community.reading import worth_reading
+from bot.community.settings import ReadingSettings
 from bot.engine.attempts import Attempt
 from bot.engine.budget import DraftLeft, RunBudget
-from bot.engine.context import EngineSettings, ReadingSettings
 from bot.execution.machine import Machine
 from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import TaskText
@@ -81,7 +81,7 @@ def context(store: Store, asker: Scripted, community: bool = False) -> Any:
         run_id=RUN,
         card=card(),
         task=TaskText.from_card(card()),
-        settings=EngineSettings(),
+        settings_of=lambda kind: kind(),
         store=store,
         clock=store.clock,
         asker=asker,

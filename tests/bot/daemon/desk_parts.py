@@ -12,11 +12,12 @@ from typing import Any
 
 from sqlmodel import col, select
 
+from bot.agents.builtin import baseline_script
 from bot.budgets.levels import Level, unbounded
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.submitting import Desk
 from bot.engine.budget import RunBudget
-from bot.engine.context import EngineSettings, RunContext
+from bot.engine.context import RunContext
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.guards.findings import Finding, passed
 from bot.evaluation.score import score_execution
@@ -241,7 +242,7 @@ def run_context(
         run_id=RUN,
         card=card,
         seed=0,
-        settings=EngineSettings(),
+        baseline=baseline_script,
         store=store,
         steps=steps,
         clock=clock,

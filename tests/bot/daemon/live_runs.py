@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from bot.agents.builtin import baseline_script
 from bot.daemon.finish import finish_live
 from bot.engine.budget import RunBudget
-from bot.engine.context import EngineSettings, RunContext
+from bot.engine.context import RunContext
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.worker import Worker
 from bot.execution.folder import RunFolder
@@ -116,7 +117,7 @@ def live_run(place: Path, worker: Worker, run: FakeRun | None = None) -> Iterato
             run_id=RUN,
             card=card(run),
             seed=0,
-            settings=EngineSettings(),
+            baseline=baseline_script,
             store=store,
             steps=steps,
             clock=clock,

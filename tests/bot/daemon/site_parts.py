@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx2
 
+from bot.agents.listing import BUILT_IN
 from bot.configuration import Settings
 from bot.daemon.shared import Shared
 from bot.daemon.sharing import Slots
@@ -52,7 +53,9 @@ async def shared(site: Served, folder: Path, settings: Settings | None = None) -
             speed=1.0,
             client=client,
             poller=Poller(client, store, Here(), PollingSettings()),
-            machinery=Machinery(ProcessSandbox(), Leases(locks), ModelSettings(Environment(), ModelsSection()), worker),
+            machinery=Machinery(
+                ProcessSandbox(), Leases(locks), ModelSettings(Environment(), ModelsSection()), worker, BUILT_IN
+            ),
             gpus=0,
             day=stack.enter_context(open_day(settings.budget, store, site.clock)),
             slots=Slots(1),

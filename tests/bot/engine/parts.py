@@ -1,11 +1,14 @@
 """A run for the tests of a search: everything is real, but nothing of it needs to be executed."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
+from pydantic import BaseModel
+
+from bot.agents.builtin import baseline_script
 from bot.engine.budget import RunBudget
-from bot.engine.context import EngineSettings, RunContext
+from bot.engine.context import RunContext, by_class
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.worker import Worker
@@ -52,7 +55,7 @@ async def opened_on(
     *,
     baseline: bool = True,
     community: bool = True,
-    settings: EngineSettings | None = None,
+    settings: Sequence[BaseModel] = (),
     say: Callable[[str], None] = lambda line: None,
 ) -> AsyncIterator[RunContext]:
     """Give a run on a snapshot, with its community; one that is in the folder already goes on."""
@@ -79,7 +82,8 @@ async def opened_on(
                 run_id=RUN,
                 card=snapshot.card,
                 seed=0,
-                settings=settings or EngineSettings(),
+                agent_settings=by_class(*settings),
+                baseline=baseline_script,
                 store=store,
                 steps=rows,
                 clock=clock,

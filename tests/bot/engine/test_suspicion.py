@@ -8,9 +8,9 @@ import pytest_asyncio
 
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.engine.scripts import Limits, Script, run_script
+from bot.engine.scripts import Limits, run_script
 from bot.engine.search import Search
-from bot.engine.strategy import Action, Strategy
+from bot.engine.strategy import Action, Script, Strategy
 from bot.engine.suspicion import MOST_ALIKE
 from bot.engine.tree import NodeView, Tree
 from bot.evaluation.directions import METRIC_DIRECTIONS

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.agents.builtin import baseline_script
 from bot.engine.budget import RunBudget
-from bot.engine.context import EngineSettings, RunContext
+from bot.engine.context import RunContext
 from bot.engine.tree import NodeView, Tree
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.executor import Executor, ExecutorSettings
@@ -59,7 +60,7 @@ async def run(tmp_path: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
                 run_id=RUN,
                 card=snapshot.card,
                 seed=0,
-                settings=EngineSettings(),
+                baseline=baseline_script,
                 store=store,
                 steps=steps,
                 clock=clock,

@@ -47,7 +47,9 @@ def scripted(
 
 async def _write(test: Callable[[str], Sequence[Finding]]) -> Written:
     models = ModelSettings(Environment.read(), ModelsSection())
-    async with open_model(models.resolve("openai:m"), models, SystemClock(), seed=0, max_cost=None) as opened:
+    async with open_model(
+        models.resolve("openai:m"), models, SystemClock(), builtin=lambda: BuiltinModel(0), max_cost=None
+    ) as opened:
         return await write_grader(question(), opened.model, test)
 
 
