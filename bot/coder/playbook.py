@@ -22,10 +22,6 @@ LONG_RUN_SECONDS = 60.0
 SAMPLE_SECONDS = 120.0
 
 
-FIRST_ANSWER_SHARE = 0.05
-"""Share of a run's time that its first script is expected to take to be written."""
-
-
 @dataclass(frozen=True)
 class Assignment:
     """What the coder is given for one node."""
@@ -93,8 +89,7 @@ class ScriptPlaybook:
         context = self._context
 
         async def promise() -> dict[str, Any]:
-            expected = context.asker.longest_answer("coder", FIRST_ANSWER_SHARE * context.budget.seconds)
-            seconds = context.budget.execution_seconds(best_seconds(context, tree), expected)
+            seconds = context.budget.execution_seconds(best_seconds(context, tree), context.answer_seconds)
             if seconds is None:
                 raise BudgetExceeded("no time is left for another execution")
             parent = holdout_seconds(context, action.parents[0]) if action.parents else None

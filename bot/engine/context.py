@@ -24,6 +24,8 @@ from state.community import CommunityView
 from state.steps import Steps
 from state.store import Store
 
+FIRST_ANSWER_SHARE = 0.05
+"""Share of a run's time that its first script is expected to take to be written."""
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 
@@ -86,6 +88,11 @@ class RunContext:
     def results(self) -> tuple[Result, ...]:
         """What the run has scored so far, as prompts show it."""
         return results(self.store, self.run_id, self.card.oriented)
+
+    @property
+    def answer_seconds(self) -> float:
+        """Seconds that the next script is expected to take to be written: as long as the longest so far."""
+        return self.asker.longest_answer("coder", FIRST_ANSWER_SHARE * self.budget.seconds)
 
     @property
     def left(self) -> tuple[str, ...]:

@@ -170,7 +170,7 @@ class Search:
         remaining = replace(context.budget.remaining(len(tree.nodes), best), renewed_after=self._turns.renewed_after())
         if remaining.steps is not None:
             free = min(free, remaining.steps)
-        if free <= 0 or context.budget.execution_seconds(best) is None:
+        if free <= 0 or context.budget.execution_seconds(best, context.answer_seconds) is None:
             return None
         return tree, remaining, free
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bot.agents.comind.policy import RoundsPolicy, RoundsSettings
 from bot.coder import Brief
-from bot.coder.playbook import FIRST_ANSWER_SHARE, Assignment, ScriptPlaybook
+from bot.coder.playbook import Assignment, ScriptPlaybook
 from bot.community.learning import learn
 from bot.community.planning import draft_row, keep_report, plan_drafts, provenance, report_on
 from bot.community.pool import reports_of
@@ -71,24 +71,23 @@ class CoMindBriefing:
         number = (draft_id - 1) // size + 1
         if draft_row(context, draft_id) is not None:
             return
-        self._script_seconds(tree, "reporter", "proposer", "coordinator", "coder")
+        self._script_seconds(tree, "reporter", "proposer", "coordinator")
         await self._learn(tree)
         await self._write_reports(range(1, (number - 1) * size + 1), tree)
         remaining = self._remaining(tree)
         count = min(number * size + 1 - draft_id, self._policy.drafts_that_fit(tree, remaining, context.slots))
-        seconds = self._script_seconds(tree, "proposer", "coordinator", "coder")
+        seconds = self._script_seconds(tree, "proposer", "coordinator")
         context.say(f"planning round {number}")
         await plan_drafts(context, number, draft_id, count, self._policy.left((), remaining), seconds)
 
     def _script_seconds(self, tree: Tree, *roles: str) -> float:
-        """Return the time limit of a script that is run once these roles have answered, by how long they took before.
+        """Return the time limit of a script that is run once these roles and the coder have answered, as slowly as before.
 
         Raises:
             BudgetExceeded: none could be run any more, so that there is nothing to ask them for.
         """
         context = self._context
-        first = FIRST_ANSWER_SHARE * context.budget.seconds
-        later = sum(context.asker.longest_answer(role, first if role == "coder" else 0.0) for role in roles)
+        later = context.answer_seconds + sum(context.asker.longest_answer(role, 0.0) for role in roles)
         seconds = context.budget.execution_seconds(best_seconds(context, tree), later)
         if seconds is None:
             raise BudgetExceeded("no time is left to plan, write and run another script")
