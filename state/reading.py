@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-from sqlalchemy import inspect, text
-
+from state import schema
 from state.backup import Backups
 from state.clock import Clock
 from state.engine import reading
 from state.errors import UsageError
 from state.redaction import Redactor
-from state.schema import HEAD
 from state.store import Store
 
 __all__ = ["open_to_read"]
@@ -32,22 +30,8 @@ def open_to_read(path: Path, clock: Clock) -> Store:
     reader = reading(path, busy_seconds=_BUSY_SECONDS)
     try:
         with reader.connect() as connection:
-            known = inspect(connection).has_table("alembic_version")
-            found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar() if known else None
+            schema.ensure_ours(connection)
     except BaseException:
         reader.dispose()
         raise
-    if found != HEAD:
-        reader.dispose()
-        raise UsageError(_other(path, found))
     return Store(path, reader, reader, clock, Backups(path, new=False), Redactor())
-
-
-def _other(path: Path, found: str | None) -> str:
-    if found is None:
-        return f"{path} is not a database of this program"
-    if found > HEAD:
-        return f"{path} was made by a newer version of this program (schema {found}): upgrade the program"
-    return (
-        f"{path} is as an older version of this program made it (schema {found}): restart the daemon, which upgrades it"
-    )

@@ -142,7 +142,7 @@ class Store:
     def open(
         cls, path: Path, clock: Clock, *, busy_seconds: float = BUSY_SECONDS, redactor: Redactor | None = None
     ) -> Self:
-        """Open or create a database, its tables brought up to date.
+        """Open a database, or create it with its tables.
 
         Args:
             path: its file.
@@ -151,7 +151,7 @@ class Store:
             redactor: takes the process's secrets out of every text that is written; None: all is kept as it is.
 
         Raises:
-            UsageError: the file is no database of ours, or a newer version of the program made it.
+            UsageError: the file is no database of ours, or another version of the program made it.
             StateCorrupted: it is damaged.
             StateUnavailable: it cannot be used now.
         """
@@ -161,7 +161,8 @@ class Store:
         redactor = redactor or Redactor()
         writer = writing(path, busy_seconds=busy_seconds, redactor=redactor)
         try:
-            schema.upgrade(writer)
+            with writer.begin() as connection:
+                schema.create(connection)
         except BaseException:
             writer.dispose()
             raise
