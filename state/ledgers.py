@@ -10,7 +10,7 @@ from pathlib import Path
 
 from state.errors import InfrastructureFailure
 
-__all__ = ["Ledger", "read_ledger", "read_only"]
+__all__ = ["Ledger", "read_ledger", "read_only", "worked_seconds"]
 
 _BUSY_SECONDS = 5.0
 _AMOUNTS = ("gpu", "execution", "disk", "submission")
@@ -70,30 +70,34 @@ def read_ledger(connection: sqlite3.Connection, since: datetime | None = None) -
         connection: as `read_only` opens it, or any other.
         since: aware; leave out what was spent before.
     """
-    start = "" if since is None else _plain(since).isoformat(" ")
+    start = "" if since is None else since.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
     spent = {run_id: sums for run_id, *sums in connection.execute(_SPENT, (start,))}
     found = []
     for id, competition, created_at, gaps in connection.execute("SELECT id, competition, created_at, gaps FROM run"):
         calls, tokens, cost, unpriced, *amounts = spent.get(id, [0] * (4 + len(_AMOUNTS)))
         last = connection.execute(_LAST, (id,)).fetchone()
-        begin = datetime.fromisoformat(max(start, created_at))
-        wall = _wall_seconds(begin, datetime.fromisoformat(last[0]) if last else begin, json.loads(gaps))
+        begin = _time(max(start, created_at))
+        wall = worked_seconds(json.loads(gaps), begin, _time(last[0]) if last else begin)
         by_kind = dict(zip(_AMOUNTS, amounts, strict=True))
         found.append(Ledger(id, competition, calls, tokens, float(cost), unpriced, wall, by_kind))
     return found
 
 
-def _wall_seconds(begin: datetime, end: datetime, gaps: Iterable[tuple[str, float]]) -> float:
-    """Return the seconds between two times in which somebody worked on a run."""
+def worked_seconds(gaps: Iterable[tuple[str, float]], begin: datetime, end: datetime) -> float:
+    """Return the seconds between two times in which somebody worked on a run; never negative, whatever its clock did.
+
+    Args:
+        gaps: as `Run.gaps` holds them.
+        begin: aware.
+        end: aware.
+    """
     away = 0.0
     for resumed, seconds in gaps:
-        back = _plain(datetime.fromisoformat(resumed))
+        back = datetime.fromisoformat(resumed)
         left = max(begin, back - timedelta(seconds=seconds))
         away += max(0.0, (min(back, end) - left).total_seconds())
-    # A clock that was put back in between makes no time negative.
     return max(0.0, (end - begin).total_seconds() - away)
 
 
-def _plain(time: datetime) -> datetime:
-    """Return an aware time in UTC without saying so, as a column holds it."""
-    return time.astimezone(UTC).replace(tzinfo=None)
+def _time(stored: str) -> datetime:
+    return datetime.fromisoformat(stored).replace(tzinfo=UTC)

@@ -4,7 +4,7 @@ import gc
 import sys
 
 from bot.cli.app import app
-from state.errors import BotError, ConfigurationError, SnapshotError
+from state.errors import BotError, FileProblems
 
 __all__ = ["app", "main"]
 
@@ -15,7 +15,7 @@ def main() -> None:
     gc.set_threshold(50_000)
     try:
         app()
-    except (SnapshotError, ConfigurationError) as error:
+    except FileProblems as error:
         for problem in error.problems:
             print(problem, file=sys.stderr)
         sys.exit(2)
