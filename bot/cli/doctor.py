@@ -102,11 +102,12 @@ def _kaggle(settings: "Settings") -> Iterator[Check]:
 
 def _daemon(settings: "Settings") -> Iterator[Check]:
     from bot.doctor import daemon
+    from bot.service.status import status_here
 
     yield daemon.check_daemon(settings.daemon, settings.disk)
     yield daemon.check_daemon_database(settings.daemon.folder)
     yield daemon.check_backups(settings.daemon.folder, datetime.now(UTC))
-    yield from filter(None, (daemon.check_log_file(settings.daemon), daemon.check_service(daemon.shown_service)))
+    yield from filter(None, (daemon.check_log_file(settings.daemon), daemon.check_service(status_here())))
 
 
 def _engine() -> dict[str, object] | None:

@@ -2,7 +2,6 @@
 
 import signal
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -10,10 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
+from bot.cli.output import progress_line
 from bot.cli.rehearsal_output import announce, progress, tell
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.shifting import begun_together
@@ -129,16 +126,7 @@ def _stopping() -> Iterator[threading.Event]:
 
 def _watch(site: "Site", clock: FastClock, stop: threading.Event, end: datetime | None) -> None:
     """Show the progress line until somebody stops it, or the end has come."""
-    console = Console(stderr=True)
-    if console.is_terminal:
-        with Live(console=console, transient=True, refresh_per_second=4) as live:
-            while not stop.is_set() and (end is None or clock.now() < end):
-                live.update(Text(progress(site, clock), overflow="ellipsis", no_wrap=True))
-                stop.wait(_LOOK)
-        return
-    shown = -_LINE
-    while not stop.is_set() and (end is None or clock.now() < end):
-        if time.monotonic() - shown >= _LINE:
-            shown = time.monotonic()
-            console.print(progress(site, clock), markup=False, highlight=False, soft_wrap=True)
-        stop.wait(_LOOK)
+    with progress_line(_LINE) as say:
+        while not stop.is_set() and (end is None or clock.now() < end):
+            say(progress(site, clock))
+            stop.wait(_LOOK)
