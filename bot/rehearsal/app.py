@@ -97,15 +97,7 @@ class App:
             return RedirectResponse(answer.url, 302)
         if isinstance(answer, Binary):
             return Response(answer.content, media_type=answer.media_type, headers=dict(answer.headers))
-        settings = self._site.settings
-        return JSONResponse(
-            finished(
-                answer,
-                leave_out_defaults=settings.leave_out_defaults,
-                unknown_fields=settings.unknown_fields,
-                ids_as_text=settings.ids_as_text,
-            )
-        )
+        return JSONResponse(finished(answer, unknown_fields=self._site.settings.unknown_fields))
 
     async def _upload(self, place: str, request: Request, now: datetime) -> Response:
         upload = self._site.uploads.at(place, now)

@@ -72,14 +72,6 @@ class Competing:
         page, token = call.page(list(competition.files.sizes), largest=200)
         return listed("files", [_file(competition, name) for name in page], token)
 
-    def list_tree_files(self, call: Call) -> Answer:
-        """ListDataTreeFiles: the files that lie in one folder."""
-        competition = self._named(call)
-        folder = call.text("path").strip("/")
-        inside = [name for name in competition.files.sizes if name.rpartition("/")[0] == folder]
-        page, token = call.page(inside, largest=200)
-        return listed("files", [_file(competition, name) for name in page], token)
-
     def download_files(self, call: Call) -> Answer:
         """DownloadDataFiles: the address of one zip of all files."""
         place = f"archive/{self._joined(call).slug}.zip"

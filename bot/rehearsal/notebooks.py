@@ -89,7 +89,7 @@ class Notebooks:
             "competitionDataSources": list(version.competition_sources),
             "modelDataSources": list(version.model_sources),
             "totalVotes": self._kernels.votes(version, now),
-            "currentVersionNumber": version.number if self._settings.current_version_shown else None,
+            "currentVersionNumber": version.number,
         }
 
     def _readable(self, version: Version) -> bool:

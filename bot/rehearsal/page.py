@@ -1,17 +1,14 @@
 """The page at the site's root: what it is doing, for people."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bot.rehearsal.board import score_text
 from bot.rehearsal.shifting import moved
-from bot.rehearsal.submissions import Limits, Submission
-from scrapers.card import TaskCard
 
 if TYPE_CHECKING:
     from bot.rehearsal.competition import Competition
@@ -19,43 +16,6 @@ if TYPE_CHECKING:
 
 _TOP = 10
 _LATEST = 12
-
-
-@dataclass(frozen=True)
-class Place:
-    """A row of the board."""
-
-    rank: int
-    name: str
-    score: str
-    own: bool
-
-
-@dataclass(frozen=True)
-class Block:
-    """What the page shows of one competition."""
-
-    slug: str
-    card: TaskCard
-    moved: str
-    """By how much it was moved in time, in words; empty if it was not."""
-    daily: int
-    over: bool
-    deadline: datetime
-    left: str
-    done: float
-    """Share of its time that has passed, from 0 to 1."""
-    top: list[Place]
-    own: Place | None
-    teams: int
-    submissions: list[Submission]
-    """The latest, newest first."""
-    submission_count: int
-    limits: Limits
-    topics: int
-    messages: int
-    kernels: int
-    versions: int
 
 
 def page(site: "Site", now: datetime) -> str:
@@ -66,7 +26,7 @@ def page(site: "Site", now: datetime) -> str:
         .get_template("page.html.j2")
         .render(
             now=now,
-            competitions=[_block(site, competition, now) for competition in site.competitions],
+            competitions=[_shown(site, competition, now) for competition in site.competitions],
             requests=asked,
             total=sum(site.requests.values()),
             most=asked[0][1] if asked else 1,
@@ -77,35 +37,41 @@ def page(site: "Site", now: datetime) -> str:
     )
 
 
-def _block(site: "Site", competition: "Competition", now: datetime) -> Block:
+def _shown(site: "Site", competition: "Competition", now: datetime) -> dict[str, Any]:
+    """Return what the page shows of one competition; `moved` is empty where its times are its own."""
     card, over = competition.card, competition.over(now)
     span = card.deadline - card.enabled_at
     places = [
-        Place(rank, team.name, score_text(team.private if over else team.public), team.id == competition.team_id)
+        {
+            "rank": rank,
+            "name": team.name,
+            "score": score_text(team.private if over else team.public),
+            "own": team.id == competition.team_id,
+        }
         for rank, team in enumerate(competition.standings(now, private=over), 1)
     ]
     threads, taken = competition.forum.threads(now), competition.desk.all(now)
     kernels = site.kernels.of(competition.slug, now)
-    return Block(
-        slug=competition.slug,
-        card=card,
-        moved=moved(competition.snapshot.shift),
-        daily=competition.daily,
-        over=over,
-        deadline=competition.deadline(now),
-        left=_span(competition.deadline(now) - now),
-        done=min(1.0, max(0.0, (now - card.enabled_at) / span)) if span else 1.0,
-        top=places[:_TOP],
-        own=next((place for place in places if place.own), None),
-        teams=len(places),
-        submissions=taken[: -_LATEST - 1 : -1],
-        submission_count=len(taken),
-        limits=competition.desk.limits(now, closed=over),
-        topics=len(threads),
-        messages=sum(len(thread.posts) for thread in threads),
-        kernels=len(kernels),
-        versions=sum(len(site.kernels.versions(kernel.ref, now)) for kernel in kernels),
-    )
+    return {
+        "slug": competition.slug,
+        "card": card,
+        "moved": moved(competition.snapshot.shift),
+        "daily": competition.daily,
+        "over": over,
+        "deadline": competition.deadline(now),
+        "left": _span(competition.deadline(now) - now),
+        "done": min(1.0, max(0.0, (now - card.enabled_at) / span)) if span else 1.0,
+        "top": places[:_TOP],
+        "own": next((place for place in places if place["own"]), None),
+        "teams": len(places),
+        "submissions": taken[: -_LATEST - 1 : -1],
+        "submission_count": len(taken),
+        "limits": competition.desk.limits(now, closed=over),
+        "topics": len(threads),
+        "messages": sum(len(thread.posts) for thread in threads),
+        "kernels": len(kernels),
+        "versions": sum(len(site.kernels.versions(kernel.ref, now)) for kernel in kernels),
+    }
 
 
 @cache
