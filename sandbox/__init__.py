@@ -1,7 +1,6 @@
 """Sandbox: where generated code runs, what it may use, and what came of it."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +10,6 @@ from state.redaction import Redactor
 
 __all__ = [
     "Breach",
-    "CellResult",
     "ExecutionRequest",
     "ExitReason",
     "Lease",
@@ -19,7 +17,6 @@ __all__ = [
     "Outcome",
     "Sandbox",
     "SandboxDescription",
-    "Session",
     "Usage",
     "Watch",
 ]
@@ -152,46 +149,6 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class CellResult:
-    """What came of one cell of a session."""
-
-    status: Literal["ok", "error", "interrupted", "lost", "over"]
-    """It ended, it raised, it was interrupted at its time limit with the state kept; or the kernel is lost with all its
-    variables and files and the next cell gets a fresh one, or the session's own time is over."""
-    output: str
-    """What it printed, capped."""
-    displays: Sequence[Mapping[str, str]]
-    """What it displayed: the text by MIME type; of an image its type and size alone."""
-    error: str | None
-    """The traceback, without colours."""
-    seconds: float
-    reason: ExitReason | None = None
-    """Why the kernel ended, if it did."""
-    detail: str | None = None
-    """A sentence on a time or limit that was hit, or on a kernel lost before this cell."""
-
-
-class Session(Protocol):
-    """A live Python kernel in a sandbox: cells run one after another, and see what earlier ones have left."""
-
-    @property
-    def seconds_left(self) -> float:
-        """Seconds of the session's own time that are left."""
-        ...
-
-    async def run(self, cell: str, seconds: float) -> CellResult:
-        """Run one cell.
-
-        After its seconds it is interrupted, then asked to terminate, then killed with its kernel. Never raises for what
-        the code does. Nothing is promised of variables or files once a result says that the kernel is lost.
-
-        Raises:
-            InfrastructureFailure: No kernel can be started here.
-        """
-        ...
-
-
-@dataclass(frozen=True)
 class SandboxDescription:
     """What a back end contains and what it cannot."""
 
@@ -210,25 +167,13 @@ class SandboxDescription:
 
 
 class Sandbox(Protocol):
-    """Runs scripts, and cells one by one, under limits."""
+    """Runs scripts under limits."""
 
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run the script to its end or a limit, with every descendant gone afterwards.
 
         Never raises for what the code does. Cancelling the task kills the code and re-raises. The engine's own
         failure is an outcome with the reason INFRASTRUCTURE. Nothing is promised about files beyond `keep`.
-        """
-        ...
-
-    def session(self, request: ExecutionRequest, watch: Watch | None = None) -> AbstractAsyncContextManager[Session]:
-        """Start a live kernel that sees what a script of this request would; at the end nothing of it is left.
-
-        The request's script and `keep` are left aside; its limits are the session's, `seconds` being wall time from the
-        start on, also while no cell runs.
-
-        Raises:
-            UsageError: A Python package is missing.
-            InfrastructureFailure: No kernel can be started here.
         """
         ...
 

@@ -5,10 +5,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
 
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Session, Watch
+from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
 from sandbox.environment import clean_environment, path_of
 from sandbox.environments import Environment, packages_of, python_of
 from sandbox.execution import execute, run_in_thread
@@ -19,7 +19,6 @@ from sandbox.launch import Launch, choose_cpus, start_file, under_limits, waitin
 from sandbox.mounts import CODE, TMPFS, file_arguments, visible_paths
 from sandbox.running import LocalProgram
 from sandbox.seccomp import seccomp_program
-from sandbox.session import open_session
 from sandbox.spares import Spares, Waiting
 from sandbox.supervise import stop_signal
 from sandbox.tree import NamespaceTree
@@ -61,10 +60,6 @@ class BubblewrapSandbox:
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run the script; see `sandbox.Sandbox.run`."""
         return await run_in_thread(self, request, watch)
-
-    def session(self, request: ExecutionRequest, watch: Watch | None = None) -> AbstractAsyncContextManager[Session]:
-        """Open a session; see `sandbox.Sandbox.session`."""
-        return open_session(self, request, watch)
 
     def problem(self) -> str | None:
         """Say in one sentence why it cannot be used here, found out by running it; none if it works."""

@@ -5,10 +5,10 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
 
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Session, Watch
+from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
 from sandbox.container import WaitingContainer
 from sandbox.engine import ENGINE_FAILURES, connect, say
 from sandbox.environments import Environment
@@ -17,7 +17,6 @@ from sandbox.image import find_image
 from sandbox.instance import owner
 from sandbox.launch import choose_cpus
 from sandbox.profile import Plan, container_options
-from sandbox.session import open_session
 from sandbox.settings import SandboxSettings
 from sandbox.spares import Spares
 from sandbox.supervise import stop_signal
@@ -60,10 +59,6 @@ class DockerSandbox:
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run the script; see `sandbox.Sandbox.run`."""
         return await run_in_thread(self, request, watch)
-
-    def session(self, request: ExecutionRequest, watch: Watch | None = None) -> AbstractAsyncContextManager[Session]:
-        """Open a session; see `sandbox.Sandbox.session`."""
-        return open_session(self, request, watch)
 
     def problem(self) -> str | None:
         """Say in one sentence why it cannot be used here, found out by running it; none if it works."""

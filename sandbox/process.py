@@ -2,17 +2,15 @@
 
 import itertools
 import secrets
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-from sandbox import ExecutionRequest, Outcome, SandboxDescription, Session, Watch
+from sandbox import ExecutionRequest, Outcome, SandboxDescription, Watch
 from sandbox.environment import clean_environment, path_of
 from sandbox.environments import Environment, packages_of, python_of
 from sandbox.execution import run_in_thread
 from sandbox.instance import label_of
 from sandbox.launch import Launch, choose_cpus, ended_with_us, start_file, under_limits
 from sandbox.running import LocalProgram
-from sandbox.session import open_session
 from sandbox.spares import Waiting
 from sandbox.tree import MARKER, MarkedTree
 from sandbox.watcher import Watcher
@@ -36,10 +34,6 @@ class ProcessSandbox:
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run the script; see `sandbox.Sandbox.run`."""
         return await run_in_thread(self, request, watch)
-
-    def session(self, request: ExecutionRequest, watch: Watch | None = None) -> AbstractAsyncContextManager[Session]:
-        """Open a session; see `sandbox.Sandbox.session`."""
-        return open_session(self, request, watch)
 
     def describe(self) -> SandboxDescription:
         """Say what a plain process contains, and what it does not."""

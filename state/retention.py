@@ -41,8 +41,6 @@ _BODIES = """
         EXCEPT SELECT sha256 FROM reading WHERE competition <> :competition
         EXCEPT SELECT code_sha FROM node
         EXCEPT SELECT log_sha FROM execution
-        EXCEPT SELECT json_extract(data, '$.code_sha') FROM event WHERE type = 'cell.run'
-        EXCEPT SELECT json_extract(data, '$.output_sha') FROM event WHERE type = 'cell.run'
     )
 """
 _BANDS = "sketchband WHERE sketch IN (SELECT id FROM keptsketch WHERE competition = :competition)"

@@ -350,7 +350,7 @@ class LedgerEntry(SQLModel, table=True):
     run_id: str = Field(index=True)
     at: datetime
     kind: str
-    """`tokens` (a model call), `execution`, `gpu`, `disk`, `submission` or `session`."""
+    """`tokens` (a model call), `execution`, `gpu`, `disk` or `submission`."""
     node: int | None = None
     role: str | None = None
     model: str | None = None

@@ -22,7 +22,6 @@ STARTED = {
     "bot.__main__": "python -m bot",
     "sandbox.image.build": "make image",
     "sandbox.environments.check_script": "`bot env check` runs it by its path, inside the sandbox",
-    "sandbox.kernel_main": "a session runs it by its path",
     "scrapers.demo_board": "python -m: makes the bundled leaderboard anew",
 }
 """Modules that people start, besides the console scripts, each with how."""

@@ -44,7 +44,7 @@ def locked(name: str) -> list[Requirement]:
 def project() -> dict[str, list[str]]:
     content: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     own, groups = content["project"], content["dependency-groups"]
-    return {"requirements.lock": own["dependencies"], **groups, **own["optional-dependencies"]}
+    return {"requirements.lock": own["dependencies"], **groups}
 
 
 @pytest.mark.parametrize("name", LOCKS)
@@ -57,11 +57,7 @@ def test_lock_files_hold_pinned_packages_and_no_addresses_or_paths(name: str) ->
 
 @pytest.mark.parametrize(
     ("name", "group"),
-    [
-        ("requirements.lock", "requirements.lock"),
-        ("requirements-dev.lock", "dev"),
-        ("requirements-dev.lock", "session"),
-    ],
+    [("requirements.lock", "requirements.lock"), ("requirements-dev.lock", "dev")],
 )
 def test_everything_declared_is_locked_at_a_version_that_will_do(name: str, group: str) -> None:
     versions = {canonicalize_name(one.name): next(iter(one.specifier)).version for one in locked(name)}
@@ -92,8 +88,7 @@ def test_the_run_time_environment_is_light_and_without_torch() -> None:
 
 def test_every_foreign_import_is_of_a_declared_dependency_and_none_is_declared_in_vain() -> None:
     owners = metadata.packages_distributions()
-    texts = (*project()["requirements.lock"], *project()["session"])
-    declared = {canonicalize_name(Requirement(text).name) for text in texts}
+    declared = {canonicalize_name(Requirement(text).name) for text in project()["requirements.lock"]}
     found = {
         name: {canonicalize_name(owner) for owner in owners.get(name, ())}
         for path in sources(ROOT)

@@ -36,20 +36,13 @@ class Meter:
         charge(tx, self._run_id, "execution", node=self._node, seconds=took, amount=1)
         if grown:
             charge(tx, self._run_id, "disk", node=self._node, amount=grown)
-        self.charge_gpus(tx, took)
-
-    def charge_gpus(self, tx: Transaction, seconds: float | None = None) -> None:
-        """Charge GPU seconds alone, as for a session, which is no execution."""
-        took = time.monotonic() - self._started if seconds is None else seconds
         if gpus := len(self._request.lease.gpus):
             self._held.spend(gpu_seconds=took * gpus)
             charge(tx, self._run_id, "gpu", node=self._node, seconds=took, amount=took * gpus)
 
 
 @asynccontextmanager
-async def metered(
-    level: Level, run_id: str, request: ExecutionRequest, node: int, *, executions: int = 1
-) -> AsyncIterator[Meter]:
+async def metered(level: Level, run_id: str, request: ExecutionRequest, node: int) -> AsyncIterator[Meter]:
     """Reserve what an execution may take, its lease being held, while it goes on.
 
     Args:
@@ -57,13 +50,12 @@ async def metered(
         run_id: the run.
         request: as it is run: with its lease and its time limit.
         node: whose script it is.
-        executions: 0 for a session.
 
     Raises:
         BudgetExceeded: it does not fit; nothing was started.
     """
     gpu_seconds = request.limits.seconds * len(request.lease.gpus)
-    async with level.reserve(executions=executions, gpu_seconds=gpu_seconds) as held:
+    async with level.reserve(executions=1, gpu_seconds=gpu_seconds) as held:
         yield Meter(held, run_id, request, node)
 
 

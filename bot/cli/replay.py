@@ -11,7 +11,6 @@ import typer
 
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.running import Job, run_all, tell
-from bot.coder.settings import SessionSettings
 from bot.community.learning import NEWEST_POSTS
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.prepare import prepare
@@ -26,7 +25,6 @@ from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
-from sandbox.session import check_installed
 from sandbox.share import share_of
 from scrapers.snapshot import Snapshot
 from state.errors import UsageError
@@ -78,9 +76,6 @@ def replay(
     gpus: Annotated[
         int | None, typer.Option(min=0, help="GPUs an execution holds; default: 1 where there is one")
     ] = None,
-    session: Annotated[
-        bool, typer.Option("--session", help="let the coder try things out in a live session before each script")
-    ] = False,
     config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
     out: Annotated[Path, typer.Option(help="folder that receives a folder for each run")] = Path("runs"),
     json: Annotated[bool, typer.Option("--json", help="print one result.json a line")] = False,
@@ -107,8 +102,6 @@ def replay(
             "no sandbox works here (see --sandbox in the README): the built-in model's scripts run as plain processes",
             err=True,
         )
-    if session:
-        check_installed()
     loaded = [Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshots]
     common: dict[str, Any] = {
         "model": choice.spec,
@@ -127,7 +120,7 @@ def replay(
         "environment": described.environment,
         **asdict(share_of(settings.sandbox, out, parallel=parallel, cpus=cpus)),
         "config": file,
-        "engine": _engine(parallel, pace, settings.models.in_flight, settings.session if session else None),
+        "engine": _engine(parallel, pace, settings.models.in_flight),
         "watch": settings.watch,
         "budget": settings.budget,
         "weights": settings.weights.folder if settings.weights.offer else None,
@@ -156,11 +149,11 @@ def replay(
     tell(results, json=json)
 
 
-def _engine(parallel: int, pace: str, in_flight: int, session: SessionSettings | None) -> EngineSettings:
+def _engine(parallel: int, pace: str, in_flight: int) -> EngineSettings:
     """Return the engine's settings; every slot finds a draft of its own in a round, and new posts are read where they come."""
     rounds = RoundsSettings(drafts_per_round=max(RoundsSettings().drafts_per_round, parallel))
     reading = ReadingSettings(newest=NEWEST_POSTS if pace == "stream" else 0)
-    return EngineSettings(reading=reading, rounds=rounds, session=session, calls_in_flight=in_flight)
+    return EngineSettings(reading=reading, rounds=rounds, calls_in_flight=in_flight)
 
 
 def _agents(text: str) -> Sequence[str]:

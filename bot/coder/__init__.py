@@ -11,11 +11,9 @@ from scrapers.card import TaskCard
 __all__ = [
     "Attempt",
     "Brief",
-    "Cell",
     "Coder",
     "CoderBudget",
     "DraftLeft",
-    "Exploration",
     "Machine",
     "OwnerNote",
     "Result",
@@ -147,26 +145,6 @@ class Result:
     seconds: float
     """Of its script alone."""
     error: str | None
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell that was run in a live session, and what came of it; no node, and never a score."""
-
-    code: str
-    status: str
-    """As of `sandbox.CellResult`."""
-    output: str
-    """Cleaned and capped: what it printed, displayed and raised."""
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Exploration:
-    """What a coder tried out in a live session before it writes a script, and what it noted."""
-
-    cells: tuple[Cell, ...] = ()
-    notes: str = ""
 
 
 @dataclass(frozen=True)

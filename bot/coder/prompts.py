@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.coder import Attempt, CoderBudget, Exploration, Machine, Result, TaskText
+from bot.coder import Attempt, CoderBudget, Machine, Result, TaskText
 from bot.models import Item
 from bot.models.parsing import json_answer, one_code_block
 from bot.models.template import TemplatePrompt
@@ -48,8 +48,6 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     """What the whole run has scored so far."""
     known: tuple[Item, ...] = ()
     """Where the draft comes from; the coder sees its text, the audit its times."""
-    explored: Exploration = field(default_factory=Exploration)
-    """What it tried out in a live session for this script; empty without one."""
 
     def parse(self, text: str) -> ScriptAnswer:
         """Read the plan before the fenced script; raises Unparsable when there is no script that compiles."""

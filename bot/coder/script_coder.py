@@ -1,9 +1,9 @@
-"""The first coder: one prompt a script; repairs what failed, improves what works; may look into the data before."""
+"""The first coder: one prompt a script; repairs what failed, improves what works."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Protocol
 
-from bot.coder import Attempt, Brief, CoderBudget, Exploration, Script, ScriptAction
+from bot.coder import Attempt, Brief, CoderBudget, Script, ScriptAction
 from bot.coder.prompts import ScriptAnswer, WriteScript
 from bot.models import Item
 
@@ -19,17 +19,12 @@ class AskForScript(Protocol):
         ...
 
 
-Explore = Callable[[Brief, ScriptAction, Sequence[Attempt], CoderBudget], Awaitable[Exploration]]
-"""Tries things out before a script is written."""
-
-
 class ScriptCoder:
-    """Asks a model for one whole script at a time, after it has tried things out where it may."""
+    """Asks a model for one whole script at a time."""
 
-    def __init__(self, ask: AskForScript, known: Sequence[Item] = (), explore: Explore | None = None) -> None:
+    def __init__(self, ask: AskForScript, known: Sequence[Item] = ()) -> None:
         self._ask = ask
         self._known = tuple(known)
-        self._explore = explore
 
     async def scripts(
         self, brief: Brief, feedback: Callable[[], Sequence[Attempt]], budget: Callable[[], CoderBudget]
@@ -41,8 +36,6 @@ class ScriptCoder:
         while True:
             attempts = tuple(feedback())[-SHOWN_ATTEMPTS:]
             action = _action(attempts)
-            explored = await self._explore(brief, action, attempts, budget()) if self._explore else Exploration()
-            left = budget()
             answer = await self._ask(
                 WriteScript(
                     task=brief.task,
@@ -54,10 +47,9 @@ class ScriptCoder:
                     codebase=brief.codebase if not attempts else None,
                     earlier=brief.earlier,
                     attempts=attempts,
-                    budget=left,
+                    budget=budget(),
                     results=brief.results,
                     known=self._known,
-                    explored=explored,
                 )
             )
             yield Script(plan=answer.plan, code=answer.code, action=action)

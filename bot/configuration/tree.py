@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.budgets.settings import BudgetSettings
-from bot.coder.settings import SessionSettings, WatchSettings
+from bot.coder.settings import WatchSettings
 from bot.daemon.settings import CompetitionSettings, DaemonSettings, Slug
 from bot.models.sections import ModelsSection
 from bot.notify.settings import NotifySection
@@ -31,9 +31,6 @@ class Settings(BaseModel):
     )
     sandbox: SandboxSettings = Field(
         default=SandboxSettings(), description="What scripts run in, with which packages, and what one may use."
-    )
-    session: SessionSettings = Field(
-        default=SessionSettings(), description="How much a coder may try out before each script (`--session`)."
     )
     watch: WatchSettings = Field(
         default=WatchSettings(), description="Who looks on while a script runs, and may end it."

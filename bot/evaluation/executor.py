@@ -16,13 +16,12 @@ from bot.evaluation.guarding import GUARDED, PREDICTIONS, Guarding, record_findi
 from bot.evaluation.guards.findings import Finding
 from bot.evaluation.run_views import RunViews
 from bot.evaluation.self_reported import LINE, printed_score
-from bot.evaluation.sessions import timed_session
 from bot.evaluation.view_names import ViewName
 from bot.evaluation.worker import Worker
 from bot.runs.folder import RunFolder
 from bot.runs.leasing import Leasing
 from bot.runs.stopwatch import Stopwatch
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox, Session, Watch
+from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox, Watch
 from sandbox.rules import Rules, RuleSettings, Watches
 from scrapers.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
@@ -86,7 +85,7 @@ class Executor:
         self._worker = worker
         self._stopwatch = stopwatch
         self.leasing = leasing
-        """How executions and sessions come to cores and GPUs of their own."""
+        """How executions come to cores and GPUs of their own."""
         self._monitor = monitor
         self._spending = spending or unbounded()
         self._views = RunViews(card, settings.data, settings.seed, folder, worker, stopwatch, settings.grader)
@@ -171,26 +170,6 @@ class Executor:
 
         result = await self._steps.once(f"execute:{view}", run, node=node, attempt=attempt)
         return Executed.kept(result, self._folder.executions)
-
-    @asynccontextmanager
-    async def session(self, node: int, view: str, seconds: float) -> AsyncIterator[Session]:
-        """Open a live session on a view for a node's coder; it is no execution, and has no score.
-
-        Raises:
-            BudgetExceeded: its GPUs do not fit into a budget.
-            InfrastructureFailure: our own machinery failed.
-        """
-        data, name = await self.view(view), f"n{node}-session"
-        limits = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus)
-        request = ExecutionRequest(name, "", data, self._folder.executions / name, limits, mounts=self.settings.mounts)
-        async with self.leasing.hold() as lease:
-            request = self.leasing.leased(request, lease)
-            reserved = metered(self._spending, self._run_id, request, node, executions=0)
-            async with (
-                reserved as meter,
-                timed_session(self._sandbox, request, self._stopwatch, self._store, meter) as one,
-            ):
-                yield one
 
     async def _run_and_score(
         self, node: int, script: str, view: str, data: Path, seconds: float, attempt: int

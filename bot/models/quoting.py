@@ -45,7 +45,8 @@ def line(text: object, limit: int = 200) -> str:
     own; without opening angle brackets and runs of backticks it opens and closes no fence.
     """
     short = " ".join(clean(str(text)).split())
-    short = short if len(short) <= limit else f"{short[:limit]}…"
+    if (more := len(short) - limit) > 0:
+        short = f"{short[:limit]}… [{more} more characters left out]"
     return short.replace("<", "‹").replace("```", "` ` `")
 
 

@@ -25,7 +25,6 @@ def times(clock: Clock, watch: Stopwatch, run: Run, executions: Sequence[Executi
     measured: dict[str, float | None] = {
         "overhead_seconds": round(watch.overhead(), 3),
         "waiting_seconds": round(watch.of("waiting"), 3),
-        "session_seconds": round(watch.of("sessions"), 3),
     }
     if run.cutoff is None:
         wall = (clock.now() - run.created_at).total_seconds()

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.budgets.kinds import Kind, words
 from bot.budgets.levels import Level, unbounded
 from bot.coder import Machine, OwnerNote, Result, TaskText
-from bot.coder.settings import SessionSettings
 from bot.evaluation.executor import Executor
 from bot.models.ask import Asker
 from bot.runs.budget import RunBudget
@@ -51,7 +50,6 @@ class EngineSettings(BaseModel):
     reading: ReadingSettings = ReadingSettings()
     rounds: RoundsSettings = RoundsSettings()
     tree_search: TreeSearchSettings = TreeSearchSettings()
-    session: SessionSettings | None = Field(default=None, description="what a coder may try out; none: scripts alone")
     calls_in_flight: int = Field(default=8, ge=1, description="model calls at once, over the whole run")
 
 

@@ -14,7 +14,7 @@ _SHORTEST = 5.0
 
 @dataclass(frozen=True)
 class Leasing:
-    """How the executions and sessions of one run come to cores and GPUs of their own."""
+    """How the executions of one run come to cores and GPUs of their own."""
 
     leases: Leases
     cpus: int

@@ -16,7 +16,6 @@ from bot.runs.context import RunContext
 from bot.runs.results import NOISE_STEP
 from bot.strategies import Action
 from bot.strategies.attempts import holdout_seconds
-from bot.strategies.exploring import NodeExplorer
 from bot.strategies.suspicion import SUSPICIOUS, failed_alike
 from bot.strategies.tree import Tree
 from state.errors import BudgetExceeded, ModelRefused
@@ -142,7 +141,7 @@ class ScriptPlaybook:
             return await context.asker.ask(prompt, role="coder", name="write", node=node)
 
         brief = replace(assignment.brief, results=context.results)
-        coder = ScriptCoder(ask, assignment.known, NodeExplorer(context, node, assignment.known))
+        coder = ScriptCoder(ask, assignment.known)
         scripts = coder.scripts(brief, lambda: assignment.attempts, budget)
         return await anext(scripts)
 

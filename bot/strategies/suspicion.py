@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import func
 from sqlmodel import col, select
 
+from sandbox import ExitReason
 from state.store import Store
 from state.tables import Node, Step
 
@@ -21,13 +22,13 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 @dataclass(frozen=True)
 class _Ended:
-    status: str
     code: str | None
-    fault: str
+    fault: str | None
+    """The sentence it failed with; None where it did not fail, or ran out of time: too slow is the script's own doing."""
 
     def is_for(self, fault: str) -> bool:
         """Whether it failed with this sentence, whatever numbers that holds."""
-        return self.status == "buggy" and _NUMBER.sub("#", self.fault) == _NUMBER.sub("#", fault)
+        return self.fault is not None and _NUMBER.sub("#", self.fault) == _NUMBER.sub("#", fault)
 
 
 def failed_alike(store: Store, run_id: str, node: int, fault: str) -> int:
@@ -47,7 +48,7 @@ def last_failures(store: Store, run_id: str, after: int) -> tuple[int, str]:
     """
     count, fault = 0, ""
     for ended in _ended(store, run_id, after, MOST_ALIKE):
-        if ended.status != "buggy" or (count and not ended.is_for(fault)):
+        if ended.fault is None or (count and not ended.is_for(fault)):
             break
         count, fault = count + 1, fault or ended.fault
     return count, fault
@@ -55,14 +56,17 @@ def last_failures(store: Store, run_id: str, after: int) -> tuple[int, str]:
 
 def _ended(store: Store, run_id: str, after: int = 0, most: int | None = None) -> Iterator[_Ended]:
     """Yield what has ended by its own doing, the last node first, with the fault of its last execution."""
-    fault = func.json_extract(col(Step.result), "$.fault")
+    faults = func.json_extract(col(Step.result), "$.fault")
+    reasons = func.json_extract(col(Step.result), "$.reason")
     nodes = select(Node).where(Node.run_id == run_id, Node.id > after, col(Node.status).in_(("valid", "buggy")))
     with store.read() as session:
         rows = session.exec(nodes.order_by(col(Node.id).desc()).limit(most)).all()
-        known = select(Step.node, fault).where(
-            Step.run_id == run_id, col(Step.node).in_([row.id for row in rows]), fault.is_not(None)
+        known = select(Step.node, faults, reasons).where(
+            Step.run_id == run_id, col(Step.node).in_([row.id for row in rows]), faults.is_not(None)
         )
         # Of a node that got further than its debug run, the hold-out run counts: by name it comes first.
-        faults = dict(session.exec(known.order_by(col(Step.name).desc())).all())
+        ends = {node: (fault, reason) for node, fault, reason in session.exec(known.order_by(col(Step.name).desc()))}
     for row in rows:
-        yield _Ended(row.status, row.code_sha, str(faults.get(row.id, row.error or "")))
+        fault, reason = ends.get(row.id, (row.error or "", None))
+        failed = row.status == "buggy" and reason != ExitReason.TIMED_OUT
+        yield _Ended(row.code_sha, str(fault) if failed else None)

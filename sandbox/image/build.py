@@ -21,7 +21,7 @@ _HERE = Path(__file__).parent
 _REGISTRY_BASE = f"python:{PYTHON[0]}.{PYTHON[1]}-slim-bookworm"
 _BASE = "kaggle-bot-base"
 _DEBIAN_PACKAGES = ("python3", "python3-pip", "ca-certificates", "gcc", "libc6-dev", "libgomp1")
-PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy", "pillow", "joblib", "ipykernel")
+PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy", "pillow", "joblib")
 
 
 def main() -> int:

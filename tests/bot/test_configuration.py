@@ -34,16 +34,16 @@ def test_without_a_file_or_a_table_all_is_as_by_default(tmp_path: Path) -> None:
 
 def test_every_table_is_read(tmp_path: Path) -> None:
     (tmp_path / "bot.toml").write_bytes(
-        b'[watch]\r\ninspect_interval = 60\r\nloss = false\r\n[weights]\ndir = "/srv/w"\noffer = false\n[session]\ncells = 3\n'
+        b'[watch]\r\ninspect_interval = 60\r\nloss = false\r\n[weights]\ndir = "/srv/w"\noffer = false\n'
         b"[competitions.spooky]\nsubmit = true\ndeadline = 2027-01-01T02:00:00+02:00\n"
     )
     found = read_configuration(tmp_path / "bot.toml")
     settings = found.settings
     assert (settings.watch.inspect_interval, settings.watch.loss, settings.watch.silent_minutes) == (60.0, False, 10.0)
     assert (settings.weights.folder, settings.weights.offer) == (Path("/srv/w"), False)
-    assert (settings.session.cells, settings.competitions["spooky"].submit) == (3, True)
+    assert settings.competitions["spooky"].submit
     assert str(settings.competitions["spooky"].deadline) == "2027-01-01 00:00:00+00:00"
-    assert found.lines.at["competitions", "spooky", "submit"] == 10
+    assert found.lines.at["competitions", "spooky", "submit"] == 8
 
 
 def test_a_relative_path_starts_at_the_folder_of_its_file_wherever_the_program_is_started(

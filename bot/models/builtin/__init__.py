@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from bot.coder.explore import Explore
 from bot.coder.prompts import ReviewRun, WriteScript
 from bot.community.prompts import AnalyzePost, PlanDrafts, ProposeIdeas, WriteReport
 from bot.evaluation.graders.writing import WriteGrader
@@ -44,8 +43,6 @@ class BuiltinModel:
                 return ideas.plan(prompt)
             case WriteScript():
                 return coding.reply(prompt, self._seed)
-            case Explore():
-                return "DONE"  # its scripts compare by themselves, and it knows the data from the preview
             case ReviewRun():
                 return reports.review(prompt)
             case WriteReport():

@@ -42,4 +42,4 @@ def test_gpus_are_named_only_where_a_script_is_lent_one() -> None:
 
 def test_all_that_environments_are_made_for_is_worth_telling() -> None:
     wanted = {name for group in GROUPS for name in (LISTS / f"{group}.in").read_text().split()}
-    assert wanted - set(WORTH_KNOWING) == {"ipykernel", "tqdm"}
+    assert wanted - set(WORTH_KNOWING) == {"tqdm"}

@@ -58,7 +58,7 @@ def test_they_are_what_the_ledgers_say_kind_by_kind_whatever_a_run_was_away(tmp_
                 resume_run(tx, RUN)
             clock.pass_by(1_000)
             with store.write() as tx:
-                for kind in ("gpu", "disk", "submission", "session"):
+                for kind in ("gpu", "disk", "submission"):
                     charge(tx, RUN, kind, seconds=7.0, amount=11.0)
     clock.time = NOW + timedelta(hours=20)
     told = found(tmp_path, clock)

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.models.quoting import clean, quoted
+from bot.models.quoting import clean, line, quoted
 
 
 def test_text_stands_between_tags_that_name_it() -> None:
@@ -65,3 +65,8 @@ def test_chat_markup_loses_its_bars() -> None:
 @given(st.text())
 def test_cleaning_twice_changes_nothing(text: str) -> None:
     assert clean(clean(text)) == clean(text)
+
+
+def test_a_line_says_how_much_of_it_is_left_out() -> None:
+    assert line("a" * 12, 10) == f"{'a' * 10}… [2 more characters left out]"
+    assert line("a" * 10, 10) == "a" * 10

@@ -119,3 +119,23 @@ async def test_a_search_ends_when_script_after_script_fails_with_one_sentence_an
         assert search.status == "failed"
         await Search(context, drafts(work)).run()
         assert len(work.played) == 2 * MOST_ALIKE
+
+
+class RunsOutOfTime(Fails):
+    """Its scripts are all killed at their limit."""
+
+    async def play(self, action: Action, node: int, tree: Tree) -> None:
+        async def run() -> dict[str, str]:
+            return {"fault": "the script was killed at its time limit of 60 s", "reason": "timed_out"}
+
+        await self.context.steps.once("run", run, node=node)
+        await super().play(action, node, tree)
+
+
+async def test_scripts_that_are_too_slow_do_not_end_a_search(tmp_path: Path) -> None:
+    async with opened(tmp_path, steps=MOST_ALIKE + 5) as context:
+        work = RunsOutOfTime(context)
+        search = Search(context, drafts(work))
+        await search.run()
+        assert len(work.played) > MOST_ALIKE
+        assert search.status != "failed"

@@ -39,7 +39,7 @@ def test_nothing_new_gives_the_same_tree_and_reads_no_node(store: Store) -> None
     first = read_tree(store, RUN, plain, cache)
     with store.write() as tx:
         tx.record("step.started", run_id=RUN, name="decision", attempt=0)
-        tx.record("cell.run", run_id=RUN, node=1)
+        tx.record("model.called", run_id=RUN, node=1)
     assert read_tree(store, RUN, plain, cache) is first
 
 
