@@ -39,7 +39,10 @@ class Level:
         """
         self.name = name
         self.caps = caps
-        self.around = around
+        self.levels: tuple[Level, ...] = (self, *(around.levels if around else ()))
+        """This level and all around it, the widest last."""
+        self.renews = period is not None
+        """Whether what is spent is forgotten with each new period."""
         self._spent = dict(spent or {})
         self._measured = dict(measured or {})
         self._period = period
@@ -47,16 +50,6 @@ class Level:
         self._held: dict[int, Held] = {}
         self._waiting: list[Reservation] = []
         self._closed = False
-
-    @property
-    def levels(self) -> "tuple[Level, ...]":
-        """This level and all around it, the widest last."""
-        return (self, *(self.around.levels if self.around else ()))
-
-    @property
-    def renews(self) -> bool:
-        """Whether what is spent is forgotten with each new period."""
-        return self._period is not None
 
     @property
     def usage(self) -> dict[Kind, float]:

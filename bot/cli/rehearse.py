@@ -13,7 +13,7 @@ import typer
 from bot.cli.output import progress_line
 from bot.cli.rehearsal_output import announce, progress, tell
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from bot.rehearsal.shifting import begun_together
+from bot.rehearsal.time_shift import begun_together
 from scrapers.fields import parse_time
 from scrapers.snapshot import Snapshot
 from state.clock import FastClock
@@ -63,10 +63,10 @@ def rehearse(
     """
     played = [Snapshot.load(snapshot, METRIC_DIRECTIONS) for snapshot in snapshots]
     # Imported here, so that other commands do not pay for a web server.
+    from bot.rehearsal.results import result_of
     from bot.rehearsal.serving import serving
     from bot.rehearsal.settings import SiteSettings
     from bot.rehearsal.site import Site
-    from bot.rehearsal.standing import standing_of
 
     played = played if as_dated else begun_together(played)
     begins = _begins(start, played)
@@ -81,7 +81,7 @@ def rehearse(
         if not stop.is_set():
             site.settle()
         now = clock.now()
-        results = [standing_of(site, competition, now) for competition in site.competitions]
+        results = [result_of(site, competition, now) for competition in site.competitions]
     tell(results, json=json)
     if until_end and any(result["over"] and not result["scored"] for result in results):
         raise typer.Exit(1)

@@ -21,6 +21,7 @@ from bot.runs.disk import check_free
 from bot.runs.opening import open_leases
 from bot.strategies.agents import AGENTS
 from bot.strategies.rounds import RoundsSettings
+from sandbox import SandboxName
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
@@ -28,8 +29,6 @@ from sandbox.leftovers import left_by_killed
 from sandbox.share import share_of
 from scrapers.snapshot import Snapshot
 from state.errors import UsageError
-
-SandboxName = Literal["auto", "docker", "bubblewrap", "process"]
 
 
 def replay(

@@ -14,11 +14,11 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainT
 from starlette.types import Message, Receive, Scope, Send
 
 from bot.rehearsal.auth import authenticate, unauthenticated
-from bot.rehearsal.page import page
+from bot.rehearsal.faulty_answers import Act, troubled
+from bot.rehearsal.methods import OPEN, methods
 from bot.rehearsal.rendering import share_of
-from bot.rehearsal.rpc import OPEN, methods
 from bot.rehearsal.site import Site
-from bot.rehearsal.trouble import Act, troubled
+from bot.rehearsal.status_page import page
 from bot.rehearsal.uploads import add, begin
 from bot.rehearsal.wire import Binary, Call, Redirect, Refused, error_body, finished
 from state.clock import FastClock

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from bot.rehearsal.discussions import forum_url, topic_url
 from bot.rehearsal.forum import Thread
+from bot.rehearsal.forum_methods import forum_url, topic_url
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.kernels import Version
 from bot.rehearsal.rendering import slugified, stripped

@@ -4,20 +4,20 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
-from bot.rehearsal.competing import Competing
 from bot.rehearsal.competition import Competition
-from bot.rehearsal.discussions import Discussions
+from bot.rehearsal.competition_lists import make_others
+from bot.rehearsal.competition_methods import Competing
 from bot.rehearsal.faults import Faults
+from bot.rehearsal.forum_methods import Discussions
 from bot.rehearsal.identity import Numbers
+from bot.rehearsal.kernel_methods import Notebooks
+from bot.rehearsal.kernel_runs import Sessions
 from bot.rehearsal.kernels import Kernels
-from bot.rehearsal.listing import make_others
-from bot.rehearsal.notebooks import Notebooks
 from bot.rehearsal.search import Search
-from bot.rehearsal.sessions import Sessions
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.storage import Storage
+from bot.rehearsal.submission_methods import Submitting
 from bot.rehearsal.submissions import Submission, references
-from bot.rehearsal.submitting import Submitting
 from bot.rehearsal.uploads import Uploads
 from bot.rehearsal.wire import denied
 from scrapers.snapshot import Snapshot

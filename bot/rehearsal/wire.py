@@ -138,13 +138,9 @@ class Call:
             start = (max(page, 1) - 1) * size
             return list(items[start : start + size]), ""
         start = _offset(self.text("pageToken"))
-        token = page_token(start + size) if start + size < len(items) else ""
-        return list(items[start : start + size]), token
-
-
-def page_token(offset: int) -> str:
-    """Return an opaque token for the page that begins there."""
-    return base64.urlsafe_b64encode(f"o:{offset}".encode()).decode()
+        end = start + size
+        token = base64.urlsafe_b64encode(f"o:{end}".encode()).decode() if end < len(items) else ""
+        return list(items[start:end]), token
 
 
 def _offset(token: str) -> int:

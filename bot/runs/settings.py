@@ -8,9 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.budgets.settings import BudgetSettings
 from bot.coder.settings import WatchSettings
 from bot.runs.context import EngineSettings
-from sandbox import Limits
+from sandbox import Limits, SandboxName
 
-__all__ = ["RunSettings"]
+__all__ = ["AgentName", "RunSettings"]
+
+AgentName = Literal["comind", "aide"]
 
 _TASKS_A_CORE = 32
 """Processes and threads: joblib's workers each bring threads of their own."""
@@ -21,7 +23,7 @@ class RunSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    agent: Literal["comind", "aide"] = "comind"
+    agent: AgentName = "comind"
     model: str = Field(default="builtin", description="`builtin`, `openai:NAME` or `recorded:DIR`")
     roles: dict[str, str] = Field(default={}, description="the model of a role, where it is not that of `model`")
     record: Path | None = Field(default=None, description="folder that receives a recording of every model call")
@@ -29,7 +31,7 @@ class RunSettings(BaseModel):
     max_cost: float | None = Field(default=None, ge=0, description="USD")
     steps: int | None = Field(default=None, ge=1, description="nodes, the baseline included")
     seed: int = 0
-    sandbox: Literal["auto", "docker", "bubblewrap", "process"] = "auto"
+    sandbox: SandboxName = "auto"
     image: str | None = Field(default=None, description="name and id of the image that containers are made from")
     runtime: str | None = Field(default=None, description="of containers; none: the engine's default")
     parallel: int = Field(default=1, ge=1, description="nodes worked on at a time")

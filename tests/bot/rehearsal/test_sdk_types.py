@@ -11,7 +11,7 @@ from kagglesdk.kernels.types import kernels_api_service as kernels
 from kagglesdk.search.types import search_api_service as search
 from kagglesdk.security.types import oauth_service as security
 
-from bot.rehearsal.rpc import methods
+from bot.rehearsal.methods import methods
 from bot.rehearsal.settings import SiteSettings
 from scrapers.snapshot import Snapshot
 from tests.bot.rehearsal.parts import COMPETITIONS, DISCUSSIONS, KERNELS, SEARCH, Served, served, truth_with

@@ -10,7 +10,7 @@ from bot.rehearsal.identity import wire_id
 from bot.rehearsal.settings import SiteSettings
 from scrapers.snapshot import Snapshot
 from tests.bot.rehearsal.parts import KERNELS, SEARCH, Served, served
-from tests.bot.rehearsal.test_notebooks import kernel, with_kernels
+from tests.bot.rehearsal.test_kernel_methods import kernel, with_kernels
 
 
 def find(it: Served, *types: str, query: str = "Tiny table", **body: Any) -> list[dict[str, Any]]:

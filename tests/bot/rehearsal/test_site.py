@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bot.rehearsal.settings import SiteSettings
-from bot.rehearsal.shifting import shifted
 from bot.rehearsal.site import Site
+from bot.rehearsal.time_shift import shifted
 from scrapers.snapshot import Snapshot
 from state.errors import UsageError
 from tests.bot.rehearsal.parts import (

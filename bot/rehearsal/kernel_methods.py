@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from bot.rehearsal.discussions import heat
+from bot.rehearsal.forum_methods import heat
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.kernels import Kernels, Version
 from bot.rehearsal.settings import SiteSettings

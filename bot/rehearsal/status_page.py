@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bot.rehearsal.board import score_text
-from bot.rehearsal.shifting import moved
+from bot.rehearsal.time_shift import moved
 
 if TYPE_CHECKING:
     from bot.rehearsal.competition import Competition
@@ -23,7 +23,7 @@ def page(site: "Site", now: datetime) -> str:
     asked = site.requests.most_common()
     return (
         _environment()
-        .get_template("page.html.j2")
+        .get_template("status_page.html.j2")
         .render(
             now=now,
             competitions=[_shown(site, competition, now) for competition in site.competitions],

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.rehearsal.rpc import methods
+from bot.rehearsal.methods import methods
 from bot.rehearsal.site import Site
 from bot.rehearsal.wire import Call, Refused, finished
 from tests.bot.rehearsal.parts import START, HandClock, tiny
