@@ -21,6 +21,9 @@ __all__ = [
     "Watch",
 ]
 
+BackEnd = Literal["docker", "bubblewrap", "process"]
+SandboxName = Literal["auto", BackEnd]
+"""What may be asked for; auto is the first back end that works."""
 Isolation = Literal["docker", "bubblewrap", "none"]
 
 
@@ -152,7 +155,7 @@ class Outcome:
 class SandboxDescription:
     """What a back end contains and what it cannot."""
 
-    name: Literal["docker", "bubblewrap", "process"]
+    name: BackEnd
     isolation: Isolation
     contains: tuple[str, ...]
     gaps: tuple[str, ...]

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypedDict, cast
 
 
 class Kind(StrEnum):
@@ -48,26 +47,13 @@ _NAMES: Mapping[Kind, str] = {
 }
 
 
-class Amounts(TypedDict, total=False):
-    """Amounts by kind, each in its kind's unit, as they are written in a call."""
-
-    money: float
-    tokens: float
-    calls: float
-    gpu_seconds: float
-    wall_seconds: float
-    executions: float
-    disk_bytes: float
-    submissions: float
-
-
-def by_kind(amounts: Amounts) -> dict[Kind, float]:
+def by_kind(amounts: Mapping[str, float]) -> dict[Kind, float]:
     """Return amounts by kind.
 
     Raises:
         ValueError: a name is no kind's, or an amount is negative or not finite.
     """
-    found = {Kind(name): float(value) for name, value in cast(Mapping[str, float], amounts).items()}
+    found = {Kind(name): float(value) for name, value in amounts.items()}
     for kind, amount in found.items():
         if not (math.isfinite(amount) and amount >= 0):
             raise ValueError(f"{amount} is no amount of {kind}")

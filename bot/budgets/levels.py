@@ -1,11 +1,9 @@
 """Levels of a budget, one within another: what is spent at one counts at all around it, and all must have room."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import date
-from typing import Unpack
 
-from bot.budgets.kinds import Amounts, Kind, by_kind
+from bot.budgets.kinds import Kind, by_kind
 from bot.budgets.reservation import Held, Reservation
 from bot.budgets.settings import Caps
 
@@ -29,11 +27,22 @@ class Level:
         period: Callable[[], date] | None = None,
         around: "Level | None" = None,
     ) -> None:
-        """Begin a level; see `budget`, which also ends it."""
+        """Begin a level; `closing` ends it.
+
+        Args:
+            name: how messages call it, such as `day`.
+            caps: its caps.
+            spent: what was spent before, by kind; it is not counted at the levels around, which are told by themselves.
+            measured: kinds that are read off something; added to what `spent` says of them.
+            period: returns the day that it is; with a new one, what was spent starts at nothing again.
+            around: the level that this one is within.
+        """
         self.name = name
         self.caps = caps
-        self.around = around
-        """The level that this one is within."""
+        self.levels: tuple[Level, ...] = (self, *(around.levels if around else ()))
+        """This level and all around it, the widest last."""
+        self.renews = period is not None
+        """Whether what is spent is forgotten with each new period."""
         self._spent = dict(spent or {})
         self._measured = dict(measured or {})
         self._period = period
@@ -41,16 +50,6 @@ class Level:
         self._held: dict[int, Held] = {}
         self._waiting: list[Reservation] = []
         self._closed = False
-
-    @property
-    def levels(self) -> "tuple[Level, ...]":
-        """This level and all around it, the widest last."""
-        return (self, *(self.around.levels if self.around else ()))
-
-    @property
-    def renews(self) -> bool:
-        """Whether what is spent is forgotten with each new period."""
-        return self._period is not None
 
     @property
     def usage(self) -> dict[Kind, float]:
@@ -81,14 +80,14 @@ class Level:
         """Return whether this level, or one around it, has a cap on a kind."""
         return any(level.caps.of(kind) is not None for level in self.levels)
 
-    def reserve(self, **wanted: Unpack[Amounts]) -> Reservation:
+    def reserve(self, **wanted: float) -> Reservation:
         """Return a reservation, to be entered by `with` (refused at once) or `async with` (waits while it may still fit).
 
         Whoever holds a kind must not wait for more of the same.
         """
         return Reservation(self, by_kind(wanted))
 
-    def spend(self, **amounts: Unpack[Amounts]) -> None:
+    def spend(self, **amounts: float) -> None:
         """Count what was spent without a reservation."""
         self.count(by_kind(amounts))
         self.retry()
@@ -130,22 +129,6 @@ class Level:
             if level._closed:
                 raise RuntimeError(f"the budget of the {level.name} has ended")
 
-    @contextmanager
-    def within(
-        self,
-        name: str,
-        caps: Caps,
-        *,
-        spent: Mapping[Kind, float] | None = None,
-        measured: Measured | None = None,
-        period: Callable[[], date] | None = None,
-    ) -> "Iterator[Level]":
-        """Give a level within this one while this lasts; see `budget`.
-
-        What it starts with is not counted here: each level is told by itself what was spent before.
-        """
-        yield from _lasting(Level(name, caps, spent=spent, measured=measured, period=period, around=self))
-
     def close(self) -> None:
         """End the level: nothing can be reserved any more; what was spent can still be read."""
         self._closed = True
@@ -160,34 +143,6 @@ class Level:
             self._spent.clear()
 
 
-@contextmanager
-def budget(
-    name: str,
-    caps: Caps,
-    *,
-    spent: Mapping[Kind, float] | None = None,
-    measured: Measured | None = None,
-    period: Callable[[], date] | None = None,
-) -> Iterator[Level]:
-    """Give the widest level while this lasts.
-
-    Args:
-        name: how messages call it, such as `day`.
-        caps: its caps.
-        spent: what was spent before, by kind.
-        measured: kinds that are read off something; added to what `spent` says of them.
-        period: returns the day that it is; with a new one, what was spent starts at nothing again.
-    """
-    yield from _lasting(Level(name, caps, spent=spent, measured=measured, period=period))
-
-
 def unbounded() -> Level:
     """Return a level without any cap, which only counts."""
     return Level("run", Caps())
-
-
-def _lasting(level: Level) -> Iterable[Level]:
-    try:
-        yield level
-    finally:
-        level.close()

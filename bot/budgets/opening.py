@@ -1,13 +1,13 @@
 """Opening a run's budget: three levels, each told by the ledgers what was spent before."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from pathlib import Path
 
 from bot.budgets.kinds import Kind
-from bot.budgets.levels import Level, budget
+from bot.budgets.levels import Level
 from bot.budgets.settings import BudgetSettings
 from state.clock import Clock
 from state.errors import InfrastructureFailure
@@ -57,11 +57,21 @@ def open_budget(
         return min(wall(), (now - _midnight(now)).total_seconds())
 
     with (
-        budget("day", settings.day, spent=before.day, measured={Kind.WALL_SECONDS: wall_today}, period=today) as day,
-        day.within(
-            "competition", settings.competition, spent=before.competition, measured={Kind.WALL_SECONDS: wall}
+        closing(
+            Level("day", settings.day, spent=before.day, measured={Kind.WALL_SECONDS: wall_today}, period=today)
+        ) as day,
+        closing(
+            Level(
+                "competition",
+                settings.competition,
+                spent=before.competition,
+                measured={Kind.WALL_SECONDS: wall},
+                around=day,
+            )
         ) as competition,
-        competition.within("run", settings.run, spent=before.run, measured={Kind.WALL_SECONDS: wall}) as level,
+        closing(
+            Level("run", settings.run, spent=before.run, measured={Kind.WALL_SECONDS: wall}, around=competition)
+        ) as level,
     ):
         yield level
 

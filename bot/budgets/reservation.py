@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
-from bot.budgets.kinds import KNOWN_AFTERWARDS, Amounts, Kind, by_kind, name, words
+from bot.budgets.kinds import KNOWN_AFTERWARDS, Kind, by_kind, name, words
 from state.errors import BudgetExceeded
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Held:
         self._level = level
         self._over = False
 
-    def spend(self, **amounts: Unpack[Amounts]) -> None:
+    def spend(self, **amounts: float) -> None:
         """Count what was spent; so much less is held back. Kinds that were not reserved are counted as well.
 
         Raises:

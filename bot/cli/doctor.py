@@ -55,6 +55,8 @@ def doctor(
 
 
 def _checks(out: Path, file: Path | None) -> Iterator[Check]:
+    from bot.doctor.notify import check_notify  # here, as no other command should pay for what it imports
+
     configuration, settings = _configuration(file)
     models = model_settings(settings)
     yield check_python()
@@ -74,7 +76,7 @@ def _checks(out: Path, file: Path | None) -> Iterator[Check]:
     yield check_model(models)
     yield from check_fallbacks(models)
     yield from _kaggle(settings)
-    yield _notify(settings)
+    yield check_notify(settings.notify)
     yield from _daemon(settings)
     yield check_disk(out, settings.disk)
     yield check_database(out)
@@ -102,11 +104,12 @@ def _kaggle(settings: "Settings") -> Iterator[Check]:
 
 def _daemon(settings: "Settings") -> Iterator[Check]:
     from bot.doctor import daemon
+    from bot.service.status import status_here
 
     yield daemon.check_daemon(settings.daemon, settings.disk)
     yield daemon.check_daemon_database(settings.daemon.folder)
     yield daemon.check_backups(settings.daemon.folder, datetime.now(UTC))
-    yield from filter(None, (daemon.check_log_file(settings.daemon), daemon.check_service(daemon.shown_service)))
+    yield from filter(None, (daemon.check_log_file(settings.daemon), daemon.check_service(status_here())))
 
 
 def _engine() -> dict[str, object] | None:
@@ -114,9 +117,3 @@ def _engine() -> dict[str, object] | None:
         return dict(engine_info())
     except ENGINE_FAILURES:
         return None
-
-
-def _notify(settings: "Settings") -> Check:
-    from bot.doctor.notify import check_notify
-
-    return check_notify(settings.notify)

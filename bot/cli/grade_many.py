@@ -1,18 +1,15 @@
 """What `bot grade` does with a list of submissions, and with the reports of such lists."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Protocol
+from typing import Any
 
 import typer
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
-from bot.cli.output import print_json, print_table
+from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.aggregate import ASKED_FOR, aggregate, read_reports, read_split
 from bot.evaluation.grading_many import Graded, find_snapshots, grade_many, write_report
 from bot.evaluation.submission_list import read_list
@@ -20,10 +17,6 @@ from bot.evaluation.worker import Worker
 from state.clock import SystemClock
 
 _FLAGS = ("submission_exists", "valid_submission", "gold_medal", "silver_medal", "bronze_medal", "above_median")
-
-
-class _Say(Protocol):
-    def __call__(self, what: str) -> None: ...
 
 
 def grade_list(submissions: Path, snapshots: Path, out: Path, *, json: bool) -> bool:
@@ -34,18 +27,17 @@ def grade_list(submissions: Path, snapshots: Path, out: Path, *, json: bool) -> 
     """
     listed = read_list(submissions)
     found = find_snapshots(listed, snapshots)
-    console = Console(stderr=True)
 
-    async def work(say: _Say) -> Graded:
+    async def work(say: Callable[[str], None]) -> Graded:
         async with aclosing(Worker()) as worker:
             return await grade_many(listed, found, worker, say)
 
-    with _progress(console) as say:
+    with progress_line() as say:
         graded = asyncio.run(work(say))
     summary = graded.summary()
     path = write_report(summary, out, SystemClock().now())
     for said in (*_invalid(graded), f"report: {path}"):
-        console.print(said, markup=False, highlight=False, soft_wrap=True)
+        typer.echo(said, err=True)
     if json:
         print_json(summary)
     else:
@@ -108,13 +100,3 @@ def _print(reports: Sequence[Mapping[str, Any]]) -> None:
 def _row(name: str, reports: Sequence[Mapping[str, Any]]) -> list[str]:
     counts = [str(sum(one[flag] for one in reports)) for flag in _FLAGS]
     return [name, str(len(reports)), *counts, f"{fmean(one['win_rate'] for one in reports):.1%}"]
-
-
-@contextmanager
-def _progress(console: Console) -> Iterator[_Say]:
-    """Show one line on a terminal that is kept up to date; a plain line for each new thing where there is none."""
-    if not console.is_terminal:
-        yield lambda what: console.print(what, markup=False, highlight=False, soft_wrap=True)
-        return
-    with Live(console=console, refresh_per_second=4, transient=True) as live:
-        yield lambda what: live.update(Text(what, overflow="ellipsis", no_wrap=True))

@@ -1,9 +1,14 @@
-"""What commands print: a table for people, JSON for programs."""
+"""What commands print: a table and a progress line for people, JSON for programs."""
 
 import json
+import math
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
+
+import typer
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -34,3 +39,30 @@ def print_table(
 def number(value: float | None, digits: int = 5) -> str:
     """Return a figure for a table; a dash where there is none."""
     return "–" if value is None else f"{value:.{digits}g}"
+
+
+@contextmanager
+def progress_line(every: float = 0.0) -> Iterator[Callable[[str], None]]:
+    """Show on stderr what goes on: one line that changes on a terminal, else plain lines.
+
+    Args:
+        every: the least seconds between two plain lines; what comes sooner is not shown.
+    """
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    console = Console(stderr=True)
+    live = Live(console=console, transient=True, refresh_per_second=4)
+    shown = -math.inf
+
+    def say(what: str) -> None:
+        nonlocal shown
+        if console.is_terminal:
+            live.update(Text(what, overflow="ellipsis", no_wrap=True))
+        elif time.monotonic() - shown >= every:
+            shown = time.monotonic()
+            typer.echo(what, err=True)
+
+    with live if console.is_terminal else nullcontext():
+        yield say

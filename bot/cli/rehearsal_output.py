@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bot.cli.output import number, print_json, print_table
-from bot.rehearsal.shifting import moved
+from bot.rehearsal.time_shift import moved
 from state.clock import FastClock
 
 if TYPE_CHECKING:

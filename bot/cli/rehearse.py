@@ -2,7 +2,6 @@
 
 import signal
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -10,13 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
+from bot.cli.output import progress_line
 from bot.cli.rehearsal_output import announce, progress, tell
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from bot.rehearsal.shifting import begun_together
+from bot.rehearsal.time_shift import begun_together
 from scrapers.fields import parse_time
 from scrapers.snapshot import Snapshot
 from state.clock import FastClock
@@ -66,10 +63,10 @@ def rehearse(
     """
     played = [Snapshot.load(snapshot, METRIC_DIRECTIONS) for snapshot in snapshots]
     # Imported here, so that other commands do not pay for a web server.
+    from bot.rehearsal.results import result_of
     from bot.rehearsal.serving import serving
     from bot.rehearsal.settings import SiteSettings
     from bot.rehearsal.site import Site
-    from bot.rehearsal.standing import standing_of
 
     played = played if as_dated else begun_together(played)
     begins = _begins(start, played)
@@ -84,7 +81,7 @@ def rehearse(
         if not stop.is_set():
             site.settle()
         now = clock.now()
-        results = [standing_of(site, competition, now) for competition in site.competitions]
+        results = [result_of(site, competition, now) for competition in site.competitions]
     tell(results, json=json)
     if until_end and any(result["over"] and not result["scored"] for result in results):
         raise typer.Exit(1)
@@ -129,16 +126,7 @@ def _stopping() -> Iterator[threading.Event]:
 
 def _watch(site: "Site", clock: FastClock, stop: threading.Event, end: datetime | None) -> None:
     """Show the progress line until somebody stops it, or the end has come."""
-    console = Console(stderr=True)
-    if console.is_terminal:
-        with Live(console=console, transient=True, refresh_per_second=4) as live:
-            while not stop.is_set() and (end is None or clock.now() < end):
-                live.update(Text(progress(site, clock), overflow="ellipsis", no_wrap=True))
-                stop.wait(_LOOK)
-        return
-    shown = -_LINE
-    while not stop.is_set() and (end is None or clock.now() < end):
-        if time.monotonic() - shown >= _LINE:
-            shown = time.monotonic()
-            console.print(progress(site, clock), markup=False, highlight=False, soft_wrap=True)
-        stop.wait(_LOOK)
+    with progress_line(_LINE) as say:
+        while not stop.is_set() and (end is None or clock.now() < end):
+            say(progress(site, clock))
+            stop.wait(_LOOK)

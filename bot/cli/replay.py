@@ -21,6 +21,7 @@ from bot.execution.open_leases import open_leases
 from bot.replay.prepare import prepare
 from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
 from bot.report.words import cutoff_note
+from sandbox import SandboxName
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
@@ -28,8 +29,6 @@ from sandbox.leftovers import left_by_killed
 from sandbox.share import share_of
 from scrapers.snapshot import Snapshot
 from state.errors import UsageError
-
-SandboxName = Literal["auto", "docker", "bubblewrap", "process"]
 
 
 def replay(

@@ -13,7 +13,7 @@ from bot.service.layout import CREDENTIALS, PROGRAM, SERVICE, Layout
 from state.errors import UsageError
 
 if TYPE_CHECKING:
-    from bot.service.standing import Standing
+    from bot.service.status import ServiceStatus
     from bot.service.systemd import Systemd
 
 service_app = typer.Typer(name="service", help="The bot as a service of systemd.", no_args_is_help=True)
@@ -92,12 +92,12 @@ def status(json: Json = False) -> None:
 
     Example: bot service status
     """
-    from bot.service.standing import standing
+    from bot.service.status import service_status
     from bot.service.systemd import Systemd
 
     systemd = Systemd()
     systemd.check()
-    found = standing(Layout(), systemd)
+    found = service_status(Layout(), systemd)
     if json:
         print_json(asdict(found))
     else:
@@ -162,7 +162,7 @@ def _next_steps(layout: Layout, systemd: "Systemd", *, changed: bool) -> Iterato
         yield f"next: systemctl restart {SERVICE}, which takes up what has changed"
 
 
-def _lines(found: "Standing") -> Iterator[str]:
+def _lines(found: "ServiceStatus") -> Iterator[str]:
     if found.installed:
         yield f"{SERVICE}: {found.state}{f' since {found.since}' if found.active else ''}"
     if found.said:

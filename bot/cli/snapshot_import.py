@@ -1,18 +1,13 @@
 """`bot snapshot import`: snapshots of past competitions that lie on a disk in other formats."""
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
-from bot.cli.output import print_json, print_table
+from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from scrapers.imports.mle_live.community import Kinds
 from scrapers.imports.mle_live.importing import Outcome, Wish, import_mle_live
@@ -22,8 +17,6 @@ import_app = typer.Typer(name="import", help="Make snapshots of past competition
 
 _LINE = 5.0
 """Seconds between two progress lines where there is no terminal."""
-_LOOK = 0.1
-"""Seconds between two looks on a terminal."""
 
 
 @import_app.command("mle-live")
@@ -53,7 +46,7 @@ def mle_live(
     Example: bot snapshot import mle-live MLE-Live --tasks tasks --out snapshots
     """
     wish = Wish(folder, tasks, out, at_deadline=undated_at is not None, only=tuple(competition or ()))
-    with saying() as say:
+    with progress_line(_LINE) as say:
         outcomes = list(import_mle_live(wish, METRIC_DIRECTIONS, SystemClock(), say))
     good = [one for one in outcomes if one.path is not None]
     if json:
@@ -63,29 +56,6 @@ def mle_live(
         _print(outcomes, dated=undated_at is not None)
     if not good or not all(one.whole for one in outcomes):
         raise typer.Exit(1)
-
-
-@contextmanager
-def saying() -> Iterator[Callable[[str], None]]:
-    """Show on stderr what goes on: one line that changes on a terminal, else a line every few seconds."""
-    console = Console(stderr=True)
-    shown = -_LINE
-
-    def tell(what: str) -> None:
-        nonlocal shown
-        if time.monotonic() - shown >= (_LOOK if console.is_terminal else _LINE):
-            shown = time.monotonic()
-            if live is not None:
-                live.update(Text(what, overflow="ellipsis", no_wrap=True), refresh=True)
-            else:
-                console.print(what, markup=False, highlight=False, soft_wrap=True)
-
-    if not console.is_terminal:
-        live = None
-        yield tell
-        return
-    with Live(console=console, transient=True, auto_refresh=False) as live:
-        yield tell
 
 
 def _record(outcome: Outcome) -> dict[str, Any]:

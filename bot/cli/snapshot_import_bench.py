@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
-from bot.cli.output import print_json, print_table
+from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
 from scrapers.fields import parse_time
@@ -65,12 +63,11 @@ def mle_bench(
 def _import(places: Sequence[Place], out: Path, dates: Dates | None) -> list[Outcome]:
     """Import one after another, with a line on stderr that says how far it is."""
     outcomes: list[Outcome] = []
-    console = Console(stderr=True)
-    with asyncio.Runner() as runner, console.status("") as line:
+    with asyncio.Runner() as runner, progress_line() as say:
         worker = Worker(seconds=_SECONDS, memory_bytes=_MEMORY)
 
         def told(slug: str, doing: str) -> None:
-            line.update(Text(f"{len(outcomes) + 1} of {len(places)}: {slug}: {doing}"))
+            say(f"{len(outcomes) + 1} of {len(places)}: {slug}: {doing}")
 
         def find_metric(question: Question) -> FoundMetric:
             return runner.run(_find(worker, question))
@@ -78,12 +75,9 @@ def _import(places: Sequence[Place], out: Path, dates: Dates | None) -> list[Out
         importing = Importing(out, METRIC_DIRECTIONS, find_metric, SystemClock().now(), dates, told)
         try:
             for number, place in enumerate(places, start=1):
-                if not console.is_terminal:
-                    begun = f"{number} of {len(places)}: {place.slug}: begun"
-                    console.print(begun, markup=False, highlight=False, soft_wrap=True)
+                say(f"{number} of {len(places)}: {place.slug}: begun")
                 outcomes.append(importing.run(place))
-                if not console.is_terminal:
-                    console.print(_line(outcomes[-1], number, len(places)), markup=False, soft_wrap=True)
+                say(_line(outcomes[-1], number, len(places)))
         finally:
             runner.run(worker.aclose())
     return outcomes

@@ -1,11 +1,11 @@
 """What live runs may spend: the day's level around all, in it the competition's days, the competition, and the run."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime, time
 
 from bot.budgets.kinds import Kind
-from bot.budgets.levels import Level, budget
+from bot.budgets.levels import Level
 from bot.budgets.opening import used
 from bot.budgets.settings import BudgetSettings, Caps
 from bot.daemon.settings import CompetitionSettings
@@ -27,7 +27,7 @@ def open_day(settings: BudgetSettings, store: Store, clock: Clock) -> Iterator[L
         InfrastructureFailure: the ledger cannot be read.
     """
     today = _total(_since(store, _midnight(clock.now())))
-    with budget("day", settings.day, spent=today, period=lambda: clock.now().date()) as level:
+    with closing(Level("day", settings.day, spent=today, period=lambda: clock.now().date())) as level:
         yield level
 
 
@@ -46,9 +46,11 @@ def open_run(
         return clock.now().date()
 
     with (
-        day.within(f"day of {competition}", own_day, spent=_total(today), period=this_day) as days,
-        days.within(f"competition {competition}", own_all, spent=_total(ever)) as whole,
-        whole.within("run", settings.run, spent=_total([one for one in ever if one.run_id == run_id])) as level,
+        closing(Level(f"day of {competition}", own_day, spent=_total(today), period=this_day, around=day)) as days,
+        closing(Level(f"competition {competition}", own_all, spent=_total(ever), around=days)) as whole,
+        closing(
+            Level("run", settings.run, spent=_total([one for one in ever if one.run_id == run_id]), around=whole)
+        ) as level,
     ):
         yield level
 

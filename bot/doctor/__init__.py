@@ -1,6 +1,7 @@
 """The doctor: checks every part that a bot needs, and says how to mend what fails."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 Status = Literal["ok", "warning", "fails"]
@@ -16,3 +17,8 @@ class Check:
     found: str
     mend: str | None = None
     """What to do, where it is not ok."""
+
+
+def nearest(path: Path) -> Path:
+    """Return the path, or the innermost folder around it that exists."""
+    return next(one for one in (path, *path.absolute().parents) if one.exists())

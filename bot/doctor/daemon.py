@@ -1,39 +1,32 @@
 """Checks of the daemon's own: its folder, its database and the backups of it, its log, its unit of systemd."""
 
 import os
-import shutil
 import sqlite3
 import stat
-import subprocess
-from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bot.daemon.presence import is_running
 from bot.daemon.settings import DaemonSettings
-from bot.doctor import Check
+from bot.doctor import Check, nearest
 from bot.execution.disk_space import DiskSettings, free_bytes
+from bot.service.layout import SERVICE
+from bot.service.status import ServiceStatus
 from state import schema
 from state.checking import connect, first_fault
 from state.daily import daily_backups
 from state.faults import backup_path
 
-__all__ = ["check_backups", "check_daemon", "check_daemon_database", "check_log_file", "check_service", "shown_service"]
+__all__ = ["check_backups", "check_daemon", "check_daemon_database", "check_log_file", "check_service"]
 
-UNIT = "kaggle-bot.service"
 _OLD = timedelta(days=2)
-_ASKED = "LoadState,ActiveState,SubState,Result,ExecMainStatus,NRestarts"
-_BAD_CONFIGURATION = "78"
-_SECONDS = 20.0
 
 
 def check_daemon(settings: DaemonSettings, disk: DiskSettings) -> Check:
     """Look at the daemon's folder: may it be written, by whom read, and is there room; and does a daemon run?"""
     part, folder = "daemon", settings.folder
-    there = folder
-    while not there.exists():
-        there = there.parent
+    there = nearest(folder)
     if not os.access(there, os.W_OK | os.X_OK):
         return Check(
             part, "fails", f"{folder} may not be written", f"make {there} this user's, or set dir under [daemon]"
@@ -103,53 +96,26 @@ def check_log_file(settings: DaemonSettings) -> Check | None:
     mend = f"make {file.parent} with write permission for the bot's user, or take log_file out of [daemon]"
     if file.is_dir() or (file.exists() and not os.access(file, os.W_OK)):
         return Check(part, "fails", f"{file} may not be written", mend)
-    there = file.parent
-    while not there.exists():
-        there = there.parent
+    there = nearest(file.parent)
     if not os.access(there, os.W_OK | os.X_OK):
         return Check(part, "fails", f"{file} cannot be made", mend)
     most = settings.log_file_mb * (settings.log_files + 1)
     return Check(part, "ok", f"{file}, with earlier ones up to {most:g} MB")
 
 
-def check_service(asked: Callable[[], Mapping[str, str] | None]) -> Check | None:
-    """Say how systemd sees the service; None where there is no systemd, or the service is not installed.
-
-    Args:
-        asked: returns the properties of the unit; None: nobody could be asked. See `shown_service`.
-    """
-    found = asked()
-    if found is None or found.get("LoadState") == "not-found":
+def check_service(found: ServiceStatus | None) -> Check | None:
+    """Report the status of the service; None where there is no systemd, or the service is not installed."""
+    if found is None or not found.installed:
         return None
-    part, state = "service", f"{found.get('ActiveState')} ({found.get('SubState')})"
-    if found.get("LoadState") != "loaded":
-        return Check(part, "fails", f"systemd cannot load {UNIT}", f"systemd-analyze verify {UNIT}")
-    if found.get("ActiveState") == "failed":
-        status = found.get("ExecMainStatus")
-        if status == _BAD_CONFIGURATION:
-            return Check(
-                part, "fails", "it ended as its configuration is wrong", "bot config check, then start it again"
-            )
-        why = f"{state}: {found.get('Result')}, exit status {status}"
-        return Check(part, "fails", why, f"journalctl -u {UNIT} -e shows its last words; systemctl restart {UNIT}")
-    if found.get("ActiveState") != "active":
-        return Check(part, "warning", state, f"systemctl start {UNIT}")
-    restarts = found.get("NRestarts", "0")
-    if restarts not in ("", "0"):
-        mend = f"journalctl -u {UNIT} -e shows why"
-        return Check(part, "warning", f"{state}, restarted {restarts} times by systemd", mend)
-    return Check(part, "ok", state)
+    part = "service"
+    if found.trouble:
+        return Check(part, "fails" if found.failed else "warning", found.state, "; ".join(found.trouble))
+    if found.restarts:
+        why = f"journalctl -u {SERVICE} -e shows why"
+        return Check(part, "warning", f"{found.state}, restarted {found.restarts} times by systemd", why)
+    return Check(part, "ok", found.state)
 
 
-def shown_service() -> Mapping[str, str] | None:
-    """Ask systemd of this machine about the service; None where there is none, or it does not answer."""
-    program = shutil.which("systemctl")
-    if program is None or not Path("/run/systemd/system").is_dir():
-        return None
-    command = [program, "show", UNIT, f"--property={_ASKED}", "--no-pager"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    pairs = (line.partition("=") for line in done.stdout.splitlines())
-    return {name: value for name, _, value in pairs} if done.returncode == 0 else None
+def _version(connection: sqlite3.Connection) -> str | None:
+    row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    return None if row is None else str(row[0])

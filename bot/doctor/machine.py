@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from bot.doctor import Check
+from bot.doctor import Check, nearest
 from bot.execution.disk_space import DiskSettings, free_bytes
 from sandbox.leases import leases_folder
 from sandbox.locks import take
@@ -72,9 +72,7 @@ def check_disk(out: Path, settings: DiskSettings) -> Check:
 
 def check_database(out: Path) -> Check:
     """Make a database where runs are written, and remove it."""
-    there = out.absolute()
-    while not there.exists():
-        there = there.parent
+    there = nearest(out.absolute())
     try:
         with tempfile.TemporaryDirectory(prefix=".bot-doctor-", dir=there) as folder:
             Store.open(Path(folder) / "state.db", SystemClock()).close()

@@ -1,13 +1,12 @@
 """What every run is told, a replay or a live one."""
 
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.budgets.settings import BudgetSettings
 from bot.execution.settings import WatchSettings
-from sandbox import Limits
+from sandbox import Limits, SandboxName
 
 __all__ = ["RunSettings"]
 
@@ -27,7 +26,7 @@ class RunSettings(BaseModel):
     max_cost: float | None = Field(default=None, ge=0, description="USD")
     steps: int | None = Field(default=None, ge=1, description="nodes, the baseline included")
     seed: int = 0
-    sandbox: Literal["auto", "docker", "bubblewrap", "process"] = "auto"
+    sandbox: SandboxName = "auto"
     image: str | None = Field(default=None, description="name and id of the image that containers are made from")
     runtime: str | None = Field(default=None, description="of containers; none: the engine's default")
     parallel: int = Field(default=1, ge=1, description="nodes worked on at a time")

@@ -1,7 +1,6 @@
 """Lines of a log: what a message's fields become, for people, for programs and for the journal."""
 
 import json
-import logging
 from collections.abc import Mapping, MutableMapping
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +10,7 @@ from structlog.typing import WrappedLogger
 from bot.models.quoting import clean
 from state.redaction import Redactor
 
-__all__ = ["LONGEST", "Fields", "Plain", "for_journal", "json_line", "level_of", "text_line", "timed"]
+__all__ = ["LONGEST", "Fields", "Plain", "for_journal", "json_line", "text_line", "timed"]
 
 LONGEST = 4_000
 """Characters of one field."""
@@ -76,11 +75,6 @@ def for_journal(line: str, level: str) -> str:
     """Return what the journal reads as one message a line, each with the priority of its level."""
     prefix = f"<{_PRIORITIES.get(level, 6)}>"
     return "\n".join(prefix + part for part in line.split("\n"))
-
-
-def level_of(record: logging.LogRecord) -> str:
-    """Return the level's name as lines have it."""
-    return record.levelname.lower()
 
 
 def _one_line(value: object) -> str:

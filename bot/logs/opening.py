@@ -15,7 +15,7 @@ from structlog.stdlib import BoundLogger, ProcessorFormatter
 from structlog.typing import Processor
 
 from bot.logs.last_words import last_words
-from bot.logs.lines import Plain, for_journal, json_line, level_of, text_line, timed
+from bot.logs.lines import Plain, for_journal, json_line, text_line, timed
 from state.errors import BotError
 from state.redaction import Redactor
 
@@ -101,7 +101,8 @@ def open_logging(
         handlers[0].setFormatter(_formatter("json" if format == "auto" else format, redactor, journal=False))
     if file is None or stream.isatty():
         there: logging.Handler = _ToStream(stream)
-        there.setFormatter(_formatter(_chosen(format, stream), redactor, journal=journal))
+        shown = ("text" if stream.isatty() else "json") if format == "auto" else format
+        there.setFormatter(_formatter(shown, redactor, journal=journal))
         handlers.append(there)
     for handler in handlers:
         root.addHandler(handler)
@@ -135,12 +136,6 @@ def in_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
     return environment.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
 
 
-def _chosen(format: LogFormat, stream: TextIO) -> LogFormat:
-    if format != "auto":
-        return format
-    return "text" if stream.isatty() else "json"
-
-
 def _formatter(format: LogFormat, redactor: Redactor, *, journal: bool) -> logging.Formatter:
     shared: list[Processor] = [structlog.stdlib.add_log_level, *([] if journal else [timed])]
     render = text_line if format == "text" else json_line
@@ -163,7 +158,7 @@ class _Prefixed(logging.Formatter):
         self._formatter = formatter
 
     def format(self, record: logging.LogRecord) -> str:
-        return for_journal(self._formatter.format(record), level_of(record))
+        return for_journal(self._formatter.format(record), record.levelname.lower())
 
 
 class _ToStream(logging.StreamHandler[TextIO]):

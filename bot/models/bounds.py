@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bot.budgets.kinds import Amounts, Kind
+from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
 from bot.models import CallLimits, Message, Usage
 from state.errors import UsageError
@@ -28,7 +28,8 @@ _TOKENS_A_MESSAGE = 16
 class Bound:
     """The most that a call may take, and the limits that hold it to that."""
 
-    amounts: Amounts
+    amounts: dict[str, float]
+    """By the kind's name."""
     limits: CallLimits
 
 
@@ -52,7 +53,7 @@ def bounds(
     answer = limits.max_tokens or (MOST_CODE_TOKENS if role in _CODE_ROLES else MOST_ANSWER_TOKENS)
     while True:
         usage = Usage(sent, answer)
-        amounts: Amounts = {"calls": 1, "tokens": ANSWERS_A_CALL * (sent + answer)}
+        amounts: dict[str, float] = {"calls": 1, "tokens": ANSWERS_A_CALL * (sent + answer)}
         if level.capped(Kind.MONEY):
             cost = estimate(role, usage)
             if cost is None:

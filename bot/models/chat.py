@@ -1,7 +1,7 @@
 """One request to a chat completions endpoint: bytes, or why there are none."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
@@ -30,14 +30,11 @@ class ChatClient:
     The key leaves in the header alone: it is taken out of messages, and out of whatever comes back.
     """
 
-    def __init__(
-        self, base_url: str | None, key: SecretStr, redactor: Redactor, redirects_to: Collection[str] = ()
-    ) -> None:
-        """Take the address, its key, what takes the keys of all endpoints out of texts, and hosts that it may redirect to."""
+    def __init__(self, base_url: str | None, key: SecretStr, redactor: Redactor) -> None:
+        """Take the address, its key, and what takes the keys of all endpoints out of texts."""
         self._base_url = base_url
         self._key = key
         self._redactor = redactor
-        self._redirects_to = redirects_to
         self._openai: AsyncOpenAI | None = None
 
     async def aclose(self) -> None:
@@ -83,7 +80,7 @@ class ChatClient:
                 api_key=self._key.get_secret_value(),
                 base_url=self._base_url,
                 max_retries=0,
-                http_client=BoundedClient(self._redirects_to),
+                http_client=BoundedClient(),
             )
         return self._openai
 

@@ -5,8 +5,7 @@ import contextlib
 import re
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from types import TracebackType
+from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
 from pydantic import SecretStr
@@ -54,8 +53,6 @@ class Endpoint:
     """What to check is called so."""
     other_keys: Mapping[str, SecretStr] = field(default_factory=dict)
     """Keys of other endpoints by name, which must not reach this one."""
-    redirects_to: tuple[str, ...] = ()
-    """Hosts to which it may redirect a prompt, besides its own."""
 
     @classmethod
     def configured(cls, settings: ModelSettings, choice: ModelChoice) -> Self:
@@ -72,7 +69,6 @@ class Endpoint:
             section.timeout,
             section.max_tokens,
             section.retries,
-            redirects_to=section.redirects_to,
         )
 
     @classmethod
@@ -96,12 +92,11 @@ class Endpoint:
                 own.key or (FIRST.key if first else f"`key` of {place}"),
                 FIRST.address if first else f"`base_url` of {place}",
             ),
-            redirects_to=section.redirects_to,
         )
 
 
 class OpenAIModel:
-    """A `Model`; belongs to one event loop, and is closed with `aclose` or `async with`."""
+    """A `Model`; belongs to one event loop, and is closed with `aclose`."""
 
     def __init__(self, endpoint: Endpoint, pricing: Pricing, clock: Clock) -> None:
         self._endpoint = endpoint
@@ -109,19 +104,11 @@ class OpenAIModel:
         self._clock = clock
         keys = {endpoint.names.key: endpoint.key, **endpoint.other_keys}
         self._redactor = Redactor({key.get_secret_value(): name for name, key in keys.items()})
-        self._client = ChatClient(endpoint.base_url, endpoint.key, self._redactor, endpoint.redirects_to)
+        self._client = ChatClient(endpoint.base_url, endpoint.key, self._redactor)
         self._has_answered = False
         self._limit_name = "max_tokens"
         self._most_tokens: dict[str, int] = {}
         """What models write at the most, as far as they have refused more."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -151,7 +138,8 @@ class OpenAIModel:
         if _is_empty(reply):
             with contextlib.suppress(ModelError, TimeoutError):
                 async with asyncio.timeout_at(deadline):
-                    reply = _both(reply, await self._reply(payload, messages, deadline))
+                    second = await self._reply(payload, messages, deadline)
+                    reply = replace(second, usage=reply.usage + second.usage)
         cost = self._pricing.cost(model, reply.usage)
         _ensure_complete(reply, Completion(None, reply.text, reply.usage, model, cost))
         return completed(prompt, reply.text, usage=reply.usage, model=model, cost_usd=cost)
@@ -222,16 +210,6 @@ def _wait(attempt: int, asked: float | None) -> float:
 
 def _is_empty(reply: Reply) -> bool:
     return not reply.text.strip() and not reply.refusal and reply.finish not in ("length", "content_filter")
-
-
-def _both(first: Reply, second: Reply) -> Reply:
-    """Return the second answer with the tokens of both."""
-    usage = Usage(
-        first.usage.prompt_tokens + second.usage.prompt_tokens,
-        first.usage.completion_tokens + second.usage.completion_tokens,
-        first.usage.cached_tokens + second.usage.cached_tokens,
-    )
-    return Reply(second.text, second.finish, usage, second.refusal)
 
 
 def _ensure_complete(reply: Reply, charged: Completion[None]) -> None:

@@ -191,12 +191,6 @@ class LastResort:
 
 def _both(before: Completion[Any], after: Completion[AnswerT]) -> Completion[AnswerT]:
     """Return the later reply with the tokens and the cost of both."""
-    old, new = before.usage, after.usage
-    usage = Usage(
-        old.prompt_tokens + new.prompt_tokens,
-        old.completion_tokens + new.completion_tokens,
-        old.cached_tokens + new.cached_tokens,
-    )
     unknown = before.cost_usd is None or after.cost_usd is None
     cost = None if unknown else (before.cost_usd or 0.0) + (after.cost_usd or 0.0)
-    return replace(after, usage=usage, cost_usd=cost)
+    return replace(after, usage=before.usage + after.usage, cost_usd=cost)

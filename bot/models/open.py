@@ -1,7 +1,7 @@
 """Opening a model: from a choice such as `openai:NAME` to something that answers."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -56,7 +56,7 @@ async def open_model(
             answerers = []
             for name, endpoint, pricing in endpoints:
                 model = OpenAIModel(replace(endpoint, other_keys=keys), pricing, clock)
-                answerers.append(Answerer(name, await stack.enter_async_context(model), model.estimate))
+                answerers.append(Answerer(name, await stack.enter_async_context(aclosing(model)), model.estimate))
             if settings.section.builtin_last:
                 answerers.append(Answerer("builtin", LastResort(builtin()), free, instant=True))
             if len(answerers) == 1:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
@@ -10,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.models import CallLimits, Completion, Model, Prompt, Usage
 from bot.models.completion import completed
-from bot.models.fingerprint import prompt_hash
 from state.errors import CutOff, ModelMisconfigured, ModelRefused, Unparsable
 
 AnswerT = TypeVar("AnswerT")
@@ -75,53 +75,29 @@ class Bindable(Protocol):
         ...
 
 
+@dataclass(frozen=True)
 class RecordedModel:
     """Answers from a recording, keyed by step: `model.bind(step).complete(...)`. It costs nothing.
 
-    A prompt that is no longer the recorded one is answered all the same; `changed` tells of which steps.
+    A prompt that is no longer the recorded one is answered all the same.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.changed: set[str] = set()
+    folder: Path
+    step: str | None = None
 
     def bind(self, step: str) -> Model:
         """Return the model for one step."""
-        return _RecordedStep(self, step)
+        return replace(self, step=step)
 
-    def read(self, step: str) -> Recorded:
-        """Return what was recorded for a step.
+    async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
+        """Answer, refuse or be unreadable, as it went then.
 
         Raises:
-            ModelMisconfigured: nothing was, or its file is broken.
+            ModelMisconfigured: nothing was recorded for the step, its file is broken, or no step was bound.
         """
-        path = self._folder / _file_name(step)
-        try:
-            return Recorded.model_validate_json(path.read_bytes())
-        except FileNotFoundError:
-            raise ModelMisconfigured(
-                f"the recording in {self._folder} has no answer for step {step}: it is of another run, or of a shorter one"
-            ) from None
-        except ValidationError as error:
-            raise ModelMisconfigured(f"{path} is not a recorded call: {error.errors()[0]['msg']}") from None
-
-    async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
-        """Refuse: raises ModelMisconfigured, as a step must be bound first."""
-        raise ModelMisconfigured(f"a recording answers by step: bind it before asking {prompt.name}")
-
-
-class _RecordedStep:
-    """The `Model` of one step."""
-
-    def __init__(self, recording: RecordedModel, step: str) -> None:
-        self._recording = recording
-        self._step = step
-
-    async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
-        """Answer, refuse or be unreadable, as it went then."""
-        call = self._recording.read(self._step)
-        if call.prompt_hash != prompt_hash(prompt):
-            self._recording.changed.add(self._step)
+        if self.step is None:
+            raise ModelMisconfigured(f"a recording answers by step: bind it before asking {prompt.name}")
+        call = self._read(self.step)
         free = Completion(None, call.text, call.usage, call.model, 0.0)
         if call.refused is not None:
             refused = ModelRefused(call.refused)
@@ -132,6 +108,17 @@ class _RecordedStep:
             unreadable.reply = free
             raise unreadable
         return completed(prompt, call.text, usage=call.usage, model=call.model, cost_usd=0.0)
+
+    def _read(self, step: str) -> Recorded:
+        path = self.folder / _file_name(step)
+        try:
+            return Recorded.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            raise ModelMisconfigured(
+                f"the recording in {self.folder} has no answer for step {step}: it is of another run, or of a shorter one"
+            ) from None
+        except ValidationError as error:
+            raise ModelMisconfigured(f"{path} is not a recorded call: {error.errors()[0]['msg']}") from None
 
 
 def _file_name(step: str) -> str:

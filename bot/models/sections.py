@@ -125,11 +125,6 @@ class ModelsSection(BaseModel):
         default=None, gt=0, description="most tokens of one answer; not sent unless set", examples=[16_000]
     )
     retries: int = Field(default=5, ge=0, le=20, description="how often a failed request is sent again")
-    redirects_to: tuple[str, ...] = Field(
-        default=(),
-        description="hosts to which an endpoint may redirect a prompt, besides its own; the key does not go there",
-        examples=[["eu.other.example"]],
-    )
     in_flight: int = Field(default=8, ge=1, description="calls at once, over a whole run")
     fallback: tuple[FallbackSection, ...] = Field(
         default=(),

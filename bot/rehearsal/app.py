@@ -14,11 +14,11 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainT
 from starlette.types import Message, Receive, Scope, Send
 
 from bot.rehearsal.auth import authenticate, unauthenticated
-from bot.rehearsal.page import page
+from bot.rehearsal.faulty_answers import Act, troubled
+from bot.rehearsal.methods import OPEN, methods
 from bot.rehearsal.rendering import share_of
-from bot.rehearsal.rpc import OPEN, methods
 from bot.rehearsal.site import Site
-from bot.rehearsal.trouble import Act, troubled
+from bot.rehearsal.status_page import page
 from bot.rehearsal.uploads import add, begin
 from bot.rehearsal.wire import Binary, Call, Redirect, Refused, error_body, finished
 from state.clock import FastClock
@@ -97,15 +97,7 @@ class App:
             return RedirectResponse(answer.url, 302)
         if isinstance(answer, Binary):
             return Response(answer.content, media_type=answer.media_type, headers=dict(answer.headers))
-        settings = self._site.settings
-        return JSONResponse(
-            finished(
-                answer,
-                leave_out_defaults=settings.leave_out_defaults,
-                unknown_fields=settings.unknown_fields,
-                ids_as_text=settings.ids_as_text,
-            )
-        )
+        return JSONResponse(finished(answer, unknown_fields=self._site.settings.unknown_fields))
 
     async def _upload(self, place: str, request: Request, now: datetime) -> Response:
         upload = self._site.uploads.at(place, now)

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Literal
 
 from bot.rehearsal.board import Board, Team
+from bot.rehearsal.competition_pages import make_pages
 from bot.rehearsal.faults import Faults
 from bot.rehearsal.forum import Forum
 from bot.rehearsal.identity import Numbers, wire_id
-from bot.rehearsal.pages import make_pages
 from bot.rehearsal.readings import Readings
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.storage import DataFiles
@@ -40,6 +40,8 @@ class Competition:
         self.card = card
         self.slug = card.slug
         self.settings = settings
+        self.entered = settings.entered
+        """Whether the user has joined."""
         self._faults = faults
         self.daily = settings.daily_submissions if card.max_daily_submissions is None else card.max_daily_submissions
         self.team_id = wire_id("team", f"{card.slug}/own")
@@ -62,11 +64,6 @@ class Competition:
         """The other teams."""
         return Board(self.snapshot, self.settings)
 
-    @property
-    def entered(self) -> bool:
-        """Whether the user has joined."""
-        return self.settings.entered
-
     def begun(self, now: datetime) -> bool:
         """Return whether the competition has begun."""
         return self.card.enabled_at <= now
@@ -75,13 +72,9 @@ class Competition:
         """Return the deadline as it is told at a time: hosts who close the competition early move it."""
         return min(self.card.deadline, self._since("closed-early", now) or self.card.deadline)
 
-    def closed_early(self, now: datetime) -> bool:
-        """Return whether the hosts have closed the competition."""
-        return self._since("closed-early", now) is not None
-
-    def rules_changed(self, now: datetime) -> bool:
-        """Return whether the hosts have changed the rules."""
-        return self._since("rules-changed", now) is not None
+    def is_now(self, state: State, now: datetime) -> bool:
+        """Return whether the hosts have closed the competition early, or changed its rules."""
+        return self._since(state, now) is not None
 
     def over(self, now: datetime) -> bool:
         """Return whether the competition has ended."""

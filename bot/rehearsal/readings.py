@@ -50,10 +50,3 @@ class Readings:
         """Return the author's tier by Kaggle's name, None before the first reading."""
         found = self._latest(target, identifier, "tier", now)
         return None if found is None else "_".join(str(found).upper().split())
-
-    def tier_at(self, target: Target, identifier: str, now: datetime) -> tuple[datetime, str] | None:
-        """Return the latest tier and when it was read; None before the first reading."""
-        times, _ = self._series.get((target, identifier, "tier"), ([], []))
-        place = bisect_right(times, now)
-        tier = self.tier(target, identifier, now)
-        return (times[place - 1], tier) if place and tier is not None else None

@@ -1,14 +1,13 @@
-"""The search for kernels, topics, comments and users: votes, scores and tiers as they were last read."""
+"""The search for kernels, topics and comments: votes, scores and tiers as they were last read."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from bot.rehearsal.discussions import forum_url, topic_url
 from bot.rehearsal.forum import Thread
+from bot.rehearsal.forum_methods import forum_url, topic_url
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.kernels import Version
-from bot.rehearsal.readings import Target
 from bot.rehearsal.rendering import slugified, stripped
 from bot.rehearsal.wire import Answer, Call, Json, listed, wire_time
 from scrapers.rows import MessageRow
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from bot.rehearsal.site import Site
 
 _ORDERS = ("UNSPECIFIED", "DATE_CREATED", "DATE_UPDATED", "HOTNESS", "LAST_VIEWED", "TOTAL_COMMENTS", "VOTES")
-_TYPES = {2: "COMPETITION", 3: "DATASET", 5: "KERNEL", 6: "COMMENT", 8: "TOPIC", 9: "USER", 12: "MODEL"}
-_OURS = (None, 0, 1, "SEARCH_DISCUSSIONS_SOURCE_TYPE_UNSPECIFIED", "SEARCH_DISCUSSIONS_SOURCE_TYPE_COMPETITION")
 _CUT = 500
 """Characters of a text that a search shows."""
 _FROM_THE_FUTURE = {
@@ -37,23 +34,17 @@ class Search:
         self._kernels = site.kernels
 
     def list_entities(self, call: Call) -> Answer:
-        """ListEntities: documents of the types asked for whose title, author or competition matches the query."""
+        """ListEntities: kernels, topics and comments, or those types asked for, whose title, author or competition matches."""
         filters = call.inner("filters")
-        types = {_type(value) for value in filters.many("documentTypes")}
+        types = {str(value).upper().removeprefix("DOCUMENT_TYPE_") for value in filters.many("documentTypes")}
         words = filters.text("query").lower().split()
-        users = {str(value) for value in filters.inner("userFilters").many("userIds")}
         makers: dict[str, Callable[[datetime], Iterator[Json]]] = {
             "KERNEL": self._kernel_documents,
             "TOPIC": self._topic_documents,
             "COMMENT": self._comment_documents,
-            "USER": self._user_documents,
         }
-        if filters.inner("discussionFilters").body.get("sourceType") not in _OURS:
-            types = (types or set(makers)) - {"TOPIC", "COMMENT"} or {"none"}
-        made = (makers[kind](call.now) for kind in makers if not types or kind in types)
+        made = (make(call.now) for kind, make in makers.items() if not types or kind in types)
         found = [document for documents in made for document in documents if _matches(document, words)]
-        if users:
-            found = [one for one in found if str((one.get("ownerUser") or one).get("id")) in users]
         found = _sorted(found, call.enum("canonicalOrderBy", "LIST_SEARCH_CONTENT_ORDER_BY_", _ORDERS))
         if self._site.settings.unknown_enums and found:
             found.append(_FROM_THE_FUTURE | {"id": wire_id("kernel", "from the future")})
@@ -105,44 +96,6 @@ class Search:
             for thread, row in competition.forum.visible(now):
                 if row is not thread.opening:
                     yield _comment(competition, thread, row, now)
-
-    def _user_documents(self, now: datetime) -> Iterator[Json]:
-        authors = _Authors()
-        for competition in self._site.competitions:
-            for thread in competition.forum.threads(now):
-                authors.note(thread.row.author, "topic", thread.row.id, competition, now)
-                for row in thread.posts:
-                    if not row.deleted:
-                        authors.note(row.author, "message", row.id, competition, now)
-            for version in self._kernels.of(competition.slug, now):
-                authors.note(version.author, "kernel", version.row_id or "", competition, now)
-        return authors.documents(now)
-
-
-class _Authors:
-    """Who has written, in which competitions, and the tier that was read last."""
-
-    def __init__(self) -> None:
-        self._titles: dict[str, dict[str, None]] = {}
-        self._latest: dict[str, tuple[datetime, str]] = {}
-
-    def note(self, author: str | None, target: Target, row: str, competition: "Competition", now: datetime) -> None:
-        """Note one thing that somebody has written."""
-        if author:
-            self._titles.setdefault(author, {})[competition.card.title] = None
-            read = competition.readings.tier_at(target, row, now)
-            if read is not None:
-                self._latest[author] = max(self._latest.get(author, read), read)
-
-    def documents(self, now: datetime) -> Iterator[Json]:
-        """Yield a document for each author, by name."""
-        for author, titles in sorted(self._titles.items()):
-            user = _author(author, self._latest[author][1] if author in self._latest else None)
-            yield {
-                **{"id": user["id"], "documentType": "USER", "title": author, "slug": user["userName"]},
-                **{"ownerUser": user, "userDocument": {"competitionRanking": None}, "_at": now},
-                "_competition": " ".join(titles),
-            }
 
 
 def _matches(document: Json, words: list[str]) -> bool:
@@ -211,12 +164,6 @@ def _user(name: str, author: str | None, tier: str | None) -> Json:
         "url": f"/{name}",
         "tier": tier,
     }
-
-
-def _type(value: object) -> str:
-    if isinstance(value, int):
-        return _TYPES.get(value, "")
-    return str(value).upper().removeprefix("DOCUMENT_TYPE_")
 
 
 def _sorted(documents: list[Json], order: str) -> list[Json]:

@@ -25,13 +25,10 @@ class SiteSettings(BaseModel):
 
     error_shape: Literal["nested", "flat", "mixed"] = "mixed"
     """The gateway's shape, the legacy one, or either by seed; 401 is always nested."""
-    leave_out_defaults: bool = True
     unknown_fields: bool = True
     """Answers carry fields that no client knows."""
     unknown_enums: bool = True
     """Searches find a document whose type and tier no client knows."""
-    ids_as_text: bool = False
-    """64-bit integers come as strings; the `kaggle` package does not expect it."""
 
     entered: bool = True
     """Whether the user has joined the competition."""
@@ -54,8 +51,6 @@ class SiteSettings(BaseModel):
     """Share of the messages that have `rawMarkdown` beside their HTML."""
     reply_depth: Annotated[int, Field(ge=1)] = 4
     """Deeper replies hang on the deepest level."""
-    current_version_shown: bool = True
-    """Whether `currentVersionNumber` is filled in."""
 
     public_share: Annotated[float, Field(gt=0, lt=1)] = 0.3
     """Of the test rows, where the answers do not say which are public."""

@@ -4,20 +4,20 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
-from bot.rehearsal.competing import Competing
 from bot.rehearsal.competition import Competition
-from bot.rehearsal.discussions import Discussions
+from bot.rehearsal.competition_lists import make_others
+from bot.rehearsal.competition_methods import Competing
 from bot.rehearsal.faults import Faults
+from bot.rehearsal.forum_methods import Discussions
 from bot.rehearsal.identity import Numbers
+from bot.rehearsal.kernel_methods import Notebooks
+from bot.rehearsal.kernel_runs import Sessions
 from bot.rehearsal.kernels import Kernels
-from bot.rehearsal.listing import make_others
-from bot.rehearsal.notebooks import Notebooks
 from bot.rehearsal.search import Search
-from bot.rehearsal.sessions import Runner, Sessions
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.storage import Storage
+from bot.rehearsal.submission_methods import Submitting
 from bot.rehearsal.submissions import Submission, references
-from bot.rehearsal.submitting import Submitting
 from bot.rehearsal.uploads import Uploads
 from bot.rehearsal.wire import denied
 from scrapers.snapshot import Snapshot
@@ -38,7 +38,6 @@ class Site:
         clock: Clock,
         settings: SiteSettings | None = None,
         faults: Faults | None = None,
-        runner: Runner | None = None,
     ) -> None:
         """Take a site into service; nothing is served yet.
 
@@ -47,7 +46,6 @@ class Site:
             clock: the site's time.
             settings: how it behaves; None is the default.
             faults: what goes wrong; None is nothing.
-            runner: runs the kernels that are pushed; None runs none, and lets each write the sample submission.
 
         Raises:
             UsageError: no snapshot, the same competition twice, or a fault of a competition that is not played.
@@ -76,7 +74,7 @@ class Site:
         self.search = Search(self)
         self.competing = Competing(self)
         self.submitting = Submitting(self)
-        self.sessions = Sessions(self, runner)
+        self.sessions = Sessions(self)
 
     @property
     def submissions(self) -> Sequence[Submission]:

@@ -18,8 +18,8 @@ Status = Literal["PENDING", "COMPLETE", "ERROR"]
 
 
 @dataclass(frozen=True)
-class Submission:
-    """A submission as it stands at a time."""
+class Sent:
+    """A submission as it came."""
 
     ref: int
     tag: str
@@ -29,6 +29,12 @@ class Submission:
     file_name: str
     size: int
     """Bytes."""
+
+
+@dataclass(frozen=True)
+class Submission(Sent):
+    """A submission as it stands at a time."""
+
     status: Status
     public_score: float | None
     private_score: float | None
@@ -38,12 +44,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class _Kept:
-    ref: int
-    tag: str
-    sha256: str
-    at: datetime
-    file_name: str
-    size: int
+    sent: Sent
     graded: "Future[Grade]"
     ready_at: datetime
 
@@ -94,9 +95,9 @@ class SubmissionDesk:
         """Take a submission and return its number; whether it is allowed has been asked before."""
         ref = next(self._refs)
         ready = now + timedelta(seconds=self._rng.uniform(*self._settings.grading_seconds))
-        digest = hashlib.sha256(content).hexdigest()
+        sent = Sent(ref, tag, hashlib.sha256(content).hexdigest(), now, file_name, len(content))
         graded = self._thread.submit(lambda: self._open().grade(content, file_name))
-        self._kept.append(_Kept(ref, tag, digest, now, file_name, len(content), graded, ready))
+        self._kept.append(_Kept(sent, graded, ready))
         return ref
 
     def all(self, now: datetime) -> list[Submission]:
@@ -105,7 +106,7 @@ class SubmissionDesk:
 
     def find(self, ref: int, now: datetime) -> Submission | None:
         """Return the submission of that number."""
-        return next((_stands(kept, now) for kept in list(self._kept) if kept.ref == ref), None)
+        return next((_stands(kept, now) for kept in list(self._kept) if kept.sent.ref == ref), None)
 
     def limits(self, now: datetime, *, closed: bool) -> Limits:
         """Return the quota of the UTC day; submissions that failed do not count."""
@@ -158,12 +159,7 @@ def _stands(kept: _Kept, now: datetime) -> Submission:
         error = known.error if known else f"Evaluation Exception: {type(failure).__name__}"
         status = "ERROR" if error else "COMPLETE"
     return Submission(
-        ref=kept.ref,
-        tag=kept.tag,
-        sha256=kept.sha256,
-        at=kept.at,
-        file_name=kept.file_name,
-        size=kept.size,
+        **vars(kept.sent),
         status=status,
         public_score=known.public if known else None,
         private_score=known.private if known else None,

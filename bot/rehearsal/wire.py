@@ -25,9 +25,6 @@ _OPTIONAL = frozenset(
     ("publicScore", "privateScore", "isPrivate", "enableGpu", "enableTpu", "enableInternet", "isPublished", "tier")
 )
 """Fields that are there with a default value too, as a client must tell that from their absence."""
-_LONG = frozenset(
-    ("id", "ref", "teamId", "userId", "forumId", "kernelId", "totalBytes", "size", "sessionId", "totalDocuments")
-)
 
 
 class Refused(Exception):
@@ -141,13 +138,9 @@ class Call:
             start = (max(page, 1) - 1) * size
             return list(items[start : start + size]), ""
         start = _offset(self.text("pageToken"))
-        token = page_token(start + size) if start + size < len(items) else ""
-        return list(items[start : start + size]), token
-
-
-def page_token(offset: int) -> str:
-    """Return an opaque token for the page that begins there."""
-    return base64.urlsafe_b64encode(f"o:{offset}".encode()).decode()
+        end = start + size
+        token = base64.urlsafe_b64encode(f"o:{end}".encode()).decode() if end < len(items) else ""
+        return list(items[start:end]), token
 
 
 def _offset(token: str) -> int:
@@ -179,29 +172,23 @@ def error_body(refused: Refused, *, nested: bool) -> Json:
     return {"code": refused.status, "message": refused.message}
 
 
-def finished(answer: Json, *, leave_out_defaults: bool, unknown_fields: bool, ids_as_text: bool) -> Json:
-    """Return an answer as it is sent: without defaults, with fields from the future, with long integers as text."""
-    body: Json = _dressed(answer, leave_out_defaults, unknown_fields, ids_as_text)
-    if unknown_fields and body:
-        body["rolloutCohort"] = {"name": "b", "since": "2026-11-01T00:00:00Z"}
-    return body
+def finished(answer: Json, *, unknown_fields: bool) -> Json:
+    """Return an answer as it is sent: without what is as by default, and perhaps with fields from the future."""
+    body: Json = _without_defaults(answer, unknown_fields)
+    return body | ({"rolloutCohort": {"name": "b", "since": "2026-11-01T00:00:00Z"}} if unknown_fields and body else {})
 
 
-def _dressed(value: Any, compact: bool, extra: bool, texts: bool, name: str = "") -> Any:
+def _without_defaults(value: Any, unknown_fields: bool) -> Any:
     if isinstance(value, list):
-        return [_dressed(item, compact, extra, texts) for item in value]
-    if isinstance(value, dict):
-        items = ((key, item) for key, item in value.items() if item is not None)
-        kept = {
-            key: _dressed(item, compact, extra, texts, key) for key, item in items if not compact or _said(key, item)
-        }
-        return kept | ({"renderHint": 3} if extra and "id" in kept else {})
-    if texts and name in _LONG and isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return value
+        return [_without_defaults(item, unknown_fields) for item in value]
+    if not isinstance(value, dict):
+        return value
+    said = {name: item for name, item in value.items() if item is not None and _is_sent(name, item)}
+    kept = {name: _without_defaults(item, unknown_fields) for name, item in said.items()}
+    return kept | ({"renderHint": 3} if unknown_fields and "id" in kept else {})
 
 
-def _said(name: str, value: Any) -> bool:
+def _is_sent(name: str, value: Any) -> bool:
     return name in _OPTIONAL or isinstance(value, dict) or bool(value)
 
 

@@ -46,7 +46,7 @@ def install(layout: Layout, wish: Wish, configuration: str, systemd: Systemd | N
     Raises:
         UsageError: what is wished for cannot be had here.
     """
-    if systemd and wish.docker and not _has_group(_DOCKER):
+    if systemd and wish.docker and not _is_known(grp.getgrnam, _DOCKER):
         raise UsageError(f"there is no group {_DOCKER}: install a Docker engine first (Debian package docker.io)")
     files: list[Change] = [
         Text(layout.account, shipped("sysusers.conf")),
@@ -61,7 +61,7 @@ def install(layout: Layout, wish: Wish, configuration: str, systemd: Systemd | N
         return [*files, *of_units]
     account = Act(
         f"make the user {USER}",
-        lambda: not _has_user(USER),
+        lambda: not _is_known(pwd.getpwnam, USER),
         _telling(systemd, "systemd-sysusers", str(layout.account)),
     )
     return [*files, account, *of_units, _reload(systemd, of_units), *_enable(systemd)]
@@ -107,7 +107,9 @@ def uninstall(layout: Layout, systemd: Systemd | None, *, purge: bool) -> list[C
         Gone(layout.timer_stamp),
     ]
     if systemd:
-        account.append(Act(f"remove the user {USER}", lambda: _has_user(USER), _telling(systemd, "userdel", USER)))
+        account.append(
+            Act(f"remove the user {USER}", lambda: _is_known(pwd.getpwnam, USER), _telling(systemd, "userdel", USER))
+        )
     return [*stop, *files, *reload, *folders, *account]
 
 
@@ -158,17 +160,9 @@ def _names(folder: Path) -> list[str]:
     return [name for name in found if re.fullmatch(CREDENTIAL_NAME, name) and not name.endswith((".bak", ".orig"))]
 
 
-def _has_user(name: str) -> bool:
+def _is_known(look_up: Callable[[str], object], name: str) -> bool:
     try:
-        pwd.getpwnam(name)
-    except KeyError:
-        return False
-    return True
-
-
-def _has_group(name: str) -> bool:
-    try:
-        grp.getgrnam(name)
+        look_up(name)
     except KeyError:
         return False
     return True

@@ -8,12 +8,12 @@ from bot.coder.prompts import ReviewRun, WriteScript
 from bot.community.prompts import AnalyzePost, PlanDrafts, ProposeIdeas, WriteReport
 from bot.evaluation.graders.writing import WriteGrader
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
+from bot.models.completion import estimated_tokens
 from state.errors import ModelRefused
 
 __all__ = ["NAME", "BuiltinModel", "baseline_script"]
 
 NAME = "builtin"
-_CHARACTERS_A_TOKEN = 4
 
 
 class BuiltinModel:
@@ -30,7 +30,7 @@ class BuiltinModel:
             Unparsable: a rule's answer broke the prompt's format, which is an error of ours.
         """
         text = self._reply(prompt)
-        usage = Usage(sum(_tokens(m.content) for m in prompt.messages()), _tokens(text))
+        usage = Usage(sum(estimated_tokens(m.content) for m in prompt.messages()), estimated_tokens(text))
         return Completion(prompt.parse(text), text, usage, NAME, 0.0)
 
     def _reply(self, prompt: Prompt[Any]) -> str:
@@ -50,8 +50,3 @@ class BuiltinModel:
             case WriteGrader():
                 return graders.reply(prompt)
         raise ModelRefused(f"the built-in model has no rule for the prompt {prompt.name!r}")
-
-
-def _tokens(text: str) -> int:
-    """Return an estimate: four characters a token."""
-    return -(-len(text) // _CHARACTERS_A_TOKEN)

@@ -1,6 +1,7 @@
 """Levels and reservations: nothing exceeds a cap, whatever the interleaving; who must wait waits, and no longer."""
 
 import asyncio
+from contextlib import closing
 from datetime import date
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.budgets.kinds import Kind
-from bot.budgets.levels import Level, budget, unbounded
+from bot.budgets.levels import Level, unbounded
 from bot.budgets.reservation import Held
 from bot.budgets.settings import Caps
 from state.errors import BudgetExceeded
@@ -16,9 +17,9 @@ from state.errors import BudgetExceeded
 
 def test_what_is_spent_at_the_run_counts_at_all_levels_around_it() -> None:
     with (
-        budget("day", Caps(money=10), spent={Kind.MONEY: 4.0}) as day,
-        day.within("competition", Caps(money=5), spent={Kind.MONEY: 1.0}) as competition,
-        competition.within("run", Caps()) as run,
+        closing(Level("day", Caps(money=10), spent={Kind.MONEY: 4.0})) as day,
+        closing(Level("competition", Caps(money=5), spent={Kind.MONEY: 1.0}, around=day)) as competition,
+        closing(Level("run", Caps(), around=competition)) as run,
     ):
         with run.reserve(money=0.5, calls=1) as held:
             assert (day.remaining[Kind.MONEY], competition.remaining[Kind.MONEY]) == (5.5, 3.5)
@@ -30,7 +31,10 @@ def test_what_is_spent_at_the_run_counts_at_all_levels_around_it() -> None:
 
 
 def test_a_refusal_names_the_level_its_cap_what_is_spent_and_what_was_wanted_and_holds_nothing_anywhere() -> None:
-    with budget("day", Caps(money=1), spent={Kind.MONEY: 0.75}) as day, day.within("run", Caps(money=9)) as run:
+    with (
+        closing(Level("day", Caps(money=1), spent={Kind.MONEY: 0.75})) as day,
+        closing(Level("run", Caps(money=9), around=day)) as run,
+    ):
         spent = r"^the day's cap on money is reached: of 1\.0000 USD 0\.7500 USD are spent"
         said = spent + r", and the next step may take 0\.5000 USD$"
         with pytest.raises(BudgetExceeded, match=said), run.reserve(money=0.5):
@@ -81,7 +85,7 @@ def test_a_cap_on_one_kind_stops_no_other() -> None:
 
 def test_a_new_day_starts_at_nothing_and_a_clock_put_back_renews_nothing() -> None:
     today = [date(2024, 5, 1)]
-    with budget("day", Caps(calls=3), spent={Kind.CALLS: 3.0}, period=lambda: today[0]) as day:
+    with closing(Level("day", Caps(calls=3), spent={Kind.CALLS: 3.0}, period=lambda: today[0])) as day:
         with pytest.raises(BudgetExceeded), day.reserve(calls=1):
             pass
         today[0] = date(2024, 4, 30)
@@ -93,7 +97,7 @@ def test_a_new_day_starts_at_nothing_and_a_clock_put_back_renews_nothing() -> No
 
 
 def test_nothing_is_reserved_at_a_level_that_has_ended() -> None:
-    with budget("day", Caps()) as day, day.within("run", Caps()) as run:
+    with closing(Level("day", Caps())) as day, closing(Level("run", Caps(), around=day)) as run:
         pass
     assert run.usage[Kind.MONEY] == 0
     with pytest.raises(RuntimeError, match="budget of the run has ended"), run.reserve(calls=1):
@@ -140,7 +144,11 @@ async def test_who_waits_is_refused_as_soon_as_it_can_no_longer_fit() -> None:
 
 
 async def test_waiting_is_across_runs_of_one_day() -> None:
-    with budget("day", Caps(calls=1)) as day, day.within("run", Caps()) as one, day.within("run", Caps()) as two:
+    with (
+        closing(Level("day", Caps(calls=1))) as day,
+        closing(Level("run", Caps(), around=day)) as one,
+        closing(Level("run", Caps(), around=day)) as two,
+    ):
         async with one.reserve(calls=1):
             waiting = asyncio.create_task(_enter(two, calls=1))
             await asyncio.sleep(0)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bot.cli.rehearsal_output import announce, announcement, progress, tell
+from bot.rehearsal.results import result_of
 from bot.rehearsal.site import Site
-from bot.rehearsal.standing import standing_of
 from scrapers.snapshot import Snapshot
 from state.clock import FastClock
 from tests.bot.rehearsal.parts import START, both
@@ -79,7 +79,7 @@ def test_the_progress_names_the_competitions_where_there_are_several(tmp_path: P
 def test_there_is_a_result_for_each_competition(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with site_of(*both(tmp_path)) as (site, clock):
         now = clock.now() + timedelta(days=50)
-        results = [standing_of(site, one, now) for one in site.competitions]
+        results = [result_of(site, one, now) for one in site.competitions]
     tell(results, json=True)
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["competition"], one["over"]) for one in told] == [("tiny-table", False), ("tiny-twin", True)]

@@ -2,12 +2,13 @@
 
 import asyncio
 import shutil
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from bot.budgets.levels import budget
+from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.daemon.affairs import ACCEPTED
 from bot.daemon.settings import CompetitionSettings
@@ -354,7 +355,7 @@ async def test_the_days_quota_is_kept_and_the_rest_goes_tomorrow(
 
 
 async def test_a_cap_of_the_budget_is_kept(the_ground: Ground, tmp_path: Path, worker: Worker) -> None:
-    with budget("competition", Caps(submissions=1)) as level:
+    with closing(Level("competition", Caps(submissions=1))) as level:
         async with live(the_ground, tmp_path, worker, spending=level) as run:
             run.node(2, 0.2)
             desk = run.desk()

@@ -2,8 +2,8 @@
 
 import os
 import sqlite3
-from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,9 +16,9 @@ from bot.doctor.daemon import (
     check_daemon_database,
     check_log_file,
     check_service,
-    shown_service,
 )
 from bot.execution.disk_space import DiskSettings
+from bot.service.status import ServiceStatus, status_here
 from sandbox.locks import take
 from state.clock import SystemClock
 from state.daily import daily_backup
@@ -138,36 +138,47 @@ def test_a_log_file_is_checked_where_there_is_one(tmp_path: Path) -> None:
         assert failing is not None and failing.status == "fails"
 
 
-def unit(active: str, sub: str, **more: str) -> Mapping[str, str]:
-    return {"LoadState": "loaded", "ActiveState": active, "SubState": sub, "NRestarts": "0", **more}
+def service(state: str, restarts: int = 0, *trouble: str) -> ServiceStatus:
+    """The status of a service that is installed."""
+    return ServiceStatus(
+        installed=True,
+        active=state.startswith("active"),
+        state=state,
+        said="",
+        since="",
+        restarts=restarts,
+        starts_with_machine=True,
+        process=None,
+        memory_bytes=None,
+        failed=state.startswith("failed"),
+        trouble=trouble,
+        drop_ins=(),
+        credentials=None,
+        next_prune="",
+    )
 
 
-@pytest.mark.parametrize("properties", [None, {"LoadState": "not-found", "ActiveState": "inactive"}])
-def test_without_systemd_or_a_unit_nothing_is_said(properties: Mapping[str, str] | None) -> None:
-    assert check_service(lambda: properties) is None
+def test_without_systemd_or_a_unit_nothing_is_said() -> None:
+    assert check_service(None) is None
+    assert check_service(replace(service("inactive (dead)"), installed=False)) is None
 
 
 @pytest.mark.parametrize(
-    ("properties", "status", "said", "mend"),
+    ("found", "status", "mend"),
     [
-        (unit("active", "running"), "ok", "active (running)", None),
-        (unit("active", "running", NRestarts="3"), "warning", "restarted 3 times", "journalctl"),
-        (unit("inactive", "dead"), "warning", "inactive (dead)", "systemctl start"),
-        (unit("failed", "failed", ExecMainStatus="78"), "fails", "configuration is wrong", "bot config check"),
-        (unit("failed", "failed", Result="watchdog", ExecMainStatus="6"), "fails", "watchdog", "journalctl"),
-        ({"LoadState": "bad-setting"}, "fails", "cannot load", "systemd-analyze verify"),
+        (service("active (running)"), "ok", None),
+        (service("active (running)", 3), "warning", "journalctl"),
+        (service("inactive (dead)", 0, "it does not run: `systemctl start`"), "warning", "systemctl start"),
+        (service("failed (failed)", 0, "the configuration is wrong"), "fails", "the configuration is wrong"),
     ],
 )
-def test_each_state_of_the_unit_says_what_to_do(
-    properties: Mapping[str, str], status: str, said: str, mend: str | None
-) -> None:
-    found = check_service(lambda: properties)
-    assert found is not None
-    assert (found.status, said in found.found) == (status, True)
-    assert (found.mend is None) is (mend is None)
-    assert mend is None or mend in (found.mend or "")
+def test_each_state_of_the_unit_says_what_to_do(found: ServiceStatus, status: str, mend: str | None) -> None:
+    check = check_service(found)
+    assert check is not None
+    assert (check.status, found.state in check.found) == (status, True)
+    assert mend is None if check.mend is None else (mend or "") in check.mend
 
 
-def test_asking_systemd_gives_properties_or_nothing() -> None:
-    found = shown_service()
-    assert found is None or "LoadState" in found
+def test_asking_systemd_gives_a_status_or_nothing() -> None:
+    found = status_here()
+    assert found is None or isinstance(found.state, str)

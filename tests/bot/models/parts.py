@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,11 +77,10 @@ def model_at(
     timeout: float = 30.0,
     max_tokens: int | None = None,
     pricing: Pricing | None = None,
-    redirects_to: tuple[str, ...] = (),
-) -> OpenAIModel:
-    """Return a model at an endpoint; by default only gpt-x has a price."""
-    endpoint = Endpoint(SecretStr(key), lambda role: name, url, timeout, max_tokens, retries, redirects_to=redirects_to)
-    return OpenAIModel(endpoint, pricing or Pricing(PRICES, base_url=url), clock or HurriedClock())
+) -> "aclosing[OpenAIModel]":
+    """Open a model at an endpoint; by default only gpt-x has a price."""
+    endpoint = Endpoint(SecretStr(key), lambda role: name, url, timeout, max_tokens, retries)
+    return aclosing(OpenAIModel(endpoint, pricing or Pricing(PRICES, base_url=url), clock or HurriedClock()))
 
 
 def open_run(folder: Path) -> AbstractContextManager[Store]:

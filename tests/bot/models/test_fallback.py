@@ -67,8 +67,9 @@ async def several(*urls: str, timeout: float = 0.3, retries: int = 0, builtin: b
         answerers = []
         for n, url in enumerate(urls, 1):
             pricing = Pricing({f"m{n}": Price(input=0.0, output=float(n))})
-            one = model_at(url, clock, name=f"m{n}", timeout=timeout, retries=retries, pricing=pricing)
-            answerers.append(Answerer(f"m{n}", await stack.enter_async_context(one), one.estimate))
+            opened = model_at(url, clock, name=f"m{n}", timeout=timeout, retries=retries, pricing=pricing)
+            one = await stack.enter_async_context(opened)
+            answerers.append(Answerer(f"m{n}", one, one.estimate))
         if builtin:
             answerers.append(Answerer("builtin", LastResort(BuiltinModel(1)), free, instant=True))
         yield Several(FallbackModel(answerers, clock, told.append), clock, told)

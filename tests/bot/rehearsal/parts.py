@@ -16,8 +16,8 @@ from bot.rehearsal.competition import Competition
 from bot.rehearsal.faults import Faults
 from bot.rehearsal.serving import serving
 from bot.rehearsal.settings import SiteSettings
-from bot.rehearsal.shifting import begun_together
 from bot.rehearsal.site import Site
+from bot.rehearsal.time_shift import begun_together
 from scrapers.snapshot import Snapshot
 from tests.tiny_snapshot import SLUG, write_tiny
 

@@ -95,7 +95,7 @@ def test_both_error_shapes_occur_and_a_setting_chooses_one(snapshot: Snapshot, h
 
 def test_a_wrong_slug_is_a_403_wherever_one_is_named(here: Served) -> None:
     for method in (
-        *("ListCompetitionPages", "ListDataFiles", "ListDataTreeFiles", "DownloadDataFiles", "GetLeaderboard"),
+        *("ListCompetitionPages", "ListDataFiles", "DownloadDataFiles", "GetLeaderboard"),
         *("DownloadLeaderboard", "CreateSubmission", "ListSubmissions", "GetSubmissionLimits"),
         *("ListCompetitionTopics", "ListTopicMessages", "StartSubmissionUpload"),
     ):
@@ -135,11 +135,9 @@ def test_requests_are_counted_by_method(here: Served) -> None:
 def test_answers_hold_fields_of_the_future_unless_they_are_empty(snapshot: Snapshot, here: Served) -> None:
     assert "rolloutCohort" in here.client.compete("GetCompetition")
     assert here.client.compete("ListCompetitionTopics", page=9) == {}
-    with served(snapshot, SiteSettings(unknown_fields=False, leave_out_defaults=False, ids_as_text=True)) as plain:
+    with served(snapshot, SiteSettings(unknown_fields=False)) as plain:
         found = plain.client.compete("ListCompetitionTopics")
         assert set(found) == {"topics", "totalCount"}
-        assert found["topics"][0]["id"] == "1"
-        assert found["topics"][0]["votes"] == 0
 
 
 def test_a_site_is_up_and_gone_in_no_time(snapshot: Snapshot) -> None:

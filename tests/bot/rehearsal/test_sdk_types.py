@@ -11,7 +11,7 @@ from kagglesdk.kernels.types import kernels_api_service as kernels
 from kagglesdk.search.types import search_api_service as search
 from kagglesdk.security.types import oauth_service as security
 
-from bot.rehearsal.rpc import methods
+from bot.rehearsal.methods import methods
 from bot.rehearsal.settings import SiteSettings
 from scrapers.snapshot import Snapshot
 from tests.bot.rehearsal.parts import COMPETITIONS, DISCUSSIONS, KERNELS, SEARCH, Served, served, truth_with
@@ -23,7 +23,6 @@ CALLS: dict[str, tuple[dict[str, Any], type[KaggleObject]]] = {
     f"{COMPETITIONS}/GetCompetition": ({}, competitions.ApiCompetition),
     f"{COMPETITIONS}/ListCompetitionPages": ({}, competitions.ApiListCompetitionPagesResponse),
     f"{COMPETITIONS}/ListDataFiles": ({}, competitions.ApiListDataFilesResponse),
-    f"{COMPETITIONS}/ListDataTreeFiles": ({}, competitions.ApiListDataFilesResponse),
     f"{COMPETITIONS}/GetLeaderboard": ({}, competitions.ApiGetLeaderboardResponse),
     f"{COMPETITIONS}/ListSubmissions": ({}, competitions.ApiListSubmissionsResponse),
     f"{COMPETITIONS}/GetSubmissionLimits": ({}, competitions.ApiSubmissionLimits),
@@ -34,14 +33,12 @@ CALLS: dict[str, tuple[dict[str, Any], type[KaggleObject]]] = {
     f"{COMPETITIONS}/ListCompetitionTopics": ({}, competitions.ApiListCompetitionTopicsResponse),
     f"{COMPETITIONS}/ListTopicMessages": ({"topicId": 1}, competitions.ApiListTopicMessagesResponse),
     f"{DISCUSSIONS}/GetTopic": ({"id": 1}, discussions.ApiGetTopicResponse),
-    f"{DISCUSSIONS}/ListTopics": ({"forumSlug": "general"}, discussions.ApiListTopicsResponse),
     f"{DISCUSSIONS}/ListComments": ({"topicId": 1}, discussions.ApiListCommentsResponse),
     f"{KERNELS}/ListKernels": ({}, kernels.ApiListKernelsResponse),
     f"{KERNELS}/GetKernel": (KERNEL, kernels.ApiGetKernelResponse),
     f"{KERNELS}/GetKernelSessionStatus": (KERNEL, kernels.ApiGetKernelSessionStatusResponse),
     f"{KERNELS}/ListKernelSessionOutput": (KERNEL, kernels.ApiListKernelSessionOutputResponse),
     f"{KERNELS}/SaveKernel": (PUSHED, kernels.ApiSaveKernelResponse),
-    f"{KERNELS}/GetAcceleratorQuotaStatistics": ({}, kernels.ApiGetAcceleratorQuotaStatisticsResponse),
     f"{SEARCH}/ListEntities": ({"filters": {"query": "tiny"}}, search.ListEntitiesResponse),
     "security.OAuthService/IntrospectToken": ({"token": "KGAT_rehearsal"}, security.IntrospectTokenResponse),
 }

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bot.rehearsal.settings import SiteSettings
-from bot.rehearsal.shifting import shifted
 from bot.rehearsal.site import Site
+from bot.rehearsal.time_shift import shifted
 from scrapers.snapshot import Snapshot
 from state.errors import UsageError
 from tests.bot.rehearsal.parts import (
@@ -83,7 +83,6 @@ def test_topics_and_messages_are_those_of_their_competition_with_numbers_of_thei
         assert len(client.ask(f"{DISCUSSIONS}/ListComments", topicId=topic["id"])["comments"]) == 1
         wrong = {"competitionName": other.slug, "topicId": topic["id"]}
         assert client.post(f"{COMPETITIONS}/ListTopicMessages", **wrong).status_code == 404
-        assert client.post(f"{DISCUSSIONS}/ListTopics", forumSlug=slug).status_code == 403
     assert len(seen) == 6
 
 
@@ -106,8 +105,6 @@ def test_searches_span_both_and_a_title_narrows_them_down(here: Served) -> None:
         assert twins["id"] in {one["id"] for one in documents(here, kind)}
     forums = {one["discussionDocument"]["forumName"] for one in documents(here, "TOPIC")}
     assert forums == {"Tiny table", "Twin table"}
-    assert [one["title"] for one in documents(here, "USER")] == ["ann"]
-    assert documents(here, "USER", "twin") == documents(here, "USER", "tiny")
 
 
 def test_files_are_those_of_their_competition(here: Served, snapshots: list[Snapshot]) -> None:

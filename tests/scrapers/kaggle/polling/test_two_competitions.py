@@ -13,8 +13,8 @@ from sqlmodel import select
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.app import App
 from bot.rehearsal.settings import SiteSettings
-from bot.rehearsal.shifting import begun_together
 from bot.rehearsal.site import Site
+from bot.rehearsal.time_shift import begun_together
 from scrapers.cleaner import Cleaners
 from scrapers.cleaning import readable
 from scrapers.kaggle.client import KaggleClient

@@ -1,4 +1,4 @@
-"""How the service stands: what systemd says of it, and whether its files and credentials are as they should be."""
+"""The status of the service: what systemd says of it, and whether its files and credentials are as they should be."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,9 +10,9 @@ from bot.service.installing import unit_changes, wish
 from bot.service.layout import CREDENTIALS, SERVICE, TIMER, Layout
 from bot.service.systemd import Systemd
 from bot.service.units import DROP_INS
-from state.errors import UsageError
+from state.errors import BotError, UsageError
 
-__all__ = ["Standing", "standing"]
+__all__ = ["ServiceStatus", "service_status", "status_here"]
 
 _ASKED = (
     *("LoadState", "UnitFileState", "ActiveState", "SubState", "StatusText", "Result", "ExecMainStatus", "MainPID"),
@@ -25,8 +25,8 @@ _KAGGLE = (CREDENTIALS[0], "kaggle.json")
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What there is to say."""
+class ServiceStatus:
+    """What is known of the service."""
 
     installed: bool
     active: bool
@@ -41,6 +41,7 @@ class Standing:
     starts_with_machine: bool
     process: int | None
     memory_bytes: int | None
+    failed: bool
     trouble: tuple[str, ...]
     """What is wrong, each with what to do."""
     drop_ins: tuple[str, ...]
@@ -51,15 +52,16 @@ class Standing:
     """When the timer runs next, as systemd writes times; empty if it does not."""
 
 
-def standing(layout: Layout, systemd: Systemd) -> Standing:
+def service_status(layout: Layout, systemd: Systemd) -> ServiceStatus:
     """Look at everything; root alone sees the credentials."""
     found = systemd.show(SERVICE, _ASKED)
     installed = (layout.units / SERVICE).is_file()
     credentials = _credentials(layout.credentials)
     process, memory = found.get("MainPID", "0"), found.get("MemoryCurrent", "")
-    return Standing(
+    return ServiceStatus(
         installed=installed,
         active=found.get("ActiveState") == "active",
+        failed=found.get("ActiveState") == "failed",
         state=f"{found.get('ActiveState', 'unknown')} ({found.get('SubState', 'unknown')})",
         said=found.get("StatusText", ""),
         since=found.get("ActiveEnterTimestamp", ""),
@@ -72,6 +74,15 @@ def standing(layout: Layout, systemd: Systemd) -> Standing:
         credentials=credentials,
         next_prune=systemd.show(TIMER, ["NextElapseUSecRealtime"]).get("NextElapseUSecRealtime", ""),
     )
+
+
+def status_here() -> ServiceStatus | None:
+    """Return the status on this machine; None where systemd does not run or does not answer."""
+    try:
+        Systemd().check()
+        return service_status(Layout(), Systemd())
+    except BotError:
+        return None
 
 
 def _trouble(found: Mapping[str, str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bot.rehearsal.forum import Post, Thread
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.rendering import rendered, share_of, slugified
-from bot.rehearsal.wire import Answer, Call, Json, Refused, denied, listed, wire_time
+from bot.rehearsal.wire import Answer, Call, Json, Refused, listed, wire_time
 from scrapers.rows import MessageRow
 
 if TYPE_CHECKING:
@@ -71,12 +71,6 @@ class Discussions:
                 "content": rendered(opening.markdown or "") if opening and not opening.deleted else None,
             }
         }
-
-    def list_topics(self, call: Call) -> Answer:
-        """ListTopics: 403 for a competition's forum; the site's own forums are empty."""
-        if call.text("forumSlug").removeprefix("competitions/") in {one.slug for one in self._site.competitions}:
-            raise denied("forums.get")
-        return listed("topics", [])
 
     def list_comments(self, call: Call) -> Answer:
         """ListComments: what was said below a topic's opening message, paged by token."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from bot.rehearsal.shifting import begun_together, moved, shifted
+from bot.rehearsal.time_shift import begun_together, moved, shifted
 from scrapers.inside import walk
 from scrapers.snapshot import Snapshot
 from tests.bot.rehearsal.parts import TWIN_DEADLINE, both, write_twin

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from bot.rehearsal.discussions import heat
+from bot.rehearsal.forum_methods import heat
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.kernels import Kernels, Version
 from bot.rehearsal.settings import SiteSettings
@@ -89,7 +89,7 @@ class Notebooks:
             "competitionDataSources": list(version.competition_sources),
             "modelDataSources": list(version.model_sources),
             "totalVotes": self._kernels.votes(version, now),
-            "currentVersionNumber": version.number if self._settings.current_version_shown else None,
+            "currentVersionNumber": version.number,
         }
 
     def _readable(self, version: Version) -> bool:

@@ -3,13 +3,16 @@
 import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
+from bot.rehearsal.competition_pages import metric_words
 from bot.rehearsal.identity import wire_id
-from bot.rehearsal.pages import metric_words
 from bot.rehearsal.rendering import slugified
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.wire import Json, wire_time
-from scrapers.card import TaskCard
+
+if TYPE_CHECKING:
+    from bot.rehearsal.competition import Competition
 
 SITE = "https://www.kaggle.com/competitions/"
 _FIRST = ("Forecast", "Classify", "Rank", "Segment", "Detect", "Predict", "Match", "Score")
@@ -58,40 +61,30 @@ def other(one: Listed) -> Json:
     }
 
 
-@dataclass(frozen=True)
-class Standing:
-    """What of the competition changes while it runs."""
-
-    deadline: datetime
-    closed: bool
-    """Whether the hosts have closed it before its time."""
-    entered: bool
-    teams: int
-    kernels: int
-    rank: int | None
-
-
-def listed_competition(card: TaskCard, settings: SiteSettings, daily: int, standing: Standing) -> Json:
+def listed_competition(one: "Competition", now: datetime, kernels: int) -> Json:
     """Return one that is played back as a Competition; `newEntrantDeadline` is absent, as it often is."""
-    span = card.deadline - card.enabled_at
+    card, settings, deadline = one.card, one.settings, one.deadline(now)
+    teams = one.standings(now, private=one.over(now))
+    rank = next((place for place, team in enumerate(teams, 1) if team.id == one.team_id), None)
+    merger = card.deadline - (card.deadline - card.enabled_at) / 10
     return _common(card.slug, card.title, settings.host_segment, "Knowledge") | {
         "description": next((line for line in card.description.splitlines() if line and line[0] not in "#!|`"), ""),
         "tags": [
             {"ref": card.category, "name": card.category.replace("-", " "), "fullPath": f"task > {card.category}"}
         ],
-        "deadline": wire_time(standing.deadline),
-        "mergerDeadline": wire_time(min(standing.deadline, card.deadline - span / 10)),
+        "deadline": wire_time(deadline),
+        "mergerDeadline": wire_time(min(deadline, merger)),
         "enabledDate": wire_time(card.enabled_at),
         "dateCreated": wire_time(card.enabled_at - timedelta(days=3)),
-        "kernelCount": standing.kernels,
-        "teamCount": standing.teams,
-        "userHasEntered": standing.entered,
-        "userRank": standing.rank,
-        "maxDailySubmissions": daily,
+        "kernelCount": kernels,
+        "teamCount": len(teams),
+        "userHasEntered": one.entered,
+        "userRank": rank,
+        "maxDailySubmissions": one.daily,
         "maxTeamSize": settings.max_team_size,
         "evaluationMetric": metric_words(card) if settings.metric_shown else None,
         "isKernelsSubmissionsOnly": card.kind == "code",
-        "submissionsDisabled": standing.closed,
+        "submissionsDisabled": one.is_now("closed-early", now),
     }
 
 

@@ -3,11 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from bot.rehearsal.kernels import Version
-from bot.rehearsal.serving import serving
-from bot.rehearsal.sessions import Outcome
-from bot.rehearsal.site import Site
-from tests.bot.rehearsal.parts import COMPETITIONS, KERNELS, START, Client, HandClock, Served, served, tiny
+from tests.bot.rehearsal.parts import COMPETITIONS, KERNELS, Served, served, tiny
 
 PUSHED: dict[str, Any] = {
     "slug": "rehearsal/first-try",
@@ -110,32 +106,8 @@ def test_the_quota_holds_for_notebooks_too(tmp_path: Path) -> None:
         assert "daily Submission allowance (1)" in submit(it).text
 
 
-def test_a_runner_that_is_handed_in_says_what_a_kernel_wrote(tmp_path: Path) -> None:
-    def fails(version: Version) -> Outcome:
-        return Outcome(
-            log=f"ran {version.source}", error="Your notebook tried to allocate more memory than is available."
-        )
-
-    clock = HandClock(START)
-    site = Site(tiny(tmp_path, kind="code"), clock, runner=fails)
-    with serving(site) as url, served(site.competitions[0].snapshot) as other:
-        it = Served(site, clock, Client(url, other.client.http))
-        save(it)
-        clock.pass_by(hours=1)
-        found = it.client.ask(f"{KERNELS}/GetKernelSessionStatus", **MINE)
-        assert (found["status"], "more memory" in found["failureMessage"]) == ("ERROR", True)
-        assert "ran print('hello')" in it.client.ask(f"{KERNELS}/ListKernelSessionOutput", **MINE)["log"]
-        assert submit(it).status_code == 400
-
-
 def test_kernels_of_others_have_run_and_keep_their_source_alone(here: Served) -> None:
     linear = {"userName": "ann", "kernelSlug": "linear"}
     assert here.client.ask(f"{KERNELS}/GetKernelSessionStatus", **linear)["status"] == "COMPLETE"
     [file] = here.client.ask(f"{KERNELS}/ListKernelSessionOutput", **linear)["files"]
     assert "C=1" in here.client.http.get(file["url"]).text
-
-
-def test_the_week_has_its_hours_of_accelerators(here: Served) -> None:
-    quota = here.client.ask(f"{KERNELS}/GetAcceleratorQuotaStatistics")
-    assert (quota["gpuQuota"]["totalTimeAllowed"], quota["tpuQuota"]["totalTimeAllowed"]) == ("108000s", "72000s")
-    assert quota["quotaRefreshTime"].startswith("2020-01-13T00:00:00")

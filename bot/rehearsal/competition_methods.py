@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bot.rehearsal.board import Team, score_text, zipped
-from bot.rehearsal.listing import Standing, listed_competition, other
+from bot.rehearsal.competition_lists import listed_competition, other
 from bot.rehearsal.wire import Answer, Binary, Call, Json, Redirect, Refused, denied, listed, wire_time
 
 if TYPE_CHECKING:
@@ -63,21 +63,13 @@ class Competing:
     def list_pages(self, call: Call) -> Answer:
         """ListCompetitionPages: all pages, or one by name."""
         competition = self._named(call)
-        changed = competition.rules_changed(call.now)
+        changed = competition.is_now("rules-changed", call.now)
         return {"pages": competition.pages.answer(call.text("pageName"), rules_changed=changed)}
 
     def list_files(self, call: Call) -> Answer:
         """ListDataFiles: names, sizes and times, at most 200 a page."""
         competition = self._named(call)
         page, token = call.page(list(competition.files.sizes), largest=200)
-        return listed("files", [_file(competition, name) for name in page], token)
-
-    def list_tree_files(self, call: Call) -> Answer:
-        """ListDataTreeFiles: the files that lie in one folder."""
-        competition = self._named(call)
-        folder = call.text("path").strip("/")
-        inside = [name for name in competition.files.sizes if name.rpartition("/")[0] == folder]
-        page, token = call.page(inside, largest=200)
         return listed("files", [_file(competition, name) for name in page], token)
 
     def download_files(self, call: Call) -> Answer:
@@ -120,17 +112,7 @@ class Competing:
         return []
 
     def _played(self, one: "Competition", now: datetime) -> Json:
-        teams = one.standings(now, private=one.over(now))
-        rank = next((place for place, team in enumerate(teams, 1) if team.id == one.team_id), None)
-        standing = Standing(
-            deadline=one.deadline(now),
-            closed=one.closed_early(now),
-            entered=one.entered,
-            teams=len(teams),
-            kernels=len(self._site.kernels.of(one.slug, now)),
-            rank=rank,
-        )
-        return listed_competition(one.card, one.settings, one.daily, standing)
+        return listed_competition(one, now, len(self._site.kernels.of(one.slug, now)))
 
     def _named(self, call: Call) -> "Competition":
         return self._site.competition(call.text("competitionName"))

@@ -1,11 +1,11 @@
 """The methods that push kernels, tell how their runs go, and submit what they wrote.
 
-The stand-in runs no code: without a runner that is handed in, every pushed kernel writes the sample submission.
+The stand-in runs no code: every pushed kernel writes the sample submission.
 """
 
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.kernels import Version
 from bot.rehearsal.rendering import slugified
-from bot.rehearsal.wire import Answer, Call, Json, Refused, denied, listed, precondition, wire_time
+from bot.rehearsal.wire import Answer, Call, Json, Refused, denied, listed, precondition
 
 if TYPE_CHECKING:
     from bot.rehearsal.site import Site
 
 SAMPLE = "sample_submission.csv"
-_WEEK = timedelta(days=7)
-_MONDAY = datetime.fromisoformat("2001-01-01T00:00:00+00:00")
 
 
 @dataclass(frozen=True)
@@ -29,11 +27,6 @@ class Outcome:
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     log: str = ""
-    error: str | None = None
-
-
-Runner = Callable[[Version], Outcome]
-"""Runs a kernel's version and returns what it wrote; called on the event loop, so it does not take long."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +39,8 @@ class _Session:
 class Sessions:
     """Runs of kernels by the site's clock; those of the snapshot have long ended."""
 
-    def __init__(self, site: "Site", runner: Runner | None) -> None:
+    def __init__(self, site: "Site") -> None:
         self._site = site
-        self._run = runner or self._sample
         self._rng = random.Random(f"{site.settings.seed}/sessions")  # noqa: S311 - nothing secret
         self._sessions: dict[tuple[str, int], _Session] = {}
 
@@ -65,7 +57,7 @@ class Sessions:
         self._site.kernels.push(version)
         queued, runs = (self._rng.uniform(*self._site.settings.kernel_seconds) / 2 for _ in range(2))
         starts = call.now + timedelta(seconds=queued)
-        session = _Session(starts, starts + timedelta(seconds=runs), self._run(version))
+        session = _Session(starts, starts + timedelta(seconds=runs), self._sample(version))
         self._sessions[version.ref, version.number] = session
         return {
             "ref": version.ref,
@@ -78,16 +70,14 @@ class Sessions:
     def status(self, call: Call) -> Answer:
         """GetKernelSessionStatus: of a version, or of the latest one."""
         version = self._site.notebooks.find(call)
-        status, session = self._status(version, call.now)
-        failed = session is not None and status == "ERROR"
-        return {"status": status, "failureMessage": session.outcome.error if session and failed else None}
+        return {"status": self._status(version, call.now)[0]}
 
     def output(self, call: Call) -> Answer:
         """ListKernelSessionOutput: the files of a run that has ended, by signed addresses, and its log."""
         version = self._site.notebooks.find(call)
         status, session = self._status(version, call.now)
         outcome = session.outcome if session else _published(version)
-        done = status in ("COMPLETE", "ERROR")
+        done = status == "COMPLETE"
         files = {}
         for name, content in outcome.files.items() if done else ():
             place = f"output/{version.ref}/v{version.number}/{name}"
@@ -98,15 +88,6 @@ class Sessions:
             json.dumps([{"stream_name": "stdout", "time": 0.5, "data": outcome.log}]) if done and outcome.log else None
         )
         return listed("files", page, token, log=log)
-
-    def quota(self, call: Call) -> Answer:
-        """GetAcceleratorQuotaStatistics: 30 h of GPU and 20 h of TPU a week, none used."""
-        refresh = call.now + _WEEK - (call.now - _MONDAY) % _WEEK
-        return {
-            "quotaRefreshTime": wire_time(refresh),
-            "gpuQuota": {"timeUsed": "0s", "timeReserved": "0s", "totalTimeAllowed": "108000s"},
-            "tpuQuota": {"timeUsed": "0s", "timeReserved": "0s", "totalTimeAllowed": "72000s"},
-        }
 
     def create_code_submission(self, call: Call) -> Answer:
         """CreateCodeSubmission: what a run wrote, as a submission."""
@@ -141,7 +122,7 @@ class Sessions:
             return "QUEUED", session
         if now < session.ends_at:
             return "RUNNING", session
-        return ("ERROR" if session.outcome.error else "COMPLETE"), session
+        return "COMPLETE", session
 
     def _mistake(self, call: Call, owner: str, slug: str) -> str | None:
         if owner != self._site.settings.user_name:

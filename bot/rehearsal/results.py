@@ -7,7 +7,7 @@ from bot.rehearsal.competition import Competition
 from bot.rehearsal.site import Site
 
 
-def standing_of(site: Site, competition: Competition, now: datetime) -> dict[str, Any]:
+def result_of(site: Site, competition: Competition, now: datetime) -> dict[str, Any]:
     """Return what came of a competition so far, for a table or as JSON.
 
     Returns:

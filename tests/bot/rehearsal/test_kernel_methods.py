@@ -9,7 +9,6 @@ import pytest
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.identity import wire_id
-from bot.rehearsal.settings import SiteSettings
 from scrapers.snapshot import Snapshot
 from tests.bot.rehearsal.parts import KERNELS, Served, served
 from tests.tiny_snapshot import write_tiny
@@ -132,11 +131,6 @@ def test_kernels_come_at_most_100_a_page(tmp_path: Path) -> None:
         assert len(refs(it, page=2, pageSize=100)) == 30
         assert refs(it, page=3, pageSize=100) == []
         assert len(refs(it)) == 20
-
-
-def test_the_number_of_the_current_version_may_be_missing(snapshot: Snapshot) -> None:
-    with served(snapshot, SiteSettings(current_version_shown=False)) as it:
-        assert "currentVersionNumber" not in it.client.ask(f"{KERNELS}/ListKernels")["kernels"][0]
 
 
 def test_every_version_can_be_read_back_at_its_time(tmp_path: Path) -> None:

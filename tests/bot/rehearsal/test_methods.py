@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.rehearsal.rpc import methods
+from bot.rehearsal.methods import methods
 from bot.rehearsal.site import Site
 from bot.rehearsal.wire import Call, Refused, finished
 from tests.bot.rehearsal.parts import START, HandClock, tiny
@@ -49,7 +49,7 @@ def sound(site: Site, name: str, body: dict[str, Any]) -> None:
         assert refused.status in (400, 403, 404)
         return
     if isinstance(answer, dict):
-        sent = finished(answer, leave_out_defaults=True, unknown_fields=True, ids_as_text=True)
+        sent = finished(answer, unknown_fields=True)
         json.dumps(sent, ensure_ascii=False, allow_nan=False).encode()
 
 

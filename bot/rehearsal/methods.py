@@ -22,7 +22,6 @@ def methods(site: Site) -> Mapping[str, Method]:
             "GetCompetition": competing.get_competition,
             "ListCompetitionPages": competing.list_pages,
             "ListDataFiles": competing.list_files,
-            "ListDataTreeFiles": competing.list_tree_files,
             "DownloadDataFiles": competing.download_files,
             "DownloadDataFile": competing.download_file,
             "GetLeaderboard": competing.get_leaderboard,
@@ -38,7 +37,6 @@ def methods(site: Site) -> Mapping[str, Method]:
         },
         "discussions.DiscussionApiService": {
             "GetTopic": site.discussions.get_topic,
-            "ListTopics": site.discussions.list_topics,
             "ListComments": site.discussions.list_comments,
         },
         "kernels.KernelsApiService": {
@@ -47,7 +45,6 @@ def methods(site: Site) -> Mapping[str, Method]:
             "GetKernelSessionStatus": site.sessions.status,
             "ListKernelSessionOutput": site.sessions.output,
             "SaveKernel": site.sessions.save_kernel,
-            "GetAcceleratorQuotaStatistics": site.sessions.quota,
         },
         "search.SearchApiService": {"ListEntities": site.search.list_entities},
         "security.OAuthService": {"IntrospectToken": partial(introspect_token, settings=site.settings)},
