@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 
 # Not at run time: the processes that clean would load the database's libraries, and there are several of them.
 if TYPE_CHECKING:
-    from scrapers.ingest import Raw
+    from scrapers.posts.ingest import Raw
 
 __all__ = ["CommunitySource"]
 

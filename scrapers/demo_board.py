@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from scrapers.demo_table import Digits, make_digits
+from scrapers.snapshots.demo_table import Digits, make_digits
 
 
 def teams() -> dict[str, Any]:

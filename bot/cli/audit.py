@@ -11,8 +11,8 @@ from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.audit import Audit, audit_run
 from bot.replay.prepare import read_config
 from bot.runs.folder import RunFolder
-from scrapers.ingest import cleaned_rows
-from scrapers.snapshot import Snapshot, SnapshotSource
+from scrapers.posts.ingest import cleaned_rows
+from scrapers.snapshots.snapshot import Snapshot, SnapshotSource
 from state.clock import ReplayClock
 from state.store import Store
 

@@ -28,7 +28,7 @@ from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
 from sandbox.session import check_installed
 from sandbox.share import share_of
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 
 SandboxName = Literal["auto", "docker", "bubblewrap", "process"]

@@ -16,12 +16,12 @@ from rich.text import Text
 from bot.cli.output import print_json, print_table
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
-from scrapers.fields import parse_time
 from scrapers.imports.mle_bench.finding import FoundMetric, Question
 from scrapers.imports.mle_bench.importing import Importing, remove_leftovers
 from scrapers.imports.mle_bench.manifest_of import Dates
 from scrapers.imports.mle_bench.outcome import Outcome
 from scrapers.imports.mle_bench.places import Place, find_places
+from scrapers.snapshots.fields import parse_time
 from state.clock import SystemClock
 from state.errors import InfrastructureFailure, Problem, SnapshotError, UsageError
 

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from bot.coder.description import shown_description
 from bot.models import Item
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 
 __all__ = [
     "Attempt",

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from scrapers.sections import Section, sections, topic_of
+from scrapers.snapshots.sections import Section, sections, topic_of
 
 __all__ = ["LONGEST", "shown_description"]
 

@@ -22,8 +22,8 @@ from bot.report.result import Ended
 from bot.runs.folder import RunFolder
 from bot.runs.graders import grader_text
 from bot.strategies.attempts import load_tree
-from scrapers.card import TaskCard
 from scrapers.kaggle.polling.watch import Part
+from scrapers.snapshots.card import TaskCard
 from state.errors import (
     BotError,
     DownloadFailed,

@@ -27,7 +27,7 @@ from bot.runs.settings import RunSettings
 from bot.runs.stopwatch import Stopwatch
 from bot.strategies.rounds import RoundsSettings
 from sandbox.share import share_of
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.clock import Clock
 from state.community import CommunityView
 from state.errors import UsageError

@@ -10,7 +10,7 @@ from bot.evaluation.view_names import INFO, ViewKind, ViewName
 from bot.evaluation.worker import Worker
 from bot.runs.folder import RunFolder
 from bot.runs.stopwatch import Stopwatch
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 
 _FIRST = "holdout"

@@ -9,7 +9,7 @@ from bot.rehearsal.pages import metric_words
 from bot.rehearsal.rendering import slugified
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.wire import Json, wire_time
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 
 SITE = "https://www.kaggle.com/competitions/"
 _FIRST = ("Forecast", "Classify", "Rank", "Segment", "Detect", "Predict", "Match", "Score")

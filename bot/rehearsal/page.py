@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from bot.rehearsal.board import score_text
 from bot.rehearsal.shifting import moved
 from bot.rehearsal.submissions import Limits, Submission
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 
 if TYPE_CHECKING:
     from bot.rehearsal.competition import Competition

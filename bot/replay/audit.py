@@ -17,7 +17,7 @@ from bot.replay.settings import ReplaySettings
 from bot.replay.true_times import Times, derived_too_early, true_times
 from bot.runs.folder import RunFolder
 from bot.strategies.attempts import BASELINE
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.store import Store
 from state.tables import CommunityRow, Execution, ModelCall, Node
 from state.words import iso

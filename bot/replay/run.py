@@ -31,9 +31,9 @@ from bot.strategies.turns import Turns
 from bot.submission.handing_in import HandedIn, hand_in
 from sandbox import Sandbox
 from sandbox.leases import Leases
-from scrapers.cleaner import Cleaners
-from scrapers.ingest import ingest
-from scrapers.snapshot import SnapshotSource
+from scrapers.posts.cleaner import Cleaners
+from scrapers.posts.ingest import ingest
+from scrapers.snapshots.snapshot import SnapshotSource
 from state.clock import Clock, ReplayClock, StreamClock
 from state.community import CommunityView
 from state.errors import Interrupted

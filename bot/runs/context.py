@@ -18,7 +18,7 @@ from bot.runs.results import results
 from bot.strategies.rounds import RoundsSettings
 from bot.strategies.tree import TreeCache
 from bot.strategies.tree_search import TreeSearchSettings
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.clock import Clock
 from state.community import CommunityView
 from state.steps import Steps

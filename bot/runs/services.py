@@ -26,7 +26,7 @@ from bot.runs.stopwatch import Stopwatch
 from bot.weights.folder import WeightsFolder, weights_line
 from sandbox import Sandbox
 from sandbox.leases import Leases
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.clock import Clock
 from state.community import CommunityView
 from state.steps import Steps

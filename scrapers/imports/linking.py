@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from scrapers.inside import walk
+from scrapers.snapshots.inside import walk
 
 
 def link_files(source: Path, target: Path, wanted: Callable[[str], bool], tick: Callable[[int], None]) -> None:

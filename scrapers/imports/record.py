@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scrapers.inside import walk
+from scrapers.snapshots.inside import walk
 
 RECORD = "import.json"
 

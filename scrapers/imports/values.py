@@ -4,7 +4,7 @@ import math
 import re
 from datetime import UTC, datetime, time
 
-from scrapers.cleaning import clean
+from scrapers.posts.cleaning import clean
 
 _WHOLE = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+|[+-]?\d{1,10}")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")

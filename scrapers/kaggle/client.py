@@ -15,13 +15,13 @@ import httpx2
 from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
-from scrapers.addresses import following, is_loopback, kaggles
+from scrapers.http.addresses import following, is_loopback, kaggles
+from scrapers.http.receiving import CODING, SLOWEST, read_json, receive
 from scrapers.kaggle.credentials import Credentials, find_credentials
 from scrapers.kaggle.failures import failure, retry_after, said
 from scrapers.kaggle.pacing import Meter, Pacing
 from scrapers.kaggle.settings import KAGGLE, KaggleSection, Pace, Patience
 from scrapers.kaggle.wire import Answer
-from scrapers.receiving import CODING, SLOWEST, read_json, receive
 from state.clock import Clock
 from state.errors import BotError, NotAuthenticated, RateLimited, SiteUnavailable, UnknownAnswer, UsageError
 

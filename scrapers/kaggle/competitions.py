@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, ClassVar
 
-from scrapers.archives import BROKEN
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.paging import all_pages
 from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Time, Wire
+from scrapers.snapshots.archives import BROKEN
 from state.errors import UnknownAnswer
 
 __all__ = ["BoardRow", "Competition", "Competitions", "DataFile", "LeaderboardEntry", "Page", "Standing"]

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from scrapers.cleaning import clean
-from scrapers.receiving import read_json
+from scrapers.http.receiving import read_json
+from scrapers.posts.cleaning import clean
 from state.errors import (
     BotError,
     KaggleError,

@@ -10,9 +10,9 @@ from typing import Any
 
 from sqlmodel import col, select
 
+from scrapers.http.receiving import steadily
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.kernels import Kernels, OutputFile
-from scrapers.receiving import steadily
 from state.errors import KaggleError, NotAuthenticated, RateLimited, SiteUnavailable
 from state.polled import PolledKernel
 from state.series import last_of_each, take_reading

@@ -5,7 +5,7 @@ import sys
 import time
 from typing import Any
 
-from scrapers import cleaner_process
+from scrapers.posts import cleaner_process
 
 _read = cleaner_process.text_as
 

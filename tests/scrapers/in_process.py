@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from scrapers import CommunitySource
-from scrapers.cleaner import Cleaned, Cleaners, Source
-from scrapers.cleaner_process import text_as
-from scrapers.ingest import cleaned
-from scrapers.sketches import sketch_of
+from scrapers.posts.cleaner import Cleaned, Cleaners, Source
+from scrapers.posts.cleaner_process import text_as
+from scrapers.posts.ingest import cleaned
+from scrapers.posts.sketches import sketch_of
 from state.tables import CommunityRow
 
 __all__ = ["Here", "read", "rows_of"]

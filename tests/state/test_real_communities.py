@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.snapshot import Snapshot, SnapshotSource
+from scrapers.snapshots.snapshot import Snapshot, SnapshotSource
 from state.collect import add_community
 from state.community import CommunityView
 from state.store import Store

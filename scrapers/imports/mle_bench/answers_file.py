@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from scrapers.answers import Value, value
 from scrapers.imports.mle_bench.columns import Columns
 from scrapers.imports.mle_bench.tables import table_rows, written_table
+from scrapers.snapshots.answers import Value, value
 from state.errors import Problem, SnapshotError
 
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from scrapers.csv_files import NotCsv, open_table
-from scrapers.found import Found
-from scrapers.leaderboard import LEADERBOARD
-from scrapers.numbers import read_number
+from scrapers.snapshots.csv_files import NotCsv, open_table
+from scrapers.snapshots.found import Found
+from scrapers.snapshots.leaderboard import LEADERBOARD
+from scrapers.snapshots.numbers import read_number
 from state.errors import SnapshotError
 
 _SCORE, _DATE = "score", "submissionDate"

@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from scrapers.fields import sentences
+from scrapers.snapshots.fields import sentences
 from state.errors import Problem, SnapshotError
 
 CONFIG = "config.yaml"

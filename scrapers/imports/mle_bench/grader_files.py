@@ -3,9 +3,9 @@
 import shutil
 from pathlib import Path
 
-from scrapers.answers import ANSWERS
 from scrapers.imports.mle_bench.pointers import REMEDY, is_pointer
 from scrapers.imports.mle_bench.prepared import GRADE, Prepared
+from scrapers.snapshots.answers import ANSWERS
 from state.errors import Problem, SnapshotError
 
 _PREPARER = "prepare.py"

@@ -7,10 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from scrapers.answers import read_answers
-from scrapers.card import Direction
-from scrapers.check import check
-from scrapers.found import Found
 from scrapers.imports.mle_bench.answers_file import write_answers
 from scrapers.imports.mle_bench.board import Board, read_board, write_board
 from scrapers.imports.mle_bench.columns import Columns, choose_columns
@@ -22,9 +18,13 @@ from scrapers.imports.mle_bench.outcome import Outcome
 from scrapers.imports.mle_bench.places import Place
 from scrapers.imports.mle_bench.prepared import GRADE, Prepared, open_prepared
 from scrapers.imports.mle_bench.tables import unpack_sample
-from scrapers.inside import DATA, walk
-from scrapers.leaderboard import LEADERBOARD
-from scrapers.manifest import DESCRIPTION, read_manifest
+from scrapers.snapshots.answers import read_answers
+from scrapers.snapshots.card import Direction
+from scrapers.snapshots.check import check
+from scrapers.snapshots.found import Found
+from scrapers.snapshots.inside import DATA, walk
+from scrapers.snapshots.leaderboard import LEADERBOARD
+from scrapers.snapshots.manifest import DESCRIPTION, read_manifest
 from state.errors import Problem, SnapshotError
 
 _SCRATCH = "scratch"

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scrapers.answers import ANSWERS, SAMPLE, Answers
-from scrapers.archives import check_archive, is_archive
-from scrapers.found import Found
-from scrapers.hashes import sha256_of
 from scrapers.imports.mle_bench.pointers import REMEDY, is_pointer
 from scrapers.imports.mle_bench.prepared import Prepared
-from scrapers.inside import DATA, walk
-from scrapers.leaks import check_for_answers
-from scrapers.manifest import DESCRIPTION
+from scrapers.snapshots.answers import ANSWERS, SAMPLE, Answers
+from scrapers.snapshots.archives import check_archive, is_archive
+from scrapers.snapshots.found import Found
+from scrapers.snapshots.hashes import sha256_of
+from scrapers.snapshots.inside import DATA, walk
+from scrapers.snapshots.leaks import check_for_answers
+from scrapers.snapshots.manifest import DESCRIPTION
 from state.errors import Problem, SnapshotError
 
 _NO_LINK = (errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)

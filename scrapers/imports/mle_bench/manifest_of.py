@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from scrapers.hashes import sha256_of
 from scrapers.imports.mle_bench.board import Board
 from scrapers.imports.mle_bench.columns import Columns
 from scrapers.imports.mle_bench.finding import FoundMetric
 from scrapers.imports.mle_bench.prepared import Prepared
-from scrapers.leaderboard import LEADERBOARD
-from scrapers.manifest import DESCRIPTION, FORMAT, MANIFEST
+from scrapers.snapshots.hashes import sha256_of
+from scrapers.snapshots.leaderboard import LEADERBOARD
+from scrapers.snapshots.manifest import DESCRIPTION, FORMAT, MANIFEST
 from state.errors import Problem, SnapshotError
 
 SOURCE = "prepared MLE-bench competition"

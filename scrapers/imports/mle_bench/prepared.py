@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from scrapers.found import Found
 from scrapers.imports.mle_bench.config import CONFIG, Config, read_config
 from scrapers.imports.mle_bench.places import PREPARED, Place
 from scrapers.imports.mle_bench.pointers import REMEDY, is_pointer
-from scrapers.inside import escapes
-from scrapers.leaderboard import LEADERBOARD
-from scrapers.manifest import DESCRIPTION
+from scrapers.snapshots.found import Found
+from scrapers.snapshots.inside import escapes
+from scrapers.snapshots.leaderboard import LEADERBOARD
+from scrapers.snapshots.manifest import DESCRIPTION
 from state.errors import Problem, SnapshotError
 
 GRADE = "grade.py"

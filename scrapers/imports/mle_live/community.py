@@ -8,13 +8,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from scrapers.community import KERNELS, MESSAGES, TOPICS
 from scrapers.imports.mle_live.discussion import Thread, read_thread
 from scrapers.imports.mle_live.info import INFO, Entry, is_id, read_info
 from scrapers.imports.mle_live.kernel import kernel_file
 from scrapers.imports.tally import Reason, Tally
 from scrapers.imports.texts import Unread, read_text
 from scrapers.imports.values import iso
+from scrapers.snapshots.community import KERNELS, MESSAGES, TOPICS
 
 DISCUSSIONS_FOLDER = "discussions"
 KERNELS_FOLDER = "kernels"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from scrapers.card import Direction
 from scrapers.imports.mle_live.community import Came, Kinds
 from scrapers.imports.mle_live.folders import CompetitionFolder, find_competitions
 from scrapers.imports.mle_live.laying import IMPORTER, Laying
@@ -14,6 +13,7 @@ from scrapers.imports.mle_live.tasks import Task, read_tasks
 from scrapers.imports.record import files_digest, read_record
 from scrapers.imports.staging import importing_into, settle, staged
 from scrapers.imports.tally import Reason
+from scrapers.snapshots.card import Direction
 from state.clock import Clock
 from state.errors import SnapshotError, UsageError
 

@@ -7,15 +7,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from scrapers.card import Direction
-from scrapers.community import COMMUNITY
 from scrapers.imports.linking import link_files
 from scrapers.imports.mle_live.community import Came, CommunityWriter
 from scrapers.imports.mle_live.folders import CompetitionFolder
 from scrapers.imports.record import RECORD, ImportRecord, digest, files_digest
 from scrapers.imports.values import iso
-from scrapers.manifest import MANIFEST, Manifest
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.card import Direction
+from scrapers.snapshots.community import COMMUNITY
+from scrapers.snapshots.manifest import MANIFEST, Manifest
+from scrapers.snapshots.snapshot import Snapshot
 
 IMPORTER = "mle-live"
 _VERSION = 1

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scrapers.found import Found
-from scrapers.manifest import MANIFEST, Manifest, read_manifest
+from scrapers.snapshots.found import Found
+from scrapers.snapshots.manifest import MANIFEST, Manifest, read_manifest
 from state.errors import Problem, UsageError
 
 

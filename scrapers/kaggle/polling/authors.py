@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from sqlmodel import Session, col, select
 
-from scrapers.cleaning import clean
 from scrapers.kaggle.search import Author as FoundAuthor
+from scrapers.posts.cleaning import clean
 from state.polled import Author
 from state.store import Transaction
 

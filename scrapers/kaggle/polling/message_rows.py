@@ -6,12 +6,12 @@ from datetime import datetime
 
 from sqlmodel import col, select
 
-from scrapers.cleaner import Cleaned, Source
-from scrapers.cleaning import clean
-from scrapers.duplicates import note_sketches, sketched
 from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.said import Said
 from scrapers.kaggle.polling.watch import Watch
+from scrapers.posts.cleaner import Cleaned, Source
+from scrapers.posts.cleaning import clean
+from scrapers.posts.duplicates import note_sketches, sketched
 from state.observing import observe
 from state.store import Transaction
 from state.tables import Message

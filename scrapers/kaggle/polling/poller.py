@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from scrapers.cleaner import Cleaners
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.polling.facts import poll_board, poll_competitions, poll_pages, poll_top
 from scrapers.kaggle.polling.kernel_rows import moved_kernels
@@ -19,6 +18,7 @@ from scrapers.kaggle.polling.topic_sweep import sweep_topics
 from scrapers.kaggle.polling.topics import poll_topics
 from scrapers.kaggle.polling.units import ready, refusal
 from scrapers.kaggle.polling.watch import Part, Watch
+from scrapers.posts.cleaner import Cleaners
 from state.errors import BotError, KaggleError, NotAuthenticated, QuotaReached, SiteUnavailable, SubmissionRefused
 from state.store import Store
 from state.watermarks import mark_failed, watermarks

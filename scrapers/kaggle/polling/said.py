@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from scrapers.cleaner import Cleaners, Source
 from scrapers.kaggle.forum import TopicMessages, TopicText
+from scrapers.posts.cleaner import Cleaners, Source
 
 __all__ = ["Said", "opening_of", "opening_said", "said_in"]
 

@@ -23,7 +23,7 @@ from bot.community.reading import worth_reading
 from bot.runs.budget import RunBudget
 from bot.runs.context import EngineSettings, ReadingSettings
 from bot.runs.stopwatch import Stopwatch
-from scrapers.card import MetricSpec, TaskCard
+from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.clock import ReplayClock
 from state.community import CommunityView, Post
 from state.errors import ModelRefused, Unparsable

@@ -26,7 +26,7 @@ from bot.runs.stopwatch import Stopwatch
 from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
-from scrapers.card import MetricSpec, TaskCard
+from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.community import CommunityView
 from state.outward import advance_submission, intend_submission
 from state.steps import Steps

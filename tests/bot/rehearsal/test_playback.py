@@ -11,8 +11,8 @@ import pytest
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.rendering import rendered
-from scrapers.demo import write_demo
-from scrapers.snapshot import Snapshot, SnapshotSource
+from scrapers.snapshots.demo import write_demo
+from scrapers.snapshots.snapshot import Snapshot, SnapshotSource
 from state.clock import SystemClock
 from state.collect import add_community
 from state.community import CommunityView

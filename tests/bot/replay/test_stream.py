@@ -20,7 +20,7 @@ from bot.strategies.attempts import load_tree
 from bot.strategies.comind import CoMindBriefing
 from bot.strategies.rounds import RoundsPolicy
 from bot.strategies.search import Search
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
 from state.knowledge import drafts, ideas
 from state.moves import moves

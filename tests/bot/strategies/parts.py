@@ -19,8 +19,8 @@ from bot.runs.stopwatch import Stopwatch
 from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
-from scrapers.ingest import ingest
-from scrapers.snapshot import Snapshot, SnapshotSource
+from scrapers.posts.ingest import ingest
+from scrapers.snapshots.snapshot import Snapshot, SnapshotSource
 from state.clock import Clock, ReplayClock
 from state.community import CommunityView
 from state.progress import create_node, create_run, end_node

@@ -11,7 +11,7 @@ from bot.community.learning import learn
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.runs.context import EngineSettings, ReadingSettings, RunContext
 from bot.strategies.news import looks, take_in_news
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
 from state.knowledge import ideas
 from tests.bot.replay.reader import Reader

@@ -16,7 +16,7 @@ from bot.strategies.playbooks import Limits, run_script
 from bot.strategies.search import Search
 from bot.strategies.suspicion import MOST_ALIKE
 from bot.strategies.tree import NodeView
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.progress import create_node, end_node
 from tests.bot.strategies.parts import RUN, opened, opened_on

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scrapers.fields import parse_time
 from scrapers.imports.values import Unreadable, iso, score_of, time_of, title_of, votes_of
+from scrapers.snapshots.fields import parse_time
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.card import Direction
 from scrapers.imports.mle_bench.finding import FoundMetric, Question
 from scrapers.imports.mle_bench.importing import Importing
 from scrapers.imports.mle_bench.manifest_of import Dates
 from scrapers.imports.mle_bench.outcome import Outcome
 from scrapers.imports.mle_bench.places import find_places
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.card import Direction
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import Problem, SnapshotError
 from tests.scrapers.imports.mle_bench.prepared_folder import (
     POINTER,

@@ -11,7 +11,7 @@ import pytest
 from scrapers.imports.mle_live.community import DATED, FROM, Kinds
 from scrapers.imports.mle_live.importing import Wish
 from scrapers.imports.record import files_digest
-from scrapers.snapshot import Snapshot, SnapshotSource, format_summary
+from scrapers.snapshots.snapshot import Snapshot, SnapshotSource, format_summary
 from state.community import CommunityView, add_community
 from state.errors import UsageError
 from state.store import Store

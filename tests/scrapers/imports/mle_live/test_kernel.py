@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapers.imports.mle_live.kernel import Cell, cells_of, kernel_file
-from scrapers.kernel_source import text_of
+from scrapers.posts.kernel_source import text_of
 
 Kind = Literal["markdown", "code", "raw"]
 
