@@ -23,7 +23,6 @@ STARTED = {
     "sandbox.image.build": "make image",
     "sandbox.environments.check_script": "`bot env check` runs it by its path, inside the sandbox",
     "sandbox.kernel_main": "a session runs it by its path",
-    "scrapers.demo_board": "python -m: makes the bundled leaderboard anew",
 }
 """Modules that people start, besides the console scripts, each with how."""
 ELSEWHERE = ("state/migrations/", "bot/evaluation/graders/inside/", "scrapers/snapshots/demo_data/")

@@ -24,7 +24,7 @@ from scrapers.kaggle.client import open_client, open_http
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.rehearsal_clock import site_clock
-from scrapers.posts.cleaner import Cleaners
+from scrapers.posts.cleaners import Cleaners
 from state.clock import Clock, FastClock, SystemClock
 from state.errors import SiteUnavailable, UsageError
 from state.requests import RequestMeter

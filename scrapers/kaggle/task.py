@@ -12,7 +12,7 @@ from scrapers.kaggle.card.overrides import CardOverrides
 from scrapers.kaggle.card.pages import in_markdown
 from scrapers.kaggle.card.tables import read_tables
 from scrapers.kaggle.competitions import Competitions
-from scrapers.posts.cleaner import Cleaners
+from scrapers.posts.cleaners import Cleaners
 from scrapers.snapshots.card import Direction
 from state.errors import NotFound
 

@@ -1,30 +1,44 @@
-"""The cleaners' side: reads texts, answers with what they say, and lets none of them do harm to more than itself."""
+"""The cleaners' side: reads texts, answers with what they say, and lets none of them do harm to more than itself.
 
-import base64
+A line of JSON asks for some texts to be cleaned, and a line of JSON answers; see `scrapers.posts.cleaners`.
+"""
+
+import json
 import os
-import queue
 import resource
+import signal
 import sys
-import threading
 import traceback
 import warnings
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import Any
 
 from scrapers.posts.cleaning import LARGEST_TEXT, both_ends, readable
-from scrapers.posts.frames import Frame, packed, read_frame
-from scrapers.posts.kernel_source import text_of
+from scrapers.posts.kernel_text import text_of
 from scrapers.posts.sketches import sketch_of
 
-Reading = Callable[[dict[str, Any], str], str]
+Reading = Callable[[dict[str, Any]], str]
 
 
-def serve(memory_bytes: int, read: Reading | None = None) -> None:
-    """Answer messages from standard input until it is closed; when the bot dies, this ends at once, too.
+def text_as(asked: dict[str, Any]) -> str:
+    """Return the text of a `Source`, cleaned, as what it is said to be."""
+    if asked["form"] == "html":
+        # Imported here, as it takes a while, and a replay reads no HTML.
+        from scrapers.posts.html import markdown_of
+
+        return markdown_of(asked["text"])
+    if asked["form"] == "markdown":
+        return readable(asked["text"])
+    return text_of(asked["text"], language=asked["language"], kernel_type=asked["kernel_type"])
+
+
+def serve(memory_bytes: int, seconds: int, read: Reading = text_as) -> None:
+    """Answer lines from standard input until it is closed.
 
     Args:
         memory_bytes: limit of the address space.
-        read: how a text is read; None means `text_as`.
+        seconds: which the texts of one line may take; the process ends itself then, whether or not anybody waits for it.
+        read: how a text is read.
     """
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -34,64 +48,29 @@ def serve(memory_bytes: int, read: Reading | None = None) -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     warnings.simplefilter("ignore")
-    frames: queue.SimpleQueue[Frame] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(frames,), daemon=True).start()
-    while True:
-        frame = frames.get()
-        for piece in _answer(frame, read or text_as):
-            answers.write(piece)
+    for line in sys.stdin.buffer:
+        signal.alarm(seconds)
+        answer = [_cleaned(asked, read) for asked in json.loads(line)]
+        signal.alarm(0)
+        answers.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
         answers.flush()
 
 
-def _listen(frames: "queue.SimpleQueue[Frame]") -> None:
-    file: BinaryIO = sys.stdin.buffer
+def _cleaned(asked: dict[str, Any], read: Reading) -> dict[str, Any]:
+    answer: dict[str, Any] = {"sha256": None, "code": None, "prose": None, "problem": None}
     try:
-        while (frame := read_frame(file)) is not None:
-            frames.put(frame)
-            del frame
-    finally:
-        os._exit(0)
-
-
-def _answer(frame: Frame, read: Reading) -> list[bytes]:
-    told: list[dict[str, Any]] = []
-    bodies: list[bytes] = []
-    while frame.bodies:
-        about, body = _cleaned(frame.told[len(told)], frame.bodies.pop(0), read)
-        told.append(about)
-        bodies.append(body)
-    return packed(told, bodies)
-
-
-def _cleaned(asked: dict[str, Any], body: bytes, read: Reading) -> tuple[dict[str, Any], bytes]:
-    text = body.decode(errors="surrogatepass")
-    del body
-    about: dict[str, Any] = {"sha256": None, "code": None, "prose": None, "problem": None}
-    try:
-        cleaned = read(asked, text)
+        text = read(asked)
         kind, kernel_type = ("kernel", asked["kernel_type"]) if asked["form"] == "kernel" else ("message", None)
-        sketch = sketch_of(cleaned, kind, kernel_type)  # type: ignore[arg-type]  # one of the two it may be
+        sketch = sketch_of(text, kind, kernel_type)  # type: ignore[arg-type]  # one of the two it may be
     except Exception:  # a supervision boundary: whatever reading a text raises is that text's trouble alone
-        about["problem"] = traceback.format_exc(limit=-3)[-2_000:]
-        return about, readable(both_ends(text, 2 * LARGEST_TEXT)).encode()
+        shortened = readable(both_ends(asked["text"], 2 * LARGEST_TEXT))
+        return answer | {"text": shortened, "problem": traceback.format_exc(limit=-3)[-2_000:]}
     if sketch is not None:
         parts = {"code": sketch.code, "prose": sketch.prose}
-        about |= {name: part and base64.b64encode(part).decode() for name, part in parts.items()}
-        about["sha256"] = sketch.sha256
-    return about, cleaned.encode()
-
-
-def text_as(asked: dict[str, Any], text: str) -> str:
-    """Return a text cleaned, as what it was said to be."""
-    if asked["form"] == "html":
-        # Imported here, as it takes a while, and a replay reads no HTML.
-        from scrapers.posts.markdown import markdown_of
-
-        return markdown_of(text)
-    if asked["form"] == "markdown":
-        return readable(text)
-    return text_of(text, language=asked["language"], kernel_type=asked["kernel_type"])
+        answer |= {name: part and part.hex() for name, part in parts.items()}
+        answer["sha256"] = sketch.sha256
+    return answer | {"text": text}
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    serve(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,6 +1,5 @@
 """Foreign text made safe to store and to show: line ends, control and invisible characters, encoded data, length."""
 
-import html
 import re
 
 LARGEST_TEXT = 200_000
@@ -44,9 +43,9 @@ def without_encoded(text: str) -> str:
     return _ENCODED.sub("[encoded data left out]", text)
 
 
-def without_references(text: str) -> str:
-    """Return the text with HTML's character references resolved; one of an impossible number becomes U+FFFD."""
-    return html.unescape(_REFERENCE.sub("\ufffd", text))
+def possible_references(text: str) -> str:
+    """Return HTML in which a character reference of an impossible number, over which parsers stumble, is U+FFFD."""
+    return _REFERENCE.sub("\ufffd", text)
 
 
 def cut_middle(text: str, largest: int = LARGEST_TEXT) -> str:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from scrapers.posts.cleaner import LARGEST_SOURCE, Source
+from scrapers.posts.cleaners import LARGEST_SOURCE, Source
 from scrapers.posts.ingest import Raw
-from scrapers.posts.languages import language_of_file
+from scrapers.posts.kernel_text import language_of_file
 from scrapers.snapshots.found import Found
 from scrapers.snapshots.inside import resolve_inside
 from scrapers.snapshots.jsonl import read_rows

@@ -32,7 +32,7 @@ from pathlib import Path
 
 import psutil
 
-from scrapers.posts.cleaner import Cleaners, Source
+from scrapers.posts.cleaners import Cleaners, Source
 from scrapers.posts.ingest import Raw, ingest
 from state.clock import SystemClock
 from state.store import Store

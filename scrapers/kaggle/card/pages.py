@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scrapers.kaggle.competitions import Page
-from scrapers.posts.cleaner import Cleaners, Source
+from scrapers.posts.cleaners import Cleaners, Source
 from scrapers.posts.cleaning import clean, cut_middle
 from scrapers.snapshots.sections import FENCE, ITEM, RULE, Topic, sections, topic_of
 

@@ -9,7 +9,7 @@ from sqlmodel import col, select
 from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.said import Said
 from scrapers.kaggle.polling.watch import Watch
-from scrapers.posts.cleaner import Cleaned, Source
+from scrapers.posts.cleaners import Cleaned, Source
 from scrapers.posts.cleaning import clean
 from scrapers.posts.duplicates import note_sketches, sketched
 from state.observing import observe

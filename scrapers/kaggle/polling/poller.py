@@ -18,7 +18,7 @@ from scrapers.kaggle.polling.topic_sweep import sweep_topics
 from scrapers.kaggle.polling.topics import poll_topics
 from scrapers.kaggle.polling.units import ready, refusal
 from scrapers.kaggle.polling.watch import Part, Watch
-from scrapers.posts.cleaner import Cleaners
+from scrapers.posts.cleaners import Cleaners
 from state.errors import BotError, KaggleError, NotAuthenticated, QuotaReached, SiteUnavailable, SubmissionRefused
 from state.store import Store
 from state.watermarks import mark_failed, watermarks

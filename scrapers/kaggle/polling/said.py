@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from scrapers.kaggle.forum import TopicMessages, TopicText
-from scrapers.posts.cleaner import Cleaners, Source
+from scrapers.posts.cleaners import Cleaners, Source
 
 __all__ = ["Said", "opening_of", "opening_said", "said_in"]
 

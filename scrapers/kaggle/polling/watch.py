@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.polling.news import News
 from scrapers.kaggle.polling.settings import PollingSettings
-from scrapers.posts.cleaner import Cleaners
+from scrapers.posts.cleaners import Cleaners
 from state.store import Store, Transaction
 from state.watermarks import mark_read, watermark
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.posts.cleaner import Cleaners, Source
+from scrapers.posts.cleaners import Cleaners, Source
 from scrapers.posts.ingest import Raw, cleaned, ingest
 from state.community import CommunityView, Repeat
 from state.store import Store
@@ -81,12 +81,12 @@ async def test_an_ingest_that_is_done_again_changes_nothing(store: Store, cleane
 
 
 async def test_rows_come_in_order_however_long_each_takes(cleaners: Cleaners) -> None:
-    async def source() -> AsyncIterator[Raw]:
+    def source() -> Iterator[Raw]:
         for n in range(300):
             yield a_message(str(n), n, "<p>" * 3_000 if n % 90 == 0 else f"<b>{n}</b>")
             yield Raw(Topic(competition="c", id=str(n)))
 
-    rows: list[CommunityRow] = [ready.row async for ready in cleaned(source(), cleaners)]
+    rows: list[CommunityRow] = [ready.row async for chunk in cleaned(source(), cleaners) for ready in chunk]
     assert [row.id for row in rows if isinstance(row, Message)] == [str(n) for n in range(300)]
     assert [row.id for row in rows if isinstance(row, Topic)] == [str(n) for n in range(300)]
     assert all(row.markdown == f"**{row.id}**" for row in rows if isinstance(row, Message) and int(row.id) % 90)
@@ -136,8 +136,8 @@ async def test_what_was_stored_before_a_source_failed_stays(store: Store, cleane
     assert stored >= 2_000 and stored % 400 == 0
 
 
-async def test_an_ingest_that_is_cancelled_leaves_whole_batches(store: Store, cleaners: Cleaners) -> None:
-    async def source() -> AsyncIterator[Raw]:
+async def test_an_ingest_that_is_cancelled_leaves_whole_chunks(store: Store, cleaners: Cleaners) -> None:
+    def source() -> Iterator[Raw]:
         n = 0
         while True:
             yield Raw(Topic(competition="c", id=str(n), posted_at=START))

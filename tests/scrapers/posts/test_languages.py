@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapers.posts.languages import language_named, language_of_file
+from scrapers.posts.kernel_text import language_named, language_of_file
 
 
 @pytest.mark.parametrize(

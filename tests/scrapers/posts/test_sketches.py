@@ -6,7 +6,7 @@ import pytest
 
 from scrapers.posts.duplicates import THRESHOLD, similarity
 from scrapers.posts.fences import parts
-from scrapers.posts.kernel_source import text_of
+from scrapers.posts.kernel_text import text_of
 from scrapers.posts.sketches import PERMUTATIONS, Sketch, sketch_of
 
 LINES = [f"step_{n} = fit(data[{n}], depth={n % 7}, rate=0.{n:02d})" for n in range(60)]

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.demo_board import score, teams
-from scrapers.snapshots.demo import DEMO_SLUG, write_demo
-from scrapers.snapshots.demo_table import CLASSES, make_digits
+from scrapers.snapshots.demo import CLASSES, DEMO_SLUG, make_digits, write_demo
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 from tests.scrapers.small import METRICS
+from tests.scrapers.snapshots.demo_board import score, teams
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +25,10 @@ def test_the_demo_is_a_correct_snapshot_with_a_community(demo: Path) -> None:
     snapshot = Snapshot.load(demo, METRICS)
     assert snapshot.card.slug == DEMO_SLUG
     assert len(snapshot.leaderboard) >= 24
-    assert snapshot.summary.topics >= 5
-    assert snapshot.summary.messages >= 20
-    assert snapshot.summary.kernel_versions >= 4
-    assert snapshot.summary.observations > 100
+    assert len(snapshot.community.topics) >= 5
+    assert len(snapshot.community.messages) >= 20
+    assert len(snapshot.community.kernels) >= 4
+    assert len(snapshot.community.observations) > 100
     assert {"data/train.csv", "private/answers.csv", "leaderboard.csv"} <= snapshot.manifest.sha256.keys()
 
 
@@ -80,7 +79,7 @@ import json, sys
 from pathlib import Path
 from scrapers.snapshots.snapshot import Snapshot
 Snapshot.load(Path({str(demo)!r}), {{"log_loss": "minimize"}})
-heavy = [name for name in ("pandas", "numpy", "sklearn", "nbformat") if name in sys.modules]
+heavy = [name for name in ("pandas", "numpy", "sklearn") if name in sys.modules]
 status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
 print(json.dumps([heavy, int(status["VmHWM"].split()[0])]))
 """

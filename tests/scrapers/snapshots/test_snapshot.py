@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.snapshots.snapshot import Snapshot, SnapshotSource, format_summary
+from scrapers.snapshots.snapshot import Snapshot, format_summary
 from state.errors import SnapshotError
 from state.tables import KernelVersion, Message, Topic
 from tests import needs
@@ -15,22 +15,11 @@ from tests.scrapers.small import KERNEL, MESSAGE, METRICS, TOPIC, write_manifest
 
 
 async def test_the_rows_are_those_of_the_files(tmp_path: Path) -> None:
-    rows = await rows_of(SnapshotSource(Snapshot.load(write_small(tmp_path / "small"), METRICS)))
+    rows = await rows_of(Snapshot.load(write_small(tmp_path / "small"), METRICS))
     assert [type(row).__name__ for row in rows] == ["Topic", "Message", "KernelVersion", "Observation"]
     assert {row.competition for row in rows} == {"small"}
     kernel = next(row for row in rows if isinstance(row, KernelVersion))
     assert (kernel.id, kernel.version, kernel.text) == ("21", 1, "print('hello')\n")
-
-
-async def test_with_a_watermark_only_newer_rows_come(tmp_path: Path) -> None:
-    folder = write_small(tmp_path / "small")
-    edited = MESSAGE | {"id": 12, "edited_at": "2020-02-01T00:00:00Z"}
-    write_rows(folder, "messages", [MESSAGE, edited, MESSAGE | {"id": 13, "posted_at": None}])
-    snapshot = Snapshot.load(folder, METRICS)
-    newer = await rows_of(SnapshotSource(snapshot), "2020-01-15T00:00:00Z")
-    assert [row.id for row in newer if isinstance(row, Message)] == ["12"]
-    assert len(newer) == 1
-    assert len([row for row in await rows_of(SnapshotSource(snapshot)) if isinstance(row, Message)]) == 3
 
 
 def test_the_task_is_that_of_the_manifest(tmp_path: Path) -> None:
@@ -46,8 +35,6 @@ def test_undated_rows_are_counted_and_shown(tmp_path: Path) -> None:
     write_rows(folder, "topics", [TOPIC, TOPIC | {"id": 2, "posted_at": None}])
     write_rows(folder, "kernels", [KERNEL, KERNEL | {"id": 22, "version": 2, "created_at": None}])
     snapshot = Snapshot.load(folder, METRICS)
-    assert snapshot.summary.undated == 2
-    assert (snapshot.summary.kernels, snapshot.summary.kernel_versions) == (1, 2)
     expected = "undated, so never shown at any cutoff: 1 topic, 0 messages, 1 kernel version"
     assert expected in format_summary(snapshot)
 
@@ -57,7 +44,6 @@ def test_a_snapshot_without_community_says_so(tmp_path: Path) -> None:
     for name in ("topics", "messages", "kernels", "observations"):
         write_rows(folder, name, [])
     snapshot = Snapshot.load(folder, METRICS)
-    assert snapshot.summary.without_community
     assert format_summary(snapshot)[-1].startswith("community: none")
 
 
@@ -67,7 +53,7 @@ def test_everything_unknown_may_be_null(tmp_path: Path) -> None:
     for name, row in (("topics", TOPIC), ("messages", MESSAGE), ("kernels", KERNEL)):
         write_rows(folder, name, [row, {k: v if k in keep else None for k, v in row.items()} | {"id": "b"}])
     write_rows(folder, "observations", [])
-    rows = asyncio.run(rows_of(SnapshotSource(Snapshot.load(folder, METRICS))))
+    rows = asyncio.run(rows_of(Snapshot.load(folder, METRICS)))
     assert [row.title for row in rows if isinstance(row, Topic)] == ["Hello", ""]
     assert [row.markdown for row in rows if isinstance(row, Message)] == ["Scale the columns.", ""]
 
@@ -76,7 +62,7 @@ def test_a_kind_that_is_not_known_is_kept(tmp_path: Path) -> None:
     folder = write_small(tmp_path / "small")
     write_rows(folder, "kernels", [KERNEL | {"kind": "poem", "language": "latin"}])
     write_rows(folder, "observations", [])
-    kernel = asyncio.run(rows_of(SnapshotSource(Snapshot.load(folder, METRICS))))[-1]
+    kernel = asyncio.run(rows_of(Snapshot.load(folder, METRICS)))[-1]
     assert isinstance(kernel, KernelVersion)
     assert (kernel.kind, kernel.language) == ("poem", "latin")
 
@@ -93,7 +79,7 @@ def test_a_broken_snapshot_is_refused_with_all_problems(tmp_path: Path) -> None:
 def test_a_text_of_two_million_characters_is_cut(tmp_path: Path) -> None:
     folder = write_small(tmp_path / "small")
     write_rows(folder, "messages", [MESSAGE | {"markdown": "a\x00b " * 1_000_000}])
-    message = asyncio.run(rows_of(SnapshotSource(Snapshot.load(folder, METRICS))))[1]
+    message = asyncio.run(rows_of(Snapshot.load(folder, METRICS)))[1]
     assert isinstance(message, Message)
     assert message.markdown.startswith("ab ab")
     assert len(message.markdown) <= 200_000
@@ -108,6 +94,6 @@ def test_the_real_snapshots_load_quickly_and_whole() -> None:
         seconds = time.process_time() - started
         assert seconds < 3, f"{folder.name} took {seconds:.1f} s"
         lines = (folder / "community/messages.jsonl").read_text(encoding="utf-8").splitlines()
-        assert snapshot.summary.messages == len(lines) > 0
-        rows = asyncio.run(rows_of(SnapshotSource(snapshot)))
+        assert len(snapshot.community.messages) == len(lines) > 0
+        rows = asyncio.run(rows_of(snapshot))
         assert all(row.text.strip() for row in rows if isinstance(row, KernelVersion))

@@ -11,7 +11,7 @@ import pytest
 from scrapers.imports.mle_live.community import DATED, FROM, Kinds
 from scrapers.imports.mle_live.importing import Wish
 from scrapers.imports.record import files_digest
-from scrapers.snapshots.snapshot import Snapshot, SnapshotSource, format_summary
+from scrapers.snapshots.snapshot import Snapshot, format_summary
 from state.community import CommunityView, add_community
 from state.errors import UsageError
 from state.store import Store
@@ -34,7 +34,7 @@ DEADLINE = datetime(2020, 3, 1, tzinfo=UTC)
 async def shown(wish: Wish, as_of: datetime) -> list[str]:
     """Return the posts of the imported snapshot that may be known at a time."""
     snapshot = Snapshot.load(wish.out / SLUG, METRICS)
-    found = await rows_of(SnapshotSource(snapshot))
+    found = await rows_of(snapshot)
     with Store.open(wish.out / "state.db", StandingClock()) as store:
         with store.write() as tx:
             add_community(tx, SLUG, found)

@@ -11,7 +11,7 @@ from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import Patience
-from scrapers.posts.cleaner import Cleaners
+from scrapers.posts.cleaners import Cleaners
 from state.clock import FastClock
 from state.requests import RequestMeter
 from state.store import Store

@@ -12,8 +12,8 @@ import httpx2
 
 from scrapers.kaggle.wire import parse_time
 from scrapers.posts.cleaning import readable
-from scrapers.posts.kernel_source import text_of
-from scrapers.posts.markdown import markdown_of
+from scrapers.posts.html import markdown_of
+from scrapers.posts.kernel_text import text_of
 from state.store import as_stored
 
 Json = dict[str, Any]

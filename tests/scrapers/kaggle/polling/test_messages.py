@@ -11,7 +11,7 @@ from sqlmodel import select
 
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.settings import PollingSettings
-from scrapers.posts.cleaner import Cleaned, Source
+from scrapers.posts.cleaners import Cleaned, Source
 from state.community import CommunityView, Repeat
 from state.errors import NotEntered, SiteUnavailable
 from state.polled import PolledTopic

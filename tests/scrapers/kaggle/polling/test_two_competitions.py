@@ -20,7 +20,7 @@ from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.watch import Part
 from scrapers.kaggle.settings import Pace
-from scrapers.posts.cleaner import Cleaners
+from scrapers.posts.cleaners import Cleaners
 from scrapers.posts.cleaning import readable
 from scrapers.snapshots.snapshot import Snapshot
 from state.polled import PolledTopic

@@ -17,7 +17,7 @@ from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import Pace, Patience
 from scrapers.kaggle.wire import wire_time
-from scrapers.posts.cleaner import Cleaners
+from scrapers.posts.cleaners import Cleaners
 from state.store import Store
 from tests.scrapers.in_process import Here
 from tests.scrapers.kaggle.parts import START, SetClock, client_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.posts.cleaner import Cleaned, Cleaners, Source
+from scrapers.posts.cleaners import Cleaned, Cleaners, Source
 from scrapers.posts.cleaning import LARGEST_TEXT
 from scrapers.posts.sketches import sketch_of
 
@@ -148,7 +148,7 @@ async def test_the_event_loop_goes_on_while_a_large_text_is_read(cleaners: Clean
 
 ORPHAN = """
 import asyncio, os
-from scrapers.posts.cleaner import Cleaners, Source
+from scrapers.posts.cleaners import Cleaners, Source
 async def main():
     cleaners = Cleaners(1, program="tests.scrapers.deadly_cleaner")
     task = asyncio.create_task(cleaners.clean([Source("markdown", "HANG")]))
@@ -172,7 +172,7 @@ def test_a_child_ends_with_the_bot_whatever_it_is_at() -> None:
 
 
 def test_the_bots_own_process_loads_nothing_of_what_cleans() -> None:
-    parsers = ("bs4", "markdownify", "nbformat", "numpy")
+    parsers = ("bs4", "markdownify", "numpy")
     code = f"import sys, bot.daemon.service, bot.replay.run; print(set({parsers!r}) & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.posts.kernel_source import text_of
+from scrapers.posts.kernel_text import text_of
 from scrapers.snapshots.community import kernel_file
 from tests.scrapers.in_process import read
 
@@ -67,17 +67,6 @@ def test_encoded_data_within_a_script_is_left_out() -> None:
     folded = "\n".join([weights[:76]] * 12)
     text = text_of(f'w = "{weights}"\nx = """\n{folded}\n"""\nfit(w)\n')
     assert text == 'w = "[encoded data left out]"\nx = """\n[encoded data left out]"""\nfit(w)\n'
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_formats_before_3_are_read(version: int) -> None:
-    cells = [
-        {"cell_type": "code", "input": "fit()", "code": "fit()", "outputs": []},
-        {"cell_type": "text" if version == 1 else "markdown", "source": "prose", "text": "prose"},
-        {"cell_type": "nothing we know"},
-    ]
-    content = {"cells": cells} if version == 1 else {"metadata": {}, "worksheets": [{"cells": cells}]}
-    assert text_of(json.dumps({"nbformat": version} | content)) == "```python\nfit()\n```\n\nprose"
 
 
 def test_a_later_format_is_read_as_the_latest_that_is_known() -> None:

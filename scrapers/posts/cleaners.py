@@ -1,30 +1,30 @@
 """Cleaners: child processes that read foreign text for the bot, so that its event loop never does.
 
 A child that dies of a text, or takes too long, is replaced; the text comes back cut down by the simplest means, and
-nothing else is lost. What a child may load (a parser of HTML, nbformat, numpy) the bot's own process never does.
+nothing else is lost. What a child may load (a parser of HTML, numpy) the bot's own process never does.
 """
 
 import asyncio
-import base64
 import contextlib
+import json
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from scrapers.posts.cleaning import LARGEST_TEXT, both_ends, readable
-from scrapers.posts.frames import Frame, packed, unpacked
 from scrapers.posts.sketches import Sketch
 
 DEFAULT_MEMORY = 2 * 1024**3
-DEFAULT_SECONDS = 60.0
+DEFAULT_SECONDS = 60
 LARGEST_SOURCE = 64_000_000
 """Characters; of a longer source only the two ends are read."""
-_SLICE = 1 << 18
+_LONGEST_ANSWER = 1 << 28
+"""Bytes of a line: a chunk of cleaned texts, as JSON."""
 _ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
 """What a child inherits; keys and tokens are none of its business."""
 
@@ -64,7 +64,7 @@ class Cleaners:
         count: int = 2,
         *,
         memory_bytes: int = DEFAULT_MEMORY,
-        seconds: float = DEFAULT_SECONDS,
+        seconds: int = DEFAULT_SECONDS,
         program: str = "scrapers.posts.cleaner_process",
     ) -> None:
         """Prepare; nothing is started yet.
@@ -76,9 +76,8 @@ class Cleaners:
             program: the module that they run.
         """
         self.count = count
-        self._seconds = seconds
         self._idle: asyncio.LifoQueue[_Child] = asyncio.LifoQueue()
-        self._children = [_Child(program, memory_bytes) for _ in range(count)]
+        self._children = [_Child(program, memory_bytes, seconds) for _ in range(count)]
         for child in self._children:
             self._idle.put_nowait(child)
 
@@ -117,27 +116,25 @@ class Cleaners:
             self._idle.put_nowait(child)
 
     async def _exchange(self, child: "_Child", sources: Sequence[Source]) -> list[Cleaned] | None:
-        """Return what a child makes of texts; None where it died of them or took too long."""
-        frame = packed([_asked(source) for source in sources], [_bounded(source.text) for source in sources])
+        """Return what a child makes of texts; None where it died of them or took too long, which it ends of itself."""
+        bounded = [asdict(source) | {"text": both_ends(source.text, LARGEST_SOURCE)} for source in sources]
         try:
-            async with asyncio.timeout(self._seconds):
-                answer = await child.exchange(frame)
-        except (TimeoutError, ConnectionError, asyncio.IncompleteReadError):
+            answer = await child.exchange(json.dumps(bounded, ensure_ascii=False).encode(errors="surrogatepass"))
+        except (OSError, EOFError):
             await child.stop()
             return None
         except BaseException:
             # Cancelled: the next answer would not be the next call's.
             await child.stop()
             raise
-        return list(_read(answer))
+        return [_cleaned(one) for one in json.loads(answer)]
 
 
 class _Child:
     """One process; started when it is needed."""
 
-    def __init__(self, program: str, memory_bytes: int) -> None:
-        self._program = program
-        self._memory_bytes = memory_bytes
+    def __init__(self, program: str, memory_bytes: int, seconds: int) -> None:
+        self._command = (sys.executable, "-P", "-m", program, str(memory_bytes), str(seconds))
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -145,21 +142,17 @@ class _Child:
         alive = self._process is not None and self._process.returncode is None
         return self._process.pid if self._process is not None and alive else None
 
-    async def exchange(self, frame: list[bytes]) -> Frame:
-        """Send a message, whose pieces are let go of on the way, and read the answer."""
+    async def exchange(self, line: bytes) -> bytes:
+        """Send a line, and read the line that answers it."""
         if self.pid is None:
             await self.stop()
             await self._start()
         process = self._process
         if process is None or process.stdin is None or process.stdout is None:
             raise ConnectionError("the process did not start")
-        while frame:
-            piece = frame.pop(0)
-            # In slices, so that the stream holds no second copy of what the pipe does not take yet.
-            for start in range(0, len(piece), _SLICE):
-                process.stdin.write(memoryview(piece)[start : start + _SLICE])
-                await process.stdin.drain()
-        return await unpacked(process.stdout)
+        process.stdin.write(line + b"\n")
+        await process.stdin.drain()
+        return await process.stdout.readuntil(b"\n")
 
     async def _start(self) -> None:
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
@@ -168,7 +161,8 @@ class _Child:
         # What a large notebook took goes back to the system when it is done, not to the next one.
         environment |= {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072"}
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", self._program, str(self._memory_bytes)),
+            *self._command,
+            limit=_LONGEST_ANSWER,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -188,21 +182,12 @@ class _Child:
         await process.wait()
 
 
-def _bounded(text: str) -> bytes:
-    return both_ends(text, LARGEST_SOURCE).encode(errors="surrogatepass")
-
-
-def _asked(source: Source) -> dict[str, Any]:
-    return {"form": source.form, "language": source.language, "kernel_type": source.kernel_type}
-
-
-def _read(answer: Frame) -> Iterator[Cleaned]:
-    for told, body in zip(answer.told, answer.bodies, strict=True):
-        sketch = None
-        if told["sha256"] is not None:
-            code, prose = (told[part] and base64.b64decode(told[part]) for part in ("code", "prose"))
-            sketch = Sketch(told["sha256"], code, prose)
-        yield Cleaned(body.decode(), sketch, told["problem"])
+def _cleaned(answer: dict[str, Any]) -> Cleaned:
+    sketch = None
+    if answer["sha256"] is not None:
+        code, prose = (answer[part] and bytes.fromhex(answer[part]) for part in ("code", "prose"))
+        sketch = Sketch(answer["sha256"], code, prose)
+    return Cleaned(answer["text"], sketch, answer["problem"])
 
 
 def _cut_down(source: Source) -> Cleaned:

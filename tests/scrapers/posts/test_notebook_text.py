@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapers.posts.cleaning import LARGEST_TEXT
-from scrapers.posts.notebooks import notebook_text
+from scrapers.posts.kernel_text import notebook_text
 from scrapers.snapshots.community import kernel_file
 from tests.scrapers.in_process import read
 
@@ -76,17 +76,6 @@ def test_a_table_that_is_only_markup_becomes_text() -> None:
 def test_code_with_fences_does_not_close_its_own() -> None:
     text = notebook_text(_notebook(_code('doc = """\n```\nx\n```\n"""')))
     assert text.startswith("````python\n") and text.endswith("\n````")
-
-
-def test_format_3_is_read() -> None:
-    cells = [
-        {"cell_type": "heading", "level": 2, "source": "Model"},
-        {"cell_type": "code", "input": "fit()", "outputs": [{"output_type": "pyout", "text": ["0.", "5"]}]},
-        {"cell_type": "code", "input": "plot()", "outputs": [{"output_type": "display_data", "png": PICTURE}]},
-    ]
-    text = notebook_text(json.dumps({"nbformat": 3, "metadata": {}, "worksheets": [{"cells": cells}]}))
-    assert text.startswith("## Model\n\n```python\nfit()\n```\n\nOutput:\n```text\n0.5\n```")
-    assert "iVBOR" not in text
 
 
 def test_a_broken_notebook_is_read_as_text_without_its_images() -> None:

@@ -1,14 +1,17 @@
-"""A notebook's JSON as text: its prose and its code in fences, each with what it printed, cut down."""
+"""A kernel's source as text: a notebook's prose, and its code in fences, each with what it printed, cut down."""
 
+import html
 import json
 import re
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import Any
 
-from scrapers.posts.cleaning import both_ends, clean, without_encoded, without_references
+from scrapers.posts.cleaning import both_ends, clean, possible_references, readable, without_encoded
 from scrapers.posts.fences import fenced
-from scrapers.posts.languages import language_named
 
+_LARGEST_NOTEBOOK = 64_000_000
+"""Characters; a longer one is read as text."""
 _LONGEST_OUTPUT = 2_000
 """Characters kept of one cell's output."""
 _LONGEST_READ = 12_000
@@ -21,26 +24,47 @@ _BAR = re.compile(r"\d%\s?\||\[[=>.\-# ]{8,}\]")
 _BLOCKS = re.compile("[█▏▎▍▌▋▊▉]")
 _TAG = re.compile(r"<[^<>]{0,2000}>")
 
+_NAMES = {
+    **dict.fromkeys(
+        ("python", "python2", "python3", "ipython", "ipython3", "py", "conda-root-py", "xpython"), "python"
+    ),
+    **dict.fromkeys(("r", "ir", "rmd", "rmarkdown", "rscript", "xr"), "r"),
+    **dict.fromkeys(("julia", "jl"), "julia"),
+    **dict.fromkeys(("sql", "sqlite", "xsqlite"), "sql"),
+}
+_SUFFIXES = {".py": "python", ".r": "r", ".rmd": "r", ".irnb": "r", ".jl": "julia", ".sql": "sql", ".sqlite": "sql"}
 
-class NotANotebook(ValueError):
-    """What was to be read as a notebook cannot be read as one of any format."""
+
+def text_of(source: str, *, language: str | None = None, kernel_type: str | None = None) -> str:
+    """Return what a kernel's source says, as clean text of at most `cleaning.LARGEST_TEXT` bytes.
+
+    A notebook becomes its markdown and its code in fences, each with the text of its output: without
+    images and progress bars, long logs cut. A script, R markdown and prose are text as they are. What does not turn out
+    to be what it is said to be is read as text, so that nothing raises; encoded data is left out of all.
+
+    Args:
+        source: as the site gives it.
+        language: as the site names it, such as `python`, `r`, `rmarkdown`; what a notebook says of itself counts more.
+        kernel_type: `notebook` or `script`; None, or a notebook's source in a script: as it looks.
+    """
+    looks = source[:200].lstrip("\ufeff \t\r\n").startswith("{") and '"cells"' in source
+    if (looks or kernel_type == "notebook") and len(source) <= _LARGEST_NOTEBOOK:
+        source = notebook_text(source.removeprefix("\ufeff"), language_named(language))
+    return readable(source)
 
 
 def notebook_text(source: str, language: str | None = None) -> str:
-    """Return a notebook's JSON as text, neither cleaned nor cut; what is no notebook comes back without images.
-
-    Formats before 4 are brought to it by nbformat first.
+    """Return a notebook's JSON as text, neither cleaned nor cut; what is no notebook of format 4 comes back without images.
 
     Args:
         source: the file's text.
         language: of the code, where the notebook does not say; None means python.
     """
-    try:
-        notebook = _format_4(source)
-    except NotANotebook:
+    notebook = _notebook(source)
+    if notebook is None:
         return without_encoded(source)
     named = notebook_language(notebook) or language or "python"
-    parts = (part for cell in notebook["cells"] for part in _cell_parts(cell, named))
+    parts = (part for cell in _mappings(notebook["cells"]) for part in _cell_parts(cell, named))
     return "\n\n".join(part for part in parts if part.strip())
 
 
@@ -55,80 +79,15 @@ def notebook_language(notebook: dict[str, Any]) -> str | None:
     return None
 
 
-def _format_4(source: str) -> dict[str, Any]:
-    """Read a notebook of any format.
-
-    Raises:
-        NotANotebook: it is none, it is broken, or it holds more than is worth reading.
-    """
-    # Imported here, as it takes a while, and most commands read no notebook.
-    import nbformat
-    from nbformat.converter import convert
-    from nbformat.v4.convert import upgrade_cell
-    from nbformat.validator import ValidationError
-
+def _notebook(source: str) -> dict[str, Any] | None:
+    """Return a notebook with its cells; None where the text is none, or holds more than is worth reading."""
     if source.count("{") + source.count("[") > _MOST_OBJECTS or source.count(",") > 10 * _MOST_OBJECTS:
-        raise NotANotebook("it has too many parts")
+        return None
     try:
         content = json.loads(source)
-        version = _mended(content)
-        notebook: dict[str, Any] = nbformat.versions[version].to_notebook_json(content)
-        if version < 4:
-            # The last step cell by cell, as the whole of it also checks all against two schemas, only to log what it finds.
-            sheets = convert(notebook, 3)["worksheets"]  # type: ignore[no-untyped-call]
-            notebook["cells"] = [upgrade_cell(cell) for sheet in sheets for cell in sheet["cells"]]  # type: ignore[no-untyped-call]
-    except NotANotebook:
-        raise
-    except (ValidationError, ValueError, TypeError, LookupError, AttributeError, NameError, RecursionError) as error:
-        # nbformat relies on what its schemas say, and fails in one of these ways where a file is otherwise.
-        raise NotANotebook(str(error)[:200]) from error
-    notebook["cells"] = [cell for cell in notebook["cells"] if isinstance(cell, dict)]
-    return notebook
-
-
-def _mended(content: Any) -> int:
-    """Complete what nbformat fails on in notebooks that are otherwise fit to read; return the format's number.
-
-    Raises:
-        NotANotebook: there are no cells.
-    """
-    if not isinstance(content, dict):
-        raise NotANotebook("it is no object")
-    content["metadata"] = _mapping(content.get("metadata"))
-    version = content.get("nbformat")
-    if version not in (1, 2, 3):
-        version = 3 if "cells" not in content and isinstance(content.get("worksheets"), list) else 4
-    content["nbformat"] = version
-    if version in (2, 3):
-        holders = content["worksheets"] = _mappings(content.get("worksheets"))
-    else:
-        holders = [content]
-    if not any(isinstance(holder.get("cells"), list) for holder in holders):
-        raise NotANotebook("it has no cells")
-    for holder in holders:
-        holder["cells"] = _mappings(holder.get("cells"))
-        if version == 1:  # which has no others, and would be read wrongly
-            holder["cells"] = [cell for cell in holder["cells"] if cell.get("cell_type") in ("code", "text")]
-        for cell in holder["cells"]:
-            _mend_cell(cell)
-    return int(version)
-
-
-def _mend_cell(cell: dict[str, Any]) -> None:
-    cell.setdefault("cell_type", "raw")
-    cell["metadata"] = _mapping(cell.get("metadata"))
-    cell.pop("attachments", None)
-    for name in ("source", "input"):
-        if name in cell:
-            lines = cell[name] if isinstance(cell[name], list) else [cell[name]]
-            cell[name] = [line for line in lines if isinstance(line, str)]
-    if not isinstance(cell.get("level", 1), int) or not 0 < cell.get("level", 1) < 7:
-        cell["level"] = 1
-    cell["outputs"] = _mappings(cell.get("outputs"))
-    for output in cell["outputs"]:
-        output.setdefault("output_type", "display_data")
-        output["text"] = _joined(output.get("text"))
-        output["data"] = _mapping(output.get("data"))
+    except (ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) and isinstance(content.get("cells"), list) else None
 
 
 def _cell_parts(cell: dict[str, Any], language: str) -> Iterator[str]:
@@ -151,7 +110,7 @@ def _output_text(output: dict[str, Any]) -> str:
         return "[image left out]"
     text = _joined(data.get("text/plain")) or _joined(output.get("text"))
     if not text and (markup := _joined(data.get("text/html"))):
-        text = without_references(_TAG.sub(" ", markup[:100_000]))
+        text = html.unescape(possible_references(_TAG.sub(" ", markup[:100_000])))
     return _without_progress(text)
 
 
@@ -194,3 +153,19 @@ def _mapping(value: object) -> dict[str, Any]:
 
 def _mappings(value: object) -> list[dict[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def language_named(name: object) -> str | None:
+    """Return the language that some source names so, in lower case; None for what is no name, such as `ipynb`."""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+#.-]{0,30}", name):
+        return None
+    lower = name.lower()
+    known = _NAMES.get(lower) or _NAMES.get(re.sub(r"[-0-9.]+$", "", lower))
+    return known or (
+        lower if re.fullmatch(r"[a-z+#]{1,20}", lower) and lower not in ("ipynb", "notebook", "script") else None
+    )
+
+
+def language_of_file(name: str) -> str | None:
+    """Return the language that a file's suffix tells, None where it tells none."""
+    return _SUFFIXES.get(PurePosixPath(name.replace("\\", "/")).suffix.lower())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapers.posts.markdown import markdown_of
+from scrapers.posts.html import markdown_of
 
 
 def test_headings_emphasis_and_paragraphs_are_markdown() -> None:

@@ -1,6 +1,7 @@
 """How the demo's leaderboard was made: each team is one scikit-learn model, scored on the hidden test part.
 
-`python -m scrapers.demo_board FILE` writes it anew (some minutes); its result is kept in `demo_data/leaderboard.csv`,
+`python -m tests.scrapers.snapshots.demo_board FILE` writes it anew (some minutes); its result is kept in
+`scrapers/snapshots/demo_data/leaderboard.csv`,
 so that the demo is written at once. The last digits depend on scikit-learn's version.
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from scrapers.snapshots.demo_table import Digits, make_digits
+from scrapers.snapshots.demo import Digits, make_digits
 
 
 def teams() -> dict[str, Any]:
