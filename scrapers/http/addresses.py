@@ -10,8 +10,6 @@ import httpx2
 
 from state.errors import DownloadFailed, SiteUnavailable, UnknownAnswer
 
-__all__ = ["Check", "following", "is_loopback", "kaggles", "public"]
-
 Check = Callable[[httpx2.URL], Awaitable[None]]
 """Raises where nothing may be fetched from an address."""
 

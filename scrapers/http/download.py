@@ -16,8 +16,6 @@ from scrapers.http.addresses import following, public
 from scrapers.http.receiving import WINDOW, steadily
 from state.errors import DownloadFailed, SiteUnavailable
 
-__all__ = ["SPARE_BYTES", "Download", "Opening", "Pin", "opening", "pin_of"]
-
 SPARE_BYTES = 500_000_000
 """Left free on the disk."""
 _ATTEMPTS = 5

@@ -7,8 +7,6 @@ from typing import Any
 
 import httpx2
 
-__all__ = ["CODING", "SLOWEST", "WINDOW", "read_json", "receive", "steadily"]
-
 CODING = "gzip"
 """The one content coding that is asked for, and taken; several would multiply what a few kilobytes unpack to."""
 SLOWEST = 20_000

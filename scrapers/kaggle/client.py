@@ -25,8 +25,6 @@ from scrapers.kaggle.wire import Answer
 from state.clock import Clock
 from state.errors import BotError, NotAuthenticated, RateLimited, SiteUnavailable, UnknownAnswer, UsageError
 
-__all__ = ["KaggleClient", "Method", "open_client", "open_http"]
-
 _AGENT = "kaggle-bot/0.1 (+an open-source client of the official API; one account, its owner's)"
 _LOGIN = "everything"
 """The family whose breaker opens when the token is not known: then nothing is asked."""

@@ -27,8 +27,6 @@ from scrapers.snapshots.inside import DATA
 from scrapers.snapshots.unpacking import Unpacking, members_of
 from state.errors import DataChanged, DownloadFailed, KaggleError, NoRoom, SiteUnavailable, UsageError
 
-__all__ = ["CompetitionData", "Progress"]
-
 _MOST_LISTED = 2_000
 """Files of the list that are looked at: each 200 of them are a request."""
 

@@ -8,8 +8,6 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from scrapers.snapshots.fields import UtcTime
 
-__all__ = ["DataRecord", "Listed", "differences", "read_plan", "read_record", "write_plan", "write_record"]
-
 _SHOWN = 3
 
 

@@ -19,8 +19,6 @@ from state.errors import (
     SiteUnavailable,
 )
 
-__all__ = ["failure", "retry_after", "said"]
-
 _MOST_WORDS = 500
 _MOST_READ = 20_000
 _FAILED = 400

@@ -19,8 +19,6 @@ from state.series import last_of_each, take_reading
 from state.store import Store
 from state.tables import KernelVersion
 
-__all__ = ["PublicOutputs"]
-
 _PAGES = 3
 _FILES = 3
 """Of one version: a notebook may write a submission of each of its models."""

@@ -9,8 +9,6 @@ from scrapers.http.addresses import is_loopback
 from state.clock import FastClock
 from state.errors import SiteUnavailable, UsageError
 
-__all__ = ["site_clock"]
-
 
 class _Told(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)

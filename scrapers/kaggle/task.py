@@ -16,8 +16,6 @@ from scrapers.posts.cleaners import Cleaners
 from scrapers.snapshots.card import Direction
 from state.errors import NotFound
 
-__all__ = ["KaggleTask"]
-
 _OF_DATA = frozenset({"id_column", "prediction_columns", "sample_submission"})
 """Fields that the data settles."""
 

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["FENCE", "ITEM", "RULE", "Section", "Topic", "sections", "topic_of"]
-
 Topic = Literal["evaluation", "submission", "overview", "data", "other"]
 
 FENCE = re.compile(r"^\s{0,3}(```+|~~~+)")

@@ -15,8 +15,6 @@ from scrapers.snapshots.csv_files import is_table
 from scrapers.snapshots.inside import escapes
 from state.errors import DownloadFailed, NoRoom
 
-__all__ = ["Unpacking", "members_of"]
-
 _CHUNK = 1 << 20
 _MOST_MEMBERS = 3_000_000
 _DEEPEST = 40

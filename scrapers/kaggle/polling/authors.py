@@ -10,8 +10,6 @@ from scrapers.posts.cleaning import clean
 from state.polled import Author
 from state.store import Transaction
 
-__all__ = ["known_tiers", "store_authors", "tier_of"]
-
 _ORDER = ("NOVICE", "CONTRIBUTOR", "EXPERT", "MASTER", "GRANDMASTER")
 
 

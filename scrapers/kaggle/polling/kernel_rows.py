@@ -17,8 +17,6 @@ from state.polled import PolledKernel
 from state.store import Transaction, put_blob
 from state.tables import KernelVersion
 
-__all__ = ["FullSource", "full_source", "kernel_id", "moved_kernels", "store_kernels", "store_version", "version_id"]
-
 
 @dataclass(frozen=True)
 class FullSource:

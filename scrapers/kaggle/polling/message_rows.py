@@ -16,8 +16,6 @@ from state.observing import observe
 from state.store import Transaction
 from state.tables import Message
 
-__all__ = ["message_texts", "store_messages"]
-
 _AT_ONCE = 40
 """Texts that go to a cleaner in one call."""
 

@@ -17,8 +17,6 @@ from state.polled import PolledTopic
 from state.store import Transaction
 from state.tables import Message, Topic
 
-__all__ = ["moved_topics", "poll_messages", "reread_messages"]
-
 
 async def poll_messages(watch: Watch) -> None:
     """Read the messages of the topics that moved since theirs were read, those with the latest comments first.

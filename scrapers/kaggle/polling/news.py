@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Kind", "News"]
-
 Kind = Literal[
     "topic new",
     "topic moved",

@@ -7,8 +7,6 @@ from itertools import pairwise
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Limits", "Listed", "Pass", "after", "falls"]
-
 _FRESH = timedelta(hours=1)
 _MOST_STALE = 3
 _MOST_RETURNS = 3

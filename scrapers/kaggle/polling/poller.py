@@ -23,8 +23,6 @@ from state.errors import BotError, KaggleError, NotAuthenticated, QuotaReached, 
 from state.store import Store
 from state.watermarks import mark_failed, watermarks
 
-__all__ = ["Cycle", "Poller"]
-
 _POLLS: Mapping[Part, Callable[[Watch], Awaitable[None]]] = {
     "competitions": poll_competitions,
     "topics": poll_topics,

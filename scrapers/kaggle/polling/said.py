@@ -7,8 +7,6 @@ from datetime import datetime, timedelta
 from scrapers.kaggle.forum import TopicMessages, TopicText
 from scrapers.posts.cleaners import Cleaners, Source
 
-__all__ = ["Said", "opening_of", "opening_said", "said_in"]
-
 _SAME_MOMENT = timedelta(seconds=1)
 
 

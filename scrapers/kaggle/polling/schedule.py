@@ -9,8 +9,6 @@ from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.units import pause
 from scrapers.kaggle.polling.watch import Part
 
-__all__ = ["ORDER", "UNTIMED", "Last", "Schedule"]
-
 ORDER: tuple[Part, ...] = get_args(Part)
 """In which parts are read."""
 

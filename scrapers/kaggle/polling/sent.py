@@ -8,8 +8,6 @@ from scrapers.kaggle.submissions import SentFile, Status, Submissions
 from state.polled import Reading
 from state.series import last_of_each, take_reading
 
-__all__ = ["SentMark", "poll_submissions"]
-
 
 class SentMark(Mark):
     """When all of them were read, the old ones too."""

@@ -13,8 +13,6 @@ from state.polled import PolledKernel
 from state.store import Transaction
 from state.tables import KernelVersion
 
-__all__ = ["poll_sources"]
-
 
 async def poll_sources(watch: Watch) -> None:
     """Read the source of each kernel that was run since its own was read, the last ones first.

@@ -15,8 +15,6 @@ from state.polled import PolledTopic
 from state.store import Transaction
 from state.tables import Topic
 
-__all__ = ["mark_gone", "store_topics"]
-
 RowT = TypeVar("RowT", Topic, PolledTopic)
 
 

@@ -14,8 +14,6 @@ from state.polled import PolledTopic
 from state.tables import Topic
 from state.watermarks import watermark
 
-__all__ = ["SweepMark", "sweep_topics"]
-
 _Order = Literal["NEW", "TOP", "ACTIVE", "HOT"]
 _ORDERS: tuple[_Order, ...] = ("NEW", "TOP", "ACTIVE", "HOT")
 

@@ -8,8 +8,6 @@ from scrapers.kaggle.polling.passes import Limits, Listed, Pass, after, falls
 from scrapers.kaggle.polling.topic_rows import store_topics
 from scrapers.kaggle.polling.watch import Mark, Watch
 
-__all__ = ["TopicsMark", "listed", "poll_topics"]
-
 
 class TopicsMark(Mark):
     """How far topics were read."""

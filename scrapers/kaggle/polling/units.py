@@ -7,8 +7,6 @@ from typing import Protocol, TypeVar
 from scrapers.kaggle.polling.settings import PollingSettings
 from state.errors import KaggleError, UnknownAnswer
 
-__all__ = ["Unit", "failed", "pause", "ready", "refusal"]
-
 
 class Unit(Protocol):
     """Something that is read by itself."""

@@ -14,8 +14,6 @@ from scrapers.posts.cleaners import Cleaners
 from state.store import Store, Transaction
 from state.watermarks import mark_read, watermark
 
-__all__ = ["Mark", "Part", "Watch"]
-
 Part = Literal[
     "competitions",
     "topics",
