@@ -14,8 +14,6 @@ from scrapers.snapshots.leaderboard import LEADERBOARD
 from scrapers.snapshots.manifest import DESCRIPTION, FORMAT, MANIFEST
 from state.errors import Problem, SnapshotError
 
-SOURCE = "prepared MLE-bench competition"
-"""The manifest's first source, by which an import is known."""
 _HASHED = ("data/*", "private/*", DESCRIPTION, LEADERBOARD)
 _SPLIT = "as MLE-bench's prepare.py made it, mostly out of Kaggle's training set: the test part is not Kaggle's"
 
@@ -52,7 +50,7 @@ def write_manifest(
     """Write `snapshot.json`, with the hashes of all files but those in folders of `data/`."""
     config = prepared.config
     sources = [
-        SOURCE,
+        "prepared MLE-bench competition",
         f"metric: {metric.how}",
         f"enabled_at and deadline: {dates.source}",
         f"sample submission: {'private' if prepared.sample_is_private else 'public'}/{prepared.sample.name}",
