@@ -19,7 +19,7 @@ from bot.evaluation.metrics import METRICS, Metric
 from bot.evaluation.tables import write_table
 from bot.evaluation.trial_submissions import PERFECT, Cells, Trial, numbers, trials
 from scrapers.snapshots.card import OWN_GRADER, Direction
-from scrapers.snapshots.row_keys import row_key
+from scrapers.snapshots.tables import row_key
 from state.errors import Problem, SnapshotError, UsageError
 
 FEWEST, FEWEST_DIFFERENT = 5, 3

@@ -18,8 +18,7 @@ from bot.evaluation.directions import PredictionKind, prediction_kind
 from bot.evaluation.places import TAKEN, Places
 from bot.evaluation.tables import read_table
 from scrapers.snapshots.card import TaskCard
-from scrapers.snapshots.numbers import read_number
-from scrapers.snapshots.row_keys import row_key, shown_key
+from scrapers.snapshots.tables import read_number, row_key, shown_key
 from state.errors import InvalidSubmission
 
 _NO_LABEL = frozenset({"", "nan"})

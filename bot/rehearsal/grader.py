@@ -14,8 +14,8 @@ from bot.evaluation.leaderboard import SCORE_DIGITS
 from bot.evaluation.tables import Table, read_table
 from bot.evaluation.truth import Predicted, Rows
 from scrapers.snapshots.answers import USAGE
-from scrapers.snapshots.row_keys import Repeats
 from scrapers.snapshots.snapshot import Snapshot
+from scrapers.snapshots.tables import Repeats
 from state.errors import InvalidSubmission
 
 _DRAWS = 50

@@ -9,7 +9,7 @@ from pathlib import Path
 from bot.rehearsal.readings import Readings
 from bot.rehearsal.rendering import slugified
 from scrapers.snapshots.community import COMMUNITY
-from scrapers.snapshots.inside import resolve_inside
+from scrapers.snapshots.files import resolve_inside
 from scrapers.snapshots.rows import KernelRow
 from scrapers.snapshots.snapshot import Snapshot
 

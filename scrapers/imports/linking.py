@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from scrapers.snapshots.inside import resolve_inside, walk
+from scrapers.snapshots.files import resolve_inside, walk
 
 
 def link_or_copy(source: Path, target: Path) -> None:

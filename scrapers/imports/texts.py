@@ -4,7 +4,7 @@ import codecs
 from dataclasses import dataclass
 from pathlib import Path
 
-from scrapers.snapshots.inside import resolve_inside
+from scrapers.snapshots.files import resolve_inside
 
 LARGEST_FILE = 16_000_000
 """Bytes; a larger one is not read."""

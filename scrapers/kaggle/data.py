@@ -23,7 +23,7 @@ from scrapers.kaggle.data_record import (
     write_record,
 )
 from scrapers.kaggle.samples import SAMPLE, find_samples
-from scrapers.snapshots.inside import DATA
+from scrapers.snapshots.files import DATA
 from scrapers.snapshots.unpacking import Unpacking, members_of
 from state.errors import DataChanged, DownloadFailed, KaggleError, NoRoom, SiteUnavailable, UsageError
 

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scrapers.snapshots.csv_files import NotCsv, open_table
-from scrapers.snapshots.found import Found
 from scrapers.snapshots.manifest import Manifest
-from scrapers.snapshots.numbers import read_number
-from scrapers.snapshots.row_keys import Repeats, row_key, shown_key
+from scrapers.snapshots.problems import Problems
+from scrapers.snapshots.tables import NotCsv, Repeats, open_table, read_number, row_key, shown_key
 
 ANSWERS = "private/answers.csv"
 SAMPLE = "data/sample_submission.csv"
@@ -47,7 +45,7 @@ def value(cell: str) -> Value:
 
 
 def check_answers(
-    root: Path, manifest: Manifest, found: Found, cells_at_once: int = CELLS_AT_ONCE, *, own_grader: bool = False
+    root: Path, manifest: Manifest, found: Problems, cells_at_once: int = CELLS_AT_ONCE, *, own_grader: bool = False
 ) -> Answers | None:
     """Check `answers.csv` and `sample_submission.csv`: columns, the same ids in both, each as often.
 
@@ -75,7 +73,7 @@ def read_answers(
     rows: Sequence[str],
     predictions: Sequence[str],
     labels: Sequence[str],
-    found: Found,
+    found: Problems,
     cells_at_once: int = CELLS_AT_ONCE,
 ) -> Answers | None:
     """Do what `check_answers` does, with columns in the manifest's place.
@@ -114,7 +112,7 @@ def _other_columns(root: Path, rows: Sequence[str], predictions: Sequence[str]) 
     return others if others and not set(predictions) <= set(header) else predictions
 
 
-def _compare(answered: Counter[str], asked: Counter[str], found: Found) -> None:
+def _compare(answered: Counter[str], asked: Counter[str], found: Problems) -> None:
     if missing := sorted(answered.keys() - asked.keys()):
         found.add(SAMPLE, f"lacks {len(missing):,} ids that {ANSWERS} has: {_some(missing)}", kind="missing ids")
     if unknown := sorted(asked.keys() - answered.keys()):
@@ -145,7 +143,7 @@ class _Table:
     """Rows without the header."""
 
     @classmethod
-    def open(cls, root: Path, name: str, wanted: Sequence[str], width: int, found: Found) -> "_Table | None":
+    def open(cls, root: Path, name: str, wanted: Sequence[str], width: int, found: Problems) -> "_Table | None":
         """Check the header and the shape of every row; None if the table is of no use.
 
         Args:
@@ -204,7 +202,7 @@ class _Table:
         return result, numbered
 
 
-def _check_rows(rows: Iterator[tuple[int, list[str]]], name: str, header: tuple[str, ...], found: Found) -> int:
+def _check_rows(rows: Iterator[tuple[int, list[str]]], name: str, header: tuple[str, ...], found: Problems) -> int:
     length = 0
     usage = header.index(USAGE) if name == ANSWERS and USAGE in header else None
     for line, cells in rows:

@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from scrapers.snapshots.found import Found
-from scrapers.snapshots.inside import escapes
+from scrapers.snapshots.files import escapes
+from scrapers.snapshots.problems import Problems
 
 _LARGEST_RATIO = 1000  # deflate cannot do more than 1032; text of real data sets stays below 50
 _LARGEST_PLAIN = 10 * 1000**3  # bytes that may be unpacked whatever the ratio
@@ -31,7 +31,7 @@ def is_archive(path: Path) -> bool:
     return path.name.lower().endswith(".zip")
 
 
-def check_archive(path: Path, name: str, found: Found) -> bool:
+def check_archive(path: Path, name: str, found: Problems) -> bool:
     """Read every member to its end, in pieces, and compare its checksum; whether the archive is good.
 
     Args:
@@ -61,7 +61,7 @@ def excess(members: Sequence[zipfile.ZipInfo], packed: int) -> str | None:
     return None
 
 
-def _check_members(archive: zipfile.ZipFile, packed: int, name: str, found: Found) -> bool:
+def _check_members(archive: zipfile.ZipFile, packed: int, name: str, found: Problems) -> bool:
     if too_large := excess(archive.infolist(), packed):
         found.add(name, too_large)
         return False

@@ -8,12 +8,11 @@ from scrapers.snapshots.answers import ANSWERS, SAMPLE, check_answers
 from scrapers.snapshots.archives import check_archive, is_archive
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.community import Community, read_community
-from scrapers.snapshots.found import Found
-from scrapers.snapshots.hashes import check_hashes
-from scrapers.snapshots.inside import DATA, check_links, resolve_inside, walk
+from scrapers.snapshots.files import DATA, check_links, escapes, resolve_inside, sha256_of, walk
 from scrapers.snapshots.leaderboard import LEADERBOARD, read_leaderboard
 from scrapers.snapshots.leaks import check_leaks
 from scrapers.snapshots.manifest import DESCRIPTION, MANIFEST, Manifest, read_manifest
+from scrapers.snapshots.problems import Problems
 from state.errors import Problem
 
 GRADER = "private/grade.py"
@@ -40,7 +39,7 @@ def check(path: Path, metrics: Mapping[str, Direction]) -> Checked:
         path: the snapshot's folder.
         metrics: the metrics that can be computed, by name, and the direction of each.
     """
-    found = Found()
+    found = Problems()
     if not path.is_dir():
         found.add(MANIFEST, f"there is no folder {path}")
         return Checked(None, [], Community(), found.problems)
@@ -50,7 +49,7 @@ def check(path: Path, metrics: Mapping[str, Direction]) -> Checked:
     for name in _REQUIRED:
         if name not in hashes and resolve_inside(path, name) is None:
             found.add(name, "is missing, or lies outside of the folder")
-    check_hashes(path, hashes, found)
+    _check_hashes(path, hashes, found)
     if manifest:
         _check_metric(path, manifest, metrics, found)
     board = read_leaderboard(path, manifest.metric.direction if manifest else None, found)
@@ -63,7 +62,7 @@ def check(path: Path, metrics: Mapping[str, Direction]) -> Checked:
     return Checked(manifest, board, community, found.problems)
 
 
-def _check_metric(root: Path, manifest: Manifest, metrics: Mapping[str, Direction], found: Found) -> None:
+def _check_metric(root: Path, manifest: Manifest, metrics: Mapping[str, Direction], found: Problems) -> None:
     metric = manifest.metric
     expected = metrics.get(metric.name)
     if expected is None and resolve_inside(root, GRADER) is None:
@@ -73,7 +72,7 @@ def _check_metric(root: Path, manifest: Manifest, metrics: Mapping[str, Directio
         found.add(MANIFEST, f"the metric {metric.name!r} is to {expected}, but `direction` says {metric.direction}")
 
 
-def _check_archives(root: Path, found: Found) -> frozenset[str]:
+def _check_archives(root: Path, found: Problems) -> frozenset[str]:
     """Check every archive of `data/`; return the names of those that cannot be read."""
     damaged = set()
     if (root / DATA).is_dir():
@@ -83,3 +82,19 @@ def _check_archives(root: Path, found: Found) -> frozenset[str]:
                 if is_archive(path) and path.is_file() and not check_archive(path, name, found):
                     damaged.add(name)
     return frozenset(damaged)
+
+
+def _check_hashes(root: Path, hashes: Mapping[str, str], found: Problems) -> None:
+    """Check that every file that the manifest names by its hash is there, inside the folder, and unchanged."""
+    for name, expected in sorted(hashes.items()):
+        if escapes(name):
+            found.add(MANIFEST, f"`sha256` names {name!r}, which lies outside of the folder")
+            continue
+        path = resolve_inside(root, name)
+        if path is None:
+            found.add(name, f"is missing, or lies outside of the folder; {MANIFEST} gives its hash")
+            continue
+        with found.reading(name):
+            actual = sha256_of(path)
+            if actual != expected:
+                found.add(name, f"has the SHA-256 {actual}, not {expected} as {MANIFEST} says")

@@ -1,16 +1,19 @@
 """The community of a snapshot: its four files of rows, checked against one another, and handed on to be cleaned and stored."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from pydantic import ValidationError
+
 from scrapers.posts.cleaners import LARGEST_SOURCE, Source
 from scrapers.posts.ingest import Raw
 from scrapers.posts.kernel_text import language_of_file
-from scrapers.snapshots.found import Found
-from scrapers.snapshots.inside import resolve_inside
-from scrapers.snapshots.jsonl import read_rows
+from scrapers.snapshots.fields import sentences
+from scrapers.snapshots.files import resolve_inside
+from scrapers.snapshots.problems import Problems
 from scrapers.snapshots.rows import KernelRow, MessageRow, ObservationRow, TopicRow
 
 COMMUNITY = "community"
@@ -19,7 +22,7 @@ MESSAGES = f"{COMMUNITY}/messages.jsonl"
 KERNELS = f"{COMMUNITY}/kernels.jsonl"
 OBSERVATIONS = f"{COMMUNITY}/observations.jsonl"
 
-RowT = TypeVar("RowT", TopicRow, MessageRow, KernelRow)
+RowT = TypeVar("RowT", TopicRow, MessageRow, KernelRow, ObservationRow)
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def kernel_file(path: Path) -> Source:
     return Source("kernel", data.decode("utf-8-sig", errors="replace"), language_of_file(path.name), kind)
 
 
-def read_community(root: Path, found: Found) -> Community:
+def read_community(root: Path, found: Problems) -> Community:
     """Read and check `community/`; a missing folder or file is legal and empty.
 
     Args:
@@ -85,7 +88,7 @@ def read_community(root: Path, found: Found) -> Community:
     return Community(_rows(topics), _rows(messages), _rows(kernels), observations)
 
 
-def _unique(root: Path, name: str, model: type[RowT], found: Found) -> dict[str, tuple[int, RowT]]:
+def _unique(root: Path, name: str, model: type[RowT], found: Problems) -> dict[str, tuple[int, RowT]]:
     rows: dict[str, tuple[int, RowT]] = {}
     for line, row in read_rows(root / name, name, model, found):
         if row.id in rows:
@@ -101,7 +104,7 @@ def _rows(numbered: dict[str, tuple[int, RowT]]) -> list[RowT]:
 
 
 def _check_messages(
-    messages: dict[str, tuple[int, MessageRow]], topics: dict[str, tuple[int, TopicRow]], found: Found
+    messages: dict[str, tuple[int, MessageRow]], topics: dict[str, tuple[int, TopicRow]], found: Problems
 ) -> None:
     for line, row in messages.values():
         if row.topic_id not in topics:
@@ -115,9 +118,59 @@ def _check_messages(
             found.add(MESSAGES, f"its parent {row.parent_id!r} belongs to another topic", line, kind="references")
 
 
-def _check_files(root: Path, kernels: dict[str, tuple[int, KernelRow]], found: Found) -> None:
+def _check_files(root: Path, kernels: dict[str, tuple[int, KernelRow]], found: Problems) -> None:
     for line, row in kernels.values():
         for path in (row.path, row.output):
             if path is not None and resolve_inside(root / COMMUNITY, path) is None:
                 message = f"its file {path!r} is missing, or lies outside of {COMMUNITY}/"
                 found.add(KERNELS, message, line, kind="files")
+
+
+LONGEST_LINE = 64_000_000
+"""Bytes; a longer line is refused instead of being held in memory."""
+
+
+def read_rows(path: Path, name: str, row: type[RowT], found: Problems) -> Iterator[tuple[int, RowT]]:
+    """Yield (line number from 1, row) for each good line of the file; blank lines are skipped.
+
+    Args:
+        path: the file; if it is absent, nothing is yielded.
+        name: how problems call the file.
+        row: the model of one line.
+        found: receives each mistake with its line.
+    """
+    if not path.is_file():
+        return
+    with found.reading(name), path.open("rb") as file:
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
+            if len(line) > LONGEST_LINE:
+                found.add(name, f"the line is longer than {LONGEST_LINE:,} bytes; the rest is not read", number)
+                return
+            if not line.strip():
+                continue
+            content = _parse(line, name, number, found)
+            if content is None:
+                continue
+            try:
+                yield number, row.model_validate(content)
+            except ValidationError as error:
+                for sentence in sentences(error):
+                    found.add(name, sentence, number, kind="fields")
+
+
+def _parse(line: bytes, name: str, number: int, found: Problems) -> dict[str, object] | None:
+    try:
+        content = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        found.add(name, f"is not UTF-8 at byte {error.start + 1} of the line", number, kind="encoding")
+        return None
+    except json.JSONDecodeError as error:
+        found.add(name, f"is not JSON: {error.msg} (character {error.pos + 1})", number, kind="JSON")
+        return None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, absurd nesting
+        found.add(name, f"is not JSON that can be read: {type(error).__name__}", number, kind="JSON")
+        return None
+    if not isinstance(content, dict):
+        found.add(name, "is not a JSON object", number, kind="JSON")
+        return None
+    return content

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapers.snapshots.hashes import sha256_of
+from scrapers.snapshots.files import sha256_of
 from scrapers.snapshots.manifest import MANIFEST
 from state.errors import UsageError
 

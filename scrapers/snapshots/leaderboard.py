@@ -4,15 +4,14 @@ import math
 from pathlib import Path
 
 from scrapers.snapshots.card import Direction
-from scrapers.snapshots.csv_files import NotCsv, open_table
 from scrapers.snapshots.fields import parse_time
-from scrapers.snapshots.found import Found
-from scrapers.snapshots.numbers import read_number
+from scrapers.snapshots.problems import Problems
+from scrapers.snapshots.tables import NotCsv, open_table, read_number
 
 LEADERBOARD = "leaderboard.csv"
 
 
-def read_leaderboard(root: Path, direction: Direction | None, found: Found) -> list[float]:
+def read_leaderboard(root: Path, direction: Direction | None, found: Problems) -> list[float]:
     """Return the column `score`, each entry a finite number, in file order.
 
     Args:
@@ -51,7 +50,7 @@ def _number(cell: str) -> float | None:
     return score if score is not None and math.isfinite(score) else None
 
 
-def _check_time(cell: str | None, line: int, found: Found) -> None:
+def _check_time(cell: str | None, line: int, found: Problems) -> None:
     if not cell:
         return
     try:

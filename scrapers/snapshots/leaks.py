@@ -6,11 +6,9 @@ from pathlib import Path, PurePosixPath
 
 from scrapers.snapshots.answers import ANSWERS, Answers, Value, value
 from scrapers.snapshots.archives import BROKEN, is_archive
-from scrapers.snapshots.csv_files import NotCsv, Rows, is_table
-from scrapers.snapshots.found import Found
-from scrapers.snapshots.hashes import sha256_of
-from scrapers.snapshots.inside import DATA, walk
-from scrapers.snapshots.row_keys import Repeats, row_key
+from scrapers.snapshots.files import DATA, sha256_of, walk
+from scrapers.snapshots.problems import Problems
+from scrapers.snapshots.tables import NotCsv, Repeats, Rows, is_table, row_key
 from scrapers.snapshots.tables_within import tables_within
 
 _ANSWERS_NAME = PurePosixPath(ANSWERS).name
@@ -23,7 +21,7 @@ _FEWEST_IDS = 10
 _TRUTH: dict[str, Value] = {"true": 1.0, "false": 0.0}
 
 
-def check_leaks(root: Path, answers: Answers, found: Found, damaged: frozenset[str]) -> None:
+def check_leaks(root: Path, answers: Answers, found: Problems, damaged: frozenset[str]) -> None:
     """Look into every table of `data/`, whatever its form and its place, for the answers.
 
     Args:
@@ -39,7 +37,7 @@ def check_leaks(root: Path, answers: Answers, found: Found, damaged: frozenset[s
                 check_for_answers(path, name, root / ANSWERS, answers, found)
 
 
-def check_for_answers(path: Path, name: str, answers_file: Path, answers: Answers, found: Found) -> None:
+def check_for_answers(path: Path, name: str, answers_file: Path, answers: Answers, found: Problems) -> None:
     """Look into one file for the answers: by its name, its bytes, and the columns of the tables in it.
 
     Args:
@@ -66,7 +64,7 @@ def _same_bytes(path: Path, answers: Path) -> bool:
     return path.stat().st_size == answers.stat().st_size and sha256_of(path) == sha256_of(answers)
 
 
-def _check_tables(path: Path, name: str, answers: Answers, found: Found) -> None:
+def _check_tables(path: Path, name: str, answers: Answers, found: Problems) -> None:
     try:
         for member, rows in tables_within(path, answers.rows):
             place = "" if member is None else f"its member {member[:200]!r} "
@@ -80,7 +78,7 @@ def _check_tables(path: Path, name: str, answers: Answers, found: Found) -> None
         found.add(name, f"cannot be read to its end: {error}")
 
 
-def _report(columns: list[str], name: str, place: str, found: Found) -> None:
+def _report(columns: list[str], name: str, place: str, found: Problems) -> None:
     if columns:
         shown = ", ".join(repr(column) for column in columns[:5])
         message = f"{place}gives the answers away: {shown} is that of {ANSWERS} on all shared ids"

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from scrapers.snapshots.fields import UtcTime, sentences
-from scrapers.snapshots.found import Found
+from scrapers.snapshots.problems import Problems
 
 MANIFEST = "snapshot.json"
 DESCRIPTION = "description.md"
@@ -102,7 +102,7 @@ class Manifest(BaseModel):
         return card.model_copy(update={"sources": sources | {"description": DESCRIPTION}})
 
 
-def read_manifest(path: Path, found: Found) -> Manifest | None:
+def read_manifest(path: Path, found: Problems) -> Manifest | None:
     """Read `snapshot.json` in the folder `path`; None, with the reasons in `found`, if it is not a manifest."""
     with found.reading(MANIFEST):
         file = path / MANIFEST
@@ -113,7 +113,7 @@ def read_manifest(path: Path, found: Found) -> Manifest | None:
     return None
 
 
-def _parse(data: bytes, found: Found) -> Manifest | None:
+def _parse(data: bytes, found: Problems) -> Manifest | None:
     try:
         content = json.loads(data.decode("utf-8"))
     except json.JSONDecodeError as error:

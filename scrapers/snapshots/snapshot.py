@@ -11,7 +11,7 @@ from scrapers.snapshots.answers import ANSWERS
 from scrapers.snapshots.card import Direction, TaskCard
 from scrapers.snapshots.check import check
 from scrapers.snapshots.community import Community
-from scrapers.snapshots.inside import DATA, walk
+from scrapers.snapshots.files import DATA, walk
 from scrapers.snapshots.manifest import DESCRIPTION, Manifest
 from state.errors import SnapshotError
 from state.words import plural

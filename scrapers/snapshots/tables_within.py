@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 from scrapers.snapshots.archives import BROKEN, is_archive
-from scrapers.snapshots.csv_files import (
+from scrapers.snapshots.json_values import json_cell, json_values
+from scrapers.snapshots.tables import (
     LONGEST_FIELD,
     NotCsv,
     Rows,
@@ -24,7 +25,6 @@ from scrapers.snapshots.csv_files import (
     refuse_packed,
     rows_of,
 )
-from scrapers.snapshots.json_values import json_cell, json_values
 
 _HEAD = 4096
 """Bytes that tell what a file is."""

@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 
 from scrapers.http.download import SPARE_BYTES, Pin
 from scrapers.snapshots.archives import BROKEN, excess, is_archive, is_litter
-from scrapers.snapshots.csv_files import is_table
-from scrapers.snapshots.inside import escapes
+from scrapers.snapshots.files import escapes
+from scrapers.snapshots.tables import is_table
 from state.errors import DownloadFailed, NoRoom
 
 _CHUNK = 1 << 20

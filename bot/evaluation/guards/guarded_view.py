@@ -15,7 +15,7 @@ from bot.evaluation.submission_file import read_truth
 from bot.evaluation.tables import Rows, read_table
 from bot.evaluation.view_names import VALIDATION
 from scrapers.snapshots.card import TaskCard
-from scrapers.snapshots.row_keys import row_key
+from scrapers.snapshots.tables import row_key
 from state.errors import UnsupportedLayout
 
 __all__ = ["GuardedView", "Target"]

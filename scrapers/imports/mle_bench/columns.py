@@ -12,7 +12,7 @@ from typing import Any
 from scrapers.imports.mle_bench.prepared import Prepared
 from scrapers.imports.mle_bench.tables import header_of, table_of_lines, table_rows
 from scrapers.snapshots.answers import USAGE, value
-from scrapers.snapshots.csv_files import is_table
+from scrapers.snapshots.tables import is_table
 from state.errors import Problem, SnapshotError
 
 BYTES_AT_ONCE = 200_000_000

@@ -20,10 +20,10 @@ from scrapers.imports.staging import staged
 from scrapers.snapshots.answers import read_answers
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.check import check
-from scrapers.snapshots.found import Found
-from scrapers.snapshots.inside import DATA, walk
+from scrapers.snapshots.files import DATA, walk
 from scrapers.snapshots.leaderboard import LEADERBOARD
 from scrapers.snapshots.manifest import DESCRIPTION, read_manifest
+from scrapers.snapshots.problems import Problems
 from state.errors import Problem, SnapshotError
 
 Status = Literal["imported", "there already", "failed"]
@@ -122,7 +122,7 @@ class Importing:
         return _imported(folder, columns, metric, board, rows, left, prepared)
 
     def _data(self, prepared: Prepared, columns: Columns, folder: Path) -> list[LeftOut]:
-        found = Found()
+        found = Problems()
         answers = read_answers(folder, columns.rows, columns.predictions, columns.labels, found)
         if answers is None or found.problems:
             raise SnapshotError(found.problems)
@@ -178,7 +178,7 @@ def _imported(
 
 
 def _there_already(slug: str, target: Path) -> Outcome:
-    manifest = read_manifest(target, Found())
+    manifest = read_manifest(target, Problems())
     if manifest is None or manifest.slug != slug:
         what = "is in the way: it is no snapshot of this competition, and nothing is replaced"
         return Outcome(slug, "failed", problems=(Problem(str(target), None, what),))

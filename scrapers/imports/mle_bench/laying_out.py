@@ -12,11 +12,10 @@ from scrapers.imports.mle_bench.prepared import GRADE, REMEDY, Prepared, is_poin
 from scrapers.imports.mle_bench.tables import table_rows, written_table
 from scrapers.snapshots.answers import ANSWERS, SAMPLE, Answers, Value, value
 from scrapers.snapshots.archives import check_archive, is_archive
-from scrapers.snapshots.found import Found
-from scrapers.snapshots.hashes import sha256_of
-from scrapers.snapshots.inside import DATA, walk
+from scrapers.snapshots.files import DATA, sha256_of, walk
 from scrapers.snapshots.leaks import check_for_answers
 from scrapers.snapshots.manifest import DESCRIPTION
+from scrapers.snapshots.problems import Problems
 from state.errors import Problem, SnapshotError
 
 _TOLD_EACH = 1_000
@@ -59,7 +58,7 @@ def lay_out(prepared: Prepared, folder: Path, answers: Answers, told: Callable[[
         OSError: a file cannot be read or written.
     """
     left: list[LeftOut] = []
-    pointers = Found()
+    pointers = Problems()
     forbidden = _Forbidden(prepared, folder / ANSWERS, answers)
     if why := forbidden.reason(folder / SAMPLE, SAMPLE):
         raise SnapshotError([Problem(prepared.sample.name, None, f"as the sample submission {why}")])
@@ -114,7 +113,7 @@ class _Forbidden:
         for secret in (one for one, its_size in self._secret.items() if its_size == size):
             if sha256_of(path) == self._hash(secret):
                 return f"is a copy of private/{secret.name}"
-        found = Found()
+        found = Problems()
         if not is_archive(path) or check_archive(path, name, found):
             check_for_answers(path, name, self._answers_file, self._answers, found)
         return _joined(found.problems)

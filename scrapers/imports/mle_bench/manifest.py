@@ -9,7 +9,7 @@ from scrapers.imports.mle_bench.board import Board
 from scrapers.imports.mle_bench.columns import Columns
 from scrapers.imports.mle_bench.finding import FoundMetric
 from scrapers.imports.mle_bench.prepared import Prepared
-from scrapers.snapshots.hashes import sha256_of
+from scrapers.snapshots.files import sha256_of
 from scrapers.snapshots.leaderboard import LEADERBOARD
 from scrapers.snapshots.manifest import DESCRIPTION, FORMAT, MANIFEST
 from state.errors import Problem, SnapshotError

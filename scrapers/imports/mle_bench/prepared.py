@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from scrapers.imports.mle_bench.places import CONFIG, PREPARED, Place
 from scrapers.snapshots.fields import sentences
-from scrapers.snapshots.found import Found
-from scrapers.snapshots.inside import escapes
+from scrapers.snapshots.files import escapes
 from scrapers.snapshots.leaderboard import LEADERBOARD
 from scrapers.snapshots.manifest import DESCRIPTION
+from scrapers.snapshots.problems import Problems
 from state.errors import Problem, SnapshotError
 
 _LARGEST = 1_000_000  # bytes; real ones have a thousand
@@ -132,7 +132,7 @@ def open_prepared(place: Place) -> Prepared:
         what = f"has no public/ and private/: run `mlebench prepare -c {place.slug}`"
         raise SnapshotError([Problem(PREPARED, None, what)])
     config = read_config(place.package / CONFIG)
-    found = Found()
+    found = Problems()
     if config.id != place.slug:
         found.add(CONFIG, f"is that of {config.id!r}; the folder is called {place.slug!r}")
     grade_fn = config.grader.grade_fn
@@ -154,7 +154,7 @@ def open_prepared(place: Place) -> Prepared:
     return Prepared(place.slug, config, public, private, answers, sample, other, grader, board, description)
 
 
-def _configured(place: Place, path: str, found: Found, *, packed: bool = False) -> Path | None:
+def _configured(place: Place, path: str, found: Problems, *, packed: bool = False) -> Path | None:
     """Return the file below `prepared/` that a path of the configuration names."""
     parts = PurePosixPath(path).parts
     below = parts[parts.index(PREPARED) + 1 :] if PREPARED in parts else ()
@@ -173,7 +173,7 @@ def _configured(place: Place, path: str, found: Found, *, packed: bool = False) 
     return None if _is_unfetched(file, name, found) else file
 
 
-def _of_package(place: Place, name: str, found: Found) -> Path | None:
+def _of_package(place: Place, name: str, found: Problems) -> Path | None:
     file = place.package / name
     if not file.is_file():
         found.add(name, f"is missing beside {CONFIG}")
@@ -181,7 +181,7 @@ def _of_package(place: Place, name: str, found: Found) -> Path | None:
     return None if _is_unfetched(file, name, found) else file
 
 
-def _description(place: Place, found: Found) -> Path | None:
+def _description(place: Place, found: Problems) -> Path | None:
     choices = (place.package / DESCRIPTION, place.prepared / "public" / DESCRIPTION)
     there = [choice for choice in choices if choice.is_file()]
     if not there:
@@ -193,7 +193,7 @@ def _description(place: Place, found: Found) -> Path | None:
     return fetched
 
 
-def _is_unfetched(file: Path, name: str, found: Found) -> bool:
+def _is_unfetched(file: Path, name: str, found: Problems) -> bool:
     with found.reading(name):
         if not is_pointer(file):
             return False

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from scrapers.snapshots.archives import is_litter
-from scrapers.snapshots.csv_files import NotCsv, Rows, is_table, open_table
+from scrapers.snapshots.tables import NotCsv, Rows, is_table, open_table
 from scrapers.snapshots.unpacking import Unpacking
 from state.errors import DownloadFailed, Problem, SnapshotError
 

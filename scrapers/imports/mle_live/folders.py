@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scrapers.imports.mle_live.community import DISCUSSIONS_FOLDER, KERNELS_FOLDER
-from scrapers.snapshots.found import Found
 from scrapers.snapshots.manifest import MANIFEST, Manifest, read_manifest
+from scrapers.snapshots.problems import Problems
 from state.errors import Problem, UsageError
 
 _SIGNS = ("description.md", "input")
@@ -84,7 +84,7 @@ def read_tasks(folder: Path) -> Mapping[str, Task]:
     for place in (folder,) if alone else inside:
         if not (place / MANIFEST).is_file():
             continue
-        found = Found()
+        found = Problems()
         manifest = read_manifest(place, found)
         tasks[manifest.slug if manifest else place.resolve().name] = Task(place, manifest, found.problems)
     if not tasks:

@@ -10,8 +10,8 @@ from scrapers.imports.mle_live.folders import CompetitionFolder, Task, find_comp
 from scrapers.imports.mle_live.laying import IMPORTED, Laying
 from scrapers.imports.staging import importing_into, staged
 from scrapers.snapshots.card import Direction
-from scrapers.snapshots.found import Found
 from scrapers.snapshots.manifest import read_manifest
+from scrapers.snapshots.problems import Problems
 from state.clock import Clock
 from state.errors import SnapshotError, UsageError
 
@@ -147,7 +147,7 @@ def _one(
 def _there_already(place: Path, laying: Laying) -> Outcome:
     """Return what is to be said of what bears the snapshot's name; nothing is replaced."""
     slug = laying.source.slug
-    manifest = read_manifest(place, Found())
+    manifest = read_manifest(place, Problems())
     if place.resolve() == laying.task.resolve():
         sentence = f"{place} is the task itself: name another folder with --out"
     elif manifest is None or manifest.slug != slug or not any(IMPORTED in source for source in manifest.sources):

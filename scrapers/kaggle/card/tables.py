@@ -9,8 +9,8 @@ from pathlib import Path
 
 from scrapers.kaggle.card.evidence import Sample, Tables, is_quantity, key_beside
 from scrapers.kaggle.samples import SAMPLE, find_samples
-from scrapers.snapshots.csv_files import NotCsv, open_table
-from scrapers.snapshots.inside import walk
+from scrapers.snapshots.files import walk
+from scrapers.snapshots.tables import NotCsv, open_table
 
 __all__ = ["read_tables"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.shifting import begun_together, moved, shifted
-from scrapers.snapshots.inside import walk
+from scrapers.snapshots.files import walk
 from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import TWIN_DEADLINE, both, write_twin
 

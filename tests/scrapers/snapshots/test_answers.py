@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from scrapers.snapshots.answers import check_answers, value
-from scrapers.snapshots.found import Found
 from scrapers.snapshots.manifest import Manifest
+from scrapers.snapshots.problems import Problems
 from tests.scrapers.small import MANIFEST, problems_after, write_csv, write_small
 
 Change = Callable[[Path], object]
@@ -79,7 +79,7 @@ def test_many_answers_are_gone_through_in_parts_that_see_every_id(tmp_path: Path
         answers.write("id,y\n" + "".join(f"{i},{i % 5}\n" for i in ids) + "17,3\n")
     with (folder / "data/sample_submission.csv").open("w", encoding="utf-8") as sample:
         sample.write("id,y\n" + "".join(f"{i},0\n" for i in ids[:-2]) + "a,0\n")
-    found = Found()
+    found = Problems()
     answers_kept = check_answers(folder, Manifest.model_validate(MANIFEST), found, cells_at_once=2_500)
     assert answers_kept is not None
     assert 600 < len(answers_kept.values) < 2_000

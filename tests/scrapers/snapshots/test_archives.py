@@ -4,11 +4,11 @@ import zipfile
 from pathlib import Path
 
 from scrapers.snapshots.archives import check_archive
-from scrapers.snapshots.found import Found
+from scrapers.snapshots.problems import Problems
 
 
 def _problems(path: Path) -> list[str]:
-    found = Found()
+    found = Problems()
     good = check_archive(path, "a.zip", found)
     assert good is not bool(found.problems)
     return [problem.message for problem in found.problems]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from scrapers.snapshots.found import Found
 from scrapers.snapshots.manifest import Manifest, read_manifest
+from scrapers.snapshots.problems import Problems
 from tests.scrapers.small import MANIFEST
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -33,7 +33,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 def _read(folder: Path, text: str) -> tuple[Manifest | None, list[str]]:
     (folder / "snapshot.json").write_text(text, encoding="utf-8")
-    found = Found()
+    found = Problems()
     manifest = read_manifest(folder, found)
     return manifest, [problem.message for problem in found.problems]
 

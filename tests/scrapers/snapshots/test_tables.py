@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from scrapers.snapshots.numbers import read_number
+from scrapers.snapshots.tables import read_number
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
-"""CSV files read row by row in bounded memory."""
+"""Tables of text, read row by row in bounded memory: cells, the numbers they spell, and what tells rows apart."""
 
 import contextlib
 import csv
 import gzip
 import io
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -81,3 +82,42 @@ def is_table(name: str) -> bool:
 def delimiter_of(name: str) -> str:
     """Return what a table's name says that parts its cells."""
     return "\t" if name.lower().removesuffix(".gz").endswith(".tsv") else ","
+
+
+def read_number(text: str) -> float | None:
+    """Return the number a text spells, blanks around it aside; None where it spells none.
+
+    NaN and infinity count as numbers. `float()` also reads `0013_01` as 1301 and takes the digits of other scripts, which no
+    other reader of tables does.
+    """
+    try:
+        return float(text) if text.isascii() and "_" not in text else None
+    except ValueError:
+        return None
+
+
+_JOINT = "\x1f"
+_REPEATED = "\x1e"
+
+
+def row_key(cells: Sequence[str]) -> str:
+    """Return the cells of the id and of further key columns as one text; a single one is itself."""
+    return cells[0] if len(cells) == 1 else _JOINT.join(cells)
+
+
+def shown_key(key: str) -> str:
+    """Return a key as a sentence can hold it."""
+    return key.replace(_JOINT, ", ").replace(_REPEATED, ", repeated: ")
+
+
+class Repeats:
+    """Tells equal keys apart by their order: the first is itself, the others have their number."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def numbered(self, key: str) -> str:
+        """Return a name for this row that no other of the same table has."""
+        self._seen[key] += 1
+        times = self._seen[key]
+        return key if times == 1 else f"{key}{_REPEATED}{times}"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.snapshots.inside import escapes, resolve_inside
+from scrapers.snapshots.files import escapes, resolve_inside
 
 
 @pytest.mark.parametrize("name", ["", "/", "/etc/passwd", "..", "../a", "a/../../b", "..\\a", "a/\0b", "."])

@@ -10,7 +10,7 @@ MOST_OF_A_KIND = 50
 """So many problems of one kind and file are listed in full; the rest is counted (a broken file may have millions)."""
 
 
-class Found:
+class Problems:
     """Collects problems; of each kind in a file at most `MOST_OF_A_KIND` are kept, the others counted."""
 
     def __init__(self) -> None:

@@ -1,11 +1,12 @@
-"""Paths of a snapshot: which file a relative name means, and that nothing leads out of its folder."""
+"""Files of a snapshot: which one a relative name means, that none leads out of its folder, and their hashes."""
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from scrapers.snapshots.found import Found
+from scrapers.snapshots.problems import Problems
 
 DATA = "data"
 
@@ -37,7 +38,7 @@ def walk(folder: Path) -> Iterator[Path]:
         yield from (here / name for name in sorted(files))
 
 
-def check_links(root: Path, found: Found) -> None:
+def check_links(root: Path, found: Problems) -> None:
     """Refuse links that lead out of the snapshot (or of `data/`, into `private/`), and what is not a plain file."""
     with found.reading("."):
         for path in walk(root):
@@ -61,3 +62,9 @@ def _leads_into(path: Path, root: Path) -> bool:
 
 def _raise(error: OSError) -> None:
     raise error
+
+
+def sha256_of(path: Path) -> str:
+    """Return the file's SHA-256 as lower-case hexadecimal; the file is read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
