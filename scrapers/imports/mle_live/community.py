@@ -12,9 +12,9 @@ from typing import Any, TextIO
 from scrapers.imports.mle_live.discussion import Thread, read_thread
 from scrapers.imports.mle_live.info import INFO, Entry, is_id, read_info
 from scrapers.imports.mle_live.kernel import kernel_file
-from scrapers.imports.tally import Reason, Tally
-from scrapers.imports.texts import Unread, read_text
-from scrapers.imports.values import iso
+from scrapers.imports.mle_live.tally import Reason, Tally
+from scrapers.imports.mle_live.texts import Unread, read_text
+from scrapers.imports.mle_live.values import iso
 from scrapers.snapshots.community import KERNELS, MESSAGES, TOPICS
 
 DISCUSSIONS_FOLDER = "discussions"

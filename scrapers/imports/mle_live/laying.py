@@ -10,7 +10,7 @@ from typing import Any
 from scrapers.imports.linking import link_files
 from scrapers.imports.mle_live.community import Came, CommunityWriter
 from scrapers.imports.mle_live.folders import CompetitionFolder
-from scrapers.imports.values import iso
+from scrapers.imports.mle_live.values import iso
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.community import COMMUNITY
 from scrapers.snapshots.manifest import MANIFEST, Manifest

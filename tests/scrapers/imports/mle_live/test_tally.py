@@ -1,6 +1,6 @@
 """Reasons, counted with examples."""
 
-from scrapers.imports.tally import Tally
+from scrapers.imports.mle_live.tally import Tally
 
 
 def test_a_tally_counts_all_and_keeps_a_few_examples():
