@@ -27,7 +27,7 @@ from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
 from sandbox.share import share_of
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 
 

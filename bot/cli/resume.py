@@ -18,7 +18,7 @@ from sandbox.choose import choose
 from sandbox.environments import environment_named
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import BotError, UsageError
 
 

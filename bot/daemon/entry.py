@@ -22,8 +22,8 @@ from bot.execution.own_grader import grader_text
 from bot.notify.events import CompetitionOver, GraderUnusable
 from bot.notify.outbox import NO_RUN, notify
 from bot.report.result import Ended
-from scrapers.card import TaskCard
 from scrapers.kaggle.polling.watch import Part
+from scrapers.snapshots.card import TaskCard
 from state.errors import (
     BotError,
     DownloadFailed,

@@ -21,11 +21,11 @@ from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
 from sandbox.locks import take
-from scrapers.cleaner import Cleaners
 from scrapers.kaggle.client import open_client, open_http
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.rehearsal_clock import site_clock
+from scrapers.posts.cleaners import Cleaners
 from state.clock import Clock, FastClock, SystemClock
 from state.errors import SiteUnavailable, UsageError
 from state.requests import RequestMeter

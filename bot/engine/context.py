@@ -18,7 +18,7 @@ from bot.evaluation.executor import Executor
 from bot.execution.machine import Machine
 from bot.execution.task import OwnerNote, TaskText
 from bot.models.ask import Asker
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.clock import Clock
 from state.community import CommunityView
 from state.steps import Steps

@@ -29,7 +29,7 @@ from bot.models.settings import ModelSettings
 from bot.weights.folder import WeightsFolder, weights_line
 from sandbox import Sandbox
 from sandbox.leases import Leases
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.clock import Clock
 from state.community import CommunityView
 from state.steps import Steps

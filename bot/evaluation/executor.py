@@ -23,7 +23,7 @@ from bot.execution.output import clean_output
 from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox, Watch
 from sandbox.rules import Rules, RuleSettings, Watches
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
 from state.progress import add_evaluation, end_execution, start_execution
 from state.steps import Steps

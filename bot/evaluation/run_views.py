@@ -10,7 +10,7 @@ from bot.evaluation.view_names import INFO, ViewKind, ViewName
 from bot.evaluation.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 
 _FIRST = "holdout"

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bot.models import Item
-from scrapers.card import TaskCard
-from scrapers.sections import Section, sections, topic_of
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.sections import Section, sections, topic_of
 
 __all__ = ["LONGEST", "OwnerNote", "TaskText", "shown_description"]
 

@@ -17,7 +17,7 @@ from bot.replay.foreign import Fingerprints, known_texts
 from bot.replay.labels import LabelRows
 from bot.replay.settings import ReplaySettings
 from bot.replay.true_times import Times, derived_too_early, true_times
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.store import Store
 from state.tables import CommunityRow, Execution, ModelCall, Node
 from state.words import iso

@@ -11,7 +11,7 @@ from bot.evaluation.worker import Worker
 from bot.report.finish import leave
 from bot.report.result import Ended, Graded, NodeScore
 from bot.submission.handing_in import HandedIn
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 
 __all__ = ["finish"]
 

@@ -31,9 +31,8 @@ from bot.report.result import Ended
 from bot.submission.handing_in import HandedIn, hand_in
 from sandbox import Sandbox
 from sandbox.leases import Leases
-from scrapers.cleaner import Cleaners
-from scrapers.ingest import ingest
-from scrapers.snapshot import SnapshotSource
+from scrapers.posts.cleaners import Cleaners
+from scrapers.posts.ingest import ingest
 from state.clock import Clock, ReplayClock, StreamClock
 from state.community import CommunityView
 from state.errors import Interrupted
@@ -171,7 +170,7 @@ async def _begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> 
     if settings.community:
         # Before the run is written down: whoever kills the bot meanwhile has it done again.
         async with Cleaners() as cleaners:
-            problems = await ingest(store, slug, SnapshotSource(run.snapshot).changes(None), cleaners)
+            problems = await ingest(store, slug, run.snapshot.posts(), cleaners)
         for item, problem in problems.items():
             say(f"{item} could not be read as it should, and is kept cut down: {problem.splitlines()[-1]}")
     with store.write() as tx:

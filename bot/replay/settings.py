@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from bot.agents.settings import AgentRunSettings
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import UsageError
 from state.words import iso
 

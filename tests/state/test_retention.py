@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import Engine, event
 from sqlmodel import SQLModel
 
-from scrapers.duplicates import Sketched, note_sketches
-from scrapers.sketches import Sketch
+from scrapers.posts.duplicates import Sketched, note_sketches
+from scrapers.posts.sketches import Sketch
 from state.checking import connect
 from state.collect import add_community
 from state.community import CommunityView

@@ -12,7 +12,7 @@ from bot.community.news import looks, take_in_news
 from bot.community.settings import ReadingSettings
 from bot.engine.context import RunContext
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
 from state.knowledge import ideas
 from tests.bot.engine.parts import RUN, opened_on

@@ -25,7 +25,7 @@ from bot.engine.budget import DraftLeft, RunBudget
 from bot.execution.machine import Machine
 from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import TaskText
-from scrapers.card import MetricSpec, TaskCard
+from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.clock import ReplayClock
 from state.community import CommunityView, Post
 from state.errors import ModelRefused, Unparsable

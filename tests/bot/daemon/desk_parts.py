@@ -35,14 +35,14 @@ from bot.submission.kaggle import KaggleSubmitter, Settling
 from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
-from scrapers.card import TaskCard
-from scrapers.duplicates import note_sketches, sketched
 from scrapers.kaggle.client import open_client
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import KaggleSection, Patience
-from scrapers.sketches import sketch_of
-from scrapers.snapshot import Snapshot
+from scrapers.posts.duplicates import note_sketches, sketched
+from scrapers.posts.sketches import sketch_of
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.snapshot import Snapshot
 from state.collect import add_community
 from state.outward import submissions_of
 from state.progress import create_node, create_run, end_node

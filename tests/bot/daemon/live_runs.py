@@ -27,7 +27,7 @@ from bot.report.result import Ended
 from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
-from scrapers.card import MetricSpec, TaskCard
+from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.community import CommunityView
 from state.outward import advance_submission, intend_submission
 from state.steps import Steps

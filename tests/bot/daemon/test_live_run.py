@@ -11,7 +11,7 @@ from bot.daemon.live_run import begin_run, goes_on, live_run_of, open_run_contex
 from bot.daemon.preparing import Task
 from bot.daemon.settings import CompetitionSettings, DaemonSettings
 from bot.execution.stopwatch import Stopwatch
-from scrapers.card import MetricSpec, TaskCard
+from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.errors import UsageError
 from tests.bot.daemon.site_parts import shared
 from tests.bot.rehearsal.parts import served, tiny

@@ -22,8 +22,8 @@ from bot.models.recorded import RecordedModel
 from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
-from scrapers.ingest import ingest
-from scrapers.snapshot import Snapshot, SnapshotSource
+from scrapers.posts.ingest import ingest
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import Clock, ReplayClock
 from state.community import CommunityView
 from state.progress import create_node, create_run, end_node
@@ -68,7 +68,7 @@ async def opened_on(
             known = session.get(Run, RUN) is not None
         if not known:
             if community:
-                await ingest(store, slug, SnapshotSource(snapshot).changes(None), Here())
+                await ingest(store, slug, snapshot.posts(), Here())
             with store.write() as tx:
                 create_run(tx, RUN, competition=slug, agent="comind", model="m", seed=0, cutoff=None)
                 if baseline:

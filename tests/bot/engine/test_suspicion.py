@@ -15,7 +15,7 @@ from bot.engine.suspicion import MOST_ALIKE
 from bot.engine.tree import NodeView, Tree
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.models.recorded import RecordedModel
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.progress import create_node, end_node
 from tests.bot.engine.parts import RUN, opened, opened_on

@@ -27,7 +27,7 @@ from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Watch
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.errors import BudgetExceeded, InfrastructureFailure
 from state.progress import create_node, create_run, end_node

@@ -22,7 +22,7 @@ from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.stream import Stream, way
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
 from state.knowledge import drafts, ideas
 from state.moves import moves

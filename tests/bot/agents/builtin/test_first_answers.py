@@ -15,7 +15,7 @@ from bot.evaluation.metrics import METRICS
 from bot.evaluation.score import score_execution
 from bot.evaluation.views import build_view
 from bot.execution.task import TaskText
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from tests.bot.evaluation.layouts import LAYOUTS, view_of, write_layout
 from tests.bot.evaluation.parts import card, write
 from tests.bot.evaluation.truths import SHAPES, write_truth

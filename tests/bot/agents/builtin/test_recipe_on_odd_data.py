@@ -14,7 +14,7 @@ from bot.agents.builtin import baseline_script
 from bot.evaluation.score import score_execution
 from bot.evaluation.views import build_view
 from bot.execution.task import TaskText
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from tests.bot.evaluation.parts import card, write
 
 pytestmark = pytest.mark.integration

@@ -11,7 +11,7 @@ from bot.models import Model
 from bot.models.open import open_model
 from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.clock import SystemClock
 from state.errors import GraderNotAdmitted, ModelRefused
 from tests.bot.evaluation.graders.parts import CAREFUL
