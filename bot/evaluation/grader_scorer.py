@@ -9,13 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bot.evaluation.graders.marking import kind_of
+from bot.evaluation.graders import GraderKind
 from bot.evaluation.graders.process import GraderLimits, GraderProcess, Order
 from bot.evaluation.submission_file import read_submission
 from bot.evaluation.tables import read_table, write_table
 from bot.evaluation.truth import Predicted, Rows, Truth
 from scrapers.card import TaskCard
-from state.errors import GraderFailed, GraderStopped, InvalidSubmission
+from state.errors import GraderStopped, InvalidSubmission
 
 __all__ = ["GraderScorer"]
 
@@ -23,12 +23,12 @@ __all__ = ["GraderScorer"]
 class GraderScorer:
     """A `Scorer`."""
 
+    kind: GraderKind = "competition"
+    name = "competition's grader"
+
     def __init__(self, card: TaskCard, grade_py: Path, limits: GraderLimits | None) -> None:
         self._card = card
-        self.kind = kind_of(grade_py)
-        written = self.kind == "model-written"
-        self._process = GraderProcess(grade_py, limits, must_contain=written)
-        self.name = "model-written grader" if written else "competition's grader"
+        self._process = GraderProcess(grade_py, limits)
 
     def __enter__(self) -> Self:
         return self
@@ -49,8 +49,7 @@ class GraderScorer:
         self._process.ordered(handle)
         columns = tuple(name for name in read_table(sample).header if name in card.columns)
         order = None if matching is None else Order(handle, columns)
-        shy = self.kind == "model-written"
-        return _GraderTruth(card, self._process, path, sample, matching, handle, order, shy)
+        return _GraderTruth(card, self._process, path, sample, matching, handle, order)
 
     def close(self) -> None:
         """End what was started."""
@@ -68,8 +67,6 @@ class _GraderTruth:
     ids: Sequence[str] | None
     answers: int
     order: Order | None
-    shy: bool
-    """Whether the grader's own words are kept back: it is generated code, and has seen the answers."""
     repeats: bool = False
 
     def read(self, path: Path) -> Predicted:
@@ -96,14 +93,6 @@ class _GraderTruth:
             return None
         try:
             return self.process.score(predicted.handle, self.answers, rows, taken)
-        except GraderFailed as error:
-            if self.shy:
-                raise GraderFailed(f"The model-written grader failed with {error.kind}.") from error
-            raise
-        except InvalidSubmission as error:
-            if self.shy:
-                raise InvalidSubmission("The model-written grader refuses it.") from error
-            raise
         except GraderStopped as error:
             self._control(rows)
             raise InvalidSubmission(

@@ -92,9 +92,9 @@ def grade(snapshot_dir: Path, card: TaskCard, submission_path: Path, clock: Cloc
     """Grade one submission file against a snapshot.
 
     Returns:
-        MLE-bench's report under its names, with `win_rate`, `n_teams` and `grader` (`registry`, `competition` or
-        `model-written`: who says what a score is); `message` says why an invalid file is
-        invalid; `note` is there if the board's order contradicts the card's direction, which is the one used.
+        MLE-bench's report under its names, with `win_rate`, `n_teams` and `grader` (`registry` or `competition`: who says what
+        a score is); `message` says why an invalid file is invalid; `note` is there if the board's order contradicts the card's
+        direction, which is the one used.
 
     Raises:
         SnapshotError: the snapshot cannot be graded against.

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bot.evaluation.grader_scorer import GraderScorer
-from bot.evaluation.graders.marking import GraderKind
+from bot.evaluation.graders import GraderKind
 from bot.evaluation.graders.process import GraderLimits
 from bot.evaluation.metrics import METRICS, metric_named
 from bot.evaluation.registry_scorer import RegistryScorer

@@ -10,7 +10,6 @@ from typing import Any
 from sqlmodel import select
 
 from bot.budgets.figures import figures, share
-from bot.evaluation.graders.marking import kind_of
 from bot.evaluation.guards.findings import Finding
 from bot.report.stream_record import stream_record
 from bot.report.times import ratio, times
@@ -73,7 +72,7 @@ def result_record(ended: Ended, handed: HandedIn, graded: Graded) -> dict[str, A
         # Of live runs alone, which have a place on a leaderboard and send more than once.
         **{"score_kind": None, "rank": None, "submissions": []},
         # Of a live run's validation scores; what was graded says it below.
-        "grader": kind_of(context.executor.settings.grader),
+        "grader": "registry" if context.executor.settings.grader is None else "competition",
         **graded.report,
         "run_id": run.id,
         "agent": run.agent,

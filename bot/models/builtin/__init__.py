@@ -5,9 +5,8 @@ from typing import Any
 from bot.coder.explore import Explore
 from bot.coder.prompts import ReviewRun, WriteScript
 from bot.community.prompts import AnalyzePost, PlanDrafts, ProposeIdeas, WriteReport
-from bot.evaluation.graders.writing import WriteGrader
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
-from bot.models.builtin import coding, graders, ideas, posts, reports
+from bot.models.builtin import coding, ideas, posts, reports
 from bot.models.builtin.coding import baseline_script
 from state.errors import ModelRefused
 
@@ -50,8 +49,6 @@ class BuiltinModel:
                 return reports.review(prompt)
             case WriteReport():
                 return reports.report(prompt)
-            case WriteGrader():
-                return graders.reply(prompt)
         raise ModelRefused(f"the built-in model has no rule for the prompt {prompt.name!r}")
 
 

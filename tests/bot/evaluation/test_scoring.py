@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.evaluation.graders.marking import mark
 from bot.evaluation.graders.process import GraderLimits
 from bot.evaluation.grading import grade, open_hidden_test
 from bot.evaluation.hidden import grade_nodes
@@ -13,9 +12,8 @@ from bot.evaluation.noise import score_noise
 from bot.evaluation.score import check_views_scorable, score_execution
 from bot.evaluation.scoring import open_scorer
 from scrapers.card import TaskCard
-from state.errors import GraderFailed, GraderStopped, InvalidSubmission, SnapshotError, UnsupportedLayout, UsageError
-from tests import needs
-from tests.bot.evaluation.graders.parts import ABSOLUTE, CAREFUL, DEED, snapshot
+from state.errors import GraderStopped, InvalidSubmission, SnapshotError, UnsupportedLayout, UsageError
+from tests.bot.evaluation.graders.parts import ABSOLUTE, DEED, snapshot
 from tests.bot.evaluation.parts import card, read, write
 
 WHOLE_ONLY = """
@@ -188,26 +186,3 @@ def test_a_grader_that_chokes_on_everything_says_nothing_of_a_file(tmp_path: Pat
         truth = scorer.truth(folder / "private" / "answers.csv", folder / "data" / "sample_submission.csv")
         with pytest.raises(GraderStopped):
             truth.score(truth.read(submit(folder)))
-
-
-@pytest.mark.integration
-def test_a_model_written_grader_keeps_its_words_to_itself(tmp_path: Path) -> None:
-    needs.bubblewrap()
-    telling = CAREFUL.replace(
-        "    both = ", '    if submission["y"].iloc[0] > 100:\n        raise KeyError(str(answers))\n    both = '
-    )
-    telling = telling.replace(
-        "    both = ",
-        '    if submission["y"].iloc[0] < 0:\n        raise InvalidSubmissionError(str(answers))\n    both = ',
-        1,
-    )
-    folder = snapshot(tmp_path / "one", mark(telling, {}))
-    with closing(open_hidden_test(folder, task())) as test:
-        assert test.scorer.kind == "model-written"
-        with pytest.raises(GraderFailed) as failed:
-            test.score(submit(folder, 1000.0))
-        assert str(failed.value) == "The model-written grader failed with KeyError."
-        with pytest.raises(InvalidSubmission) as refused:
-            test.score(submit(folder, -1000.0))
-        assert str(refused.value) == "The model-written grader refuses it."
-        assert test.score(submit(folder, 2.0)) == 2.0

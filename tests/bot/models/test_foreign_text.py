@@ -11,7 +11,6 @@ from bot.coder.explore import Explore
 from bot.coder.monitor import MonitorRun
 from bot.coder.prompts import ReviewRun
 from bot.community.prompts import AnalyzePost, ComponentNote, WriteReport
-from bot.evaluation.graders.writing import WriteGrader
 from tests.bot.models.builtin.parts import (
     MACHINE,
     RESULT,
@@ -69,9 +68,6 @@ PROMPTS = [
     WriteReport(TASK, "A draft", "Use LDA.", (BROKEN,), (idea(1, "Use LDA."),)),
     MonitorRun(TASK, "a plan", "holdout", 1.0, 2.0, "nothing", "an epoch"),
     Explore(TASK, TABLE, MACHINE, "draft", "holdout", "t", "d", None, "", (), (), 3, 9.0, 9.0, 9.0),
-    WriteGrader(
-        "t", "m", "minimize", "{'k': 1}", "d", "id", ("k",), ("a",), "number", "id,a", "b", "x = 1", ("wrong",)
-    ),
 ]
 
 
