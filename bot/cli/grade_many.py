@@ -13,9 +13,9 @@ from rich.live import Live
 from rich.text import Text
 
 from bot.cli.output import print_json, print_table
-from bot.evaluation.aggregate import ASKED_FOR, aggregate, read_reports, read_split
-from bot.evaluation.grading_many import Graded, find_snapshots, grade_many, write_report
-from bot.evaluation.submission_list import read_list
+from bot.evaluation.grading.aggregate import ASKED_FOR, aggregate, read_reports, read_split
+from bot.evaluation.grading.grade_many import Graded, find_snapshots, grade_many, write_report
+from bot.evaluation.grading.submission_list import read_list
 from bot.evaluation.worker import Worker
 from state.clock import SystemClock
 

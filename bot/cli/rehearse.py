@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from bot.cli.rehearsal_output import announce, progress, tell
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.shifting import begun_together
 from scrapers.fields import parse_time
 from scrapers.snapshot import Snapshot

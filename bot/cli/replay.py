@@ -13,7 +13,7 @@ from bot.cli.configured import configured, model_settings, redactor_of, settings
 from bot.cli.running import Job, run_all, tell
 from bot.coder.settings import SessionSettings
 from bot.community.learning import NEWEST_POSTS
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.replay.prepare import prepare
 from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
 from bot.report.words import cutoff_note

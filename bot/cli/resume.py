@@ -8,7 +8,7 @@ import typer
 
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.running import Job, failed, run_all, tell
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.replay.prepare import PreparedRun, finished_result, read_config
 from bot.replay.settings import ReplaySettings
 from bot.runs.disk import check_free

@@ -8,7 +8,7 @@ import typer
 from bot.cli.output import print_json
 from bot.cli.snapshot_import import import_app
 from bot.cli.snapshot_import_bench import mle_bench
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.check import GRADER
 from scrapers.demo import write_demo
 from scrapers.snapshot import Snapshot, format_summary

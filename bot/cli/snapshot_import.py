@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from bot.cli.output import print_json, print_table
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.imports.mle_live.community import Kinds
 from scrapers.imports.mle_live.importing import Outcome, Wish, import_mle_live
 from state.clock import SystemClock

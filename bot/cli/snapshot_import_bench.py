@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bot.cli.output import print_json, print_table
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
 from scrapers.fields import parse_time
 from scrapers.imports.mle_bench.finding import FoundMetric, Question

@@ -15,7 +15,7 @@ from bot.daemon.preparing import Task, Waiting, deadline_of, prepare
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
 from bot.daemon.trouble import begin, begin_work_broken, end
-from bot.evaluation.leaderboard import MEDALS
+from bot.evaluation.grading.leaderboard import MEDALS
 from bot.notify.events import CompetitionOver, GraderUnusable
 from bot.notify.outbox import NO_RUN, notify
 from bot.report.result import Ended

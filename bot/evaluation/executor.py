@@ -15,9 +15,9 @@ from bot.evaluation.executed import Executed, why
 from bot.evaluation.guarding import GUARDED, PREDICTIONS, Guarding, record_findings
 from bot.evaluation.guards.findings import Finding
 from bot.evaluation.run_views import RunViews
-from bot.evaluation.self_reported import LINE, printed_score
 from bot.evaluation.sessions import timed_session
-from bot.evaluation.view_names import ViewName
+from bot.evaluation.views.names import ViewName
+from bot.evaluation.views.self_reported import LINE, printed_score
 from bot.evaluation.worker import Worker
 from bot.runs.folder import RunFolder
 from bot.runs.leasing import Leasing

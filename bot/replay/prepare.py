@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.replay.settings import ReplaySettings, config_record
 from bot.runs.folder import RunFolder, is_live, run_id
 from bot.runs.graders import keep_grader

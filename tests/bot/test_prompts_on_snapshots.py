@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.coder import TaskText
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.snapshot import Snapshot
 from tests import needs
 from tests.bot.models.test_foreign_text import PROMPTS

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from bot.evaluation.finding import joined_ids, read_any
 from bot.evaluation.guards.targets import Asked, Target, targets_of
-from bot.evaluation.layout import Layout, read_view_layout
-from bot.evaluation.submission_file import read_truth
-from bot.evaluation.tables import Rows, read_table
-from bot.evaluation.view_names import VALIDATION
+from bot.evaluation.layouts.locate_tables import joined_ids, read_any
+from bot.evaluation.layouts.reader import Layout, read_view_layout
+from bot.evaluation.scoring.prediction_file import read_truth
+from bot.evaluation.tables.csv_table import Rows, read_table
+from bot.evaluation.views.names import VALIDATION
 from scrapers.card import TaskCard
 from scrapers.row_keys import row_key
 from state.errors import UnsupportedLayout

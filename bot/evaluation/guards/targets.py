@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.directions import prediction_kind
-from bot.evaluation.label_files import Pixels
-from bot.evaluation.labelled import Layout
-from bot.evaluation.melted import Columns, Places
-from bot.evaluation.ranks import mean_ranks
+from bot.evaluation.layouts.composite_ids import Columns, Places
+from bot.evaluation.layouts.label_images import Pixels
+from bot.evaluation.layouts.layout import Layout
+from bot.evaluation.metrics.ranks import mean_ranks
+from bot.evaluation.metrics.registry import prediction_kind
 from scrapers.numbers import read_number
 
 __all__ = ["Asked", "Target", "targets_of"]

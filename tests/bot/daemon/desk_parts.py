@@ -19,7 +19,7 @@ from bot.daemon.submitting import Desk
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.guards.findings import Finding, passed
 from bot.evaluation.score import score_execution
-from bot.evaluation.views import build_view
+from bot.evaluation.views.build import build_view
 from bot.evaluation.worker import Worker
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel

@@ -13,11 +13,11 @@ import pytest_asyncio
 from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
-from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.executed import Executed, why
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.guarding import FOUND, Guarding, node_findings, view_findings
 from bot.evaluation.guards.registry import EXECUTION_GUARDS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
 from bot.runs.folder import RunFolder
 from bot.runs.leasing import Leasing

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.shifting import begun_together, moved, shifted
 from scrapers.inside import walk
 from scrapers.snapshot import Snapshot

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlmodel import col, select
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.replay.stream import Stream, way
 from bot.runs.context import EngineSettings, ReadingSettings, RunContext
 from bot.strategies import Action, Strategy, Tree

@@ -5,8 +5,8 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 from bot.coder.machine import this_machine
-from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.executor import Executor, ExecutorSettings
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
 from bot.models import Model
 from bot.models.ask import Asker

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.community.learning import learn
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.runs.context import EngineSettings, ReadingSettings, RunContext
 from bot.strategies.news import looks, take_in_news
 from scrapers.snapshot import Snapshot

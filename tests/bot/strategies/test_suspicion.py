@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from bot.coder import Script
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.models.recorded import RecordedModel
 from bot.runs.context import RunContext
 from bot.strategies import Action, Strategy, Tree

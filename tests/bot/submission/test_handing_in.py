@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bot.coder.machine import this_machine
-from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.executor import Executor, ExecutorSettings
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel

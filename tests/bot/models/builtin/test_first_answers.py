@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from bot.coder import TaskText
-from bot.evaluation.metrics import METRICS
+from bot.evaluation.metrics.registry import METRICS
 from bot.evaluation.score import score_execution
-from bot.evaluation.views import build_view
+from bot.evaluation.views.build import build_view
 from bot.models.builtin import baseline_script
 from bot.models.builtin.config import PARTS
 from scrapers.card import TaskCard
-from tests.bot.evaluation.layouts import LAYOUTS, view_of, write_layout
 from tests.bot.evaluation.parts import card, write
 from tests.bot.evaluation.truths import SHAPES, write_truth
+from tests.bot.evaluation.written_layouts import LAYOUTS, view_of, write_layout
 
 QUICK = ("spearman", "pearson", "accuracy", "kendall_tau", "points_in_boxes_f1")
 EVERYTHING = [
