@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.metrics.registry import Bounds, PredictionKind, prediction_bounds, prediction_kind
-from bot.evaluation.scoring import likely_causes
-from bot.evaluation.scoring.places import TAKEN, Places
 from bot.evaluation.tables.csv_table import read_table
 from bot.evaluation.tables.untrusted_csv import Limits, Rows, foreign_bytes, open_rows, short
 from scrapers.card import TaskCard
 from scrapers.numbers import read_number
-from scrapers.row_keys import row_key, shown_key
+from scrapers.row_keys import Repeats, row_key, shown_key
 from state.errors import InvalidSubmission
 
 _NO_LABEL = frozenset({"", "nan"})
@@ -122,10 +120,8 @@ def _check_header(rows: Rows, expected: Expected, card: TaskCard) -> None:
     for columns, fault in ((missing, "lacks"), (repeated, "has more than once"), (extra, "should not have")):
         if columns:
             shown = ", ".join(map(short, columns[:3])) + (f" and {len(columns) - 3:,} more" if len(columns) > 3 else "")
-            cause = likely_causes.of_header(rows.header, wanted, expected.ids, rows.seems)
             raise InvalidSubmission(
-                f"{rows.name} {fault} the column{'s' if len(columns) > 1 else ''} {shown}; "
-                f"expected are {_listed(wanted)}{_also(cause)}."
+                f"{rows.name} {fault} the column{'s' if len(columns) > 1 else ''} {shown}; expected are {_listed(wanted)}."
             )
 
 
@@ -138,17 +134,20 @@ def _collect(rows: Rows, ids: Sequence[str], card: TaskCard, *, strict: bool) ->
     values: NDArray[Any] = np.empty(shape, dtype=float if kind == "number" else object)
     ids_at = [rows.header.index(column) for column in card.row_columns]
     columns = [rows.header.index(column) for column in card.prediction_columns]
-    places, count = Places(ids), 0
+    wanted, given, count = Repeats(), Repeats(), 0
+    places = {wanted.numbered(one): place for place, one in enumerate(ids)}
+    # Ids that nobody asked for are not kept, as a stranger's file may hold any number of them.
+    known = frozenset(ids)
     # One letter beyond Latin makes each of a text take four bytes.
     room = rows.limits.file_bytes + _EACH_TEXT * len(ids) * len(columns)
     for number, row in _whole(rows):
         count += 1
         identifier = row_key([row[at] for at in ids_at])
-        place = places.take(identifier)
-        if place is None or place == TAKEN:
+        place = places.pop(given.numbered(identifier), None) if identifier in known else None
+        if place is None:
             if strict:
                 _reject_bytes([(rows.header[at], row[at]) for at in ids_at], where=f"{rows.name}, row {number}")
-                _reject_id(identifier, ids, known=place is not None, where=f"{rows.name}, row {number}")
+                _reject_id(identifier, ids, known=identifier in known, where=f"{rows.name}, row {number}")
             continue
         cells = [read(row[at]) for at in columns]
         if None in cells:
@@ -162,7 +161,7 @@ def _collect(rows: Rows, ids: Sequence[str], card: TaskCard, *, strict: bool) ->
             room -= sum(map(sys.getsizeof, cells))
             if room < 0:
                 raise InvalidSubmission(f"{rows.name}, row {number}: up to here its predictions take too much memory.")
-    if (left := places.first_free()) is not None:
+    if (left := next(iter(places), None)) is not None:
         raise InvalidSubmission(
             f"{rows.name} has {count} rows where {len(ids)} are expected; the first missing id is {_shown(left)}."
         )
@@ -174,10 +173,7 @@ def _whole(rows: Rows) -> Iterator[tuple[int, list[str]]]:
     width = len(rows.header)
     for number, row in rows:
         if len(row) != width:
-            cause = likely_causes.of_width(row, width)
-            raise InvalidSubmission(
-                f"{rows.name}, row {number}: {len(row):,} cells where the header has {width:,}{_also(cause)}."
-            )
+            raise InvalidSubmission(f"{rows.name}, row {number}: {len(row):,} cells where the header has {width:,}.")
         yield number, row
 
 
@@ -196,7 +192,7 @@ def _reject_id(identifier: str, ids: Sequence[str], *, known: bool, where: str) 
         raise InvalidSubmission(f"{where}: the id {_shown(identifier)} appears too often.")
     raise InvalidSubmission(
         f"{where}: the id {_shown(identifier)} is not in the sample, whose {len(ids)} ids are written like "
-        f"{_shown(ids[0]) if ids else 'nothing'}{_also(likely_causes.of_id(identifier, ids))}."
+        f"{_shown(ids[0]) if ids else 'nothing'}."
     )
 
 
@@ -240,7 +236,7 @@ def _fault(text: str, kind: PredictionKind, bounds: Bounds) -> str:
         return f"{fault}: {short(text)}"
     value = read_number(text)
     if value is None:
-        return f"is not a number: {short(text)}{_also(likely_causes.of_number(text))}"
+        return f"is not a number: {short(text)}"
     if not math.isfinite(value):
         return f"is not finite: {short(text)}"
     return f"is {short(text)}, but {bounds.reason}"
@@ -249,7 +245,3 @@ def _fault(text: str, kind: PredictionKind, bounds: Bounds) -> str:
 def _listed(columns: Sequence[str]) -> str:
     shown = ", ".join(columns[:5])
     return shown if len(columns) <= 5 else f"{shown} and {len(columns) - 5} more"
-
-
-def _also(cause: str) -> str:
-    return f"; {cause}" if cause else ""

@@ -11,13 +11,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.evaluation.tables.file_signatures import not_text, seems
 from state.errors import InvalidSubmission
 
 _HEAD = 4096
 _LONGEST_CELL = 2**31 - 1
 _SHOWN = 60
 _SURROGATE = re.compile(r"(?<!\\)\\udc([89a-f][0-9a-f])")
+_NOT_TEXT = (
+    (b"PK\x03\x04", "a zip archive or an Excel workbook"),
+    (b"\x1f\x8b", "compressed by gzip"),
+    (b"PAR1\x15", "a Parquet file"),
+    (b"\x89PNG", "a PNG image"),
+)
+"""What scripts write instead most often, by its first bytes."""
 _KINDS = (
     (stat.S_ISDIR, "is a folder"),
     (stat.S_ISFIFO, "is a pipe, not a plain file"),
@@ -49,15 +55,13 @@ class Limits:
 class Rows:
     """The rows of an open file: `header`, then each with its number (from 1, below the header); blank lines are skipped."""
 
-    def __init__(self, text: io.TextIOWrapper, name: str, limits: Limits, seems: str | None) -> None:
+    def __init__(self, text: io.TextIOWrapper, name: str, limits: Limits) -> None:
         """Read the header.
 
         Raises:
             InvalidSubmission: there is none.
         """
         self.name = name
-        self.seems = seems
-        """What the file looks like, where that is not CSV."""
         self._text = text
         self.limits = limits
         self._pending = self._total = self._blank = 0
@@ -87,7 +91,8 @@ class Rows:
             self._pending += len(line)
             self._total += len(line)
             if self._pending > longest:
-                raise InvalidSubmission(f"{self._place()} is longer than {longest:,} characters{self._hint(line)}.")
+                hint = "; a quote in it may never be closed" if self._pending > len(line) else ""
+                raise InvalidSubmission(f"{self._place()} is longer than {longest:,} characters{hint}.")
             if self._total > self.limits.file_bytes:
                 raise InvalidSubmission(f"{self.name} grows while it is read.")
             yield line
@@ -96,11 +101,6 @@ class Rows:
 
     def _place(self) -> str:
         return f"{self.name}, row {self._number + 1}" if self._number >= 0 else f"{self.name}: its header"
-
-    def _hint(self, line: str) -> str:
-        if self._pending > len(line):
-            return "; a quote in it may never be closed"
-        return "" if self.seems is None else f"; it seems to be {self.seems}"
 
 
 @contextmanager
@@ -120,11 +120,11 @@ def open_rows(path: Path, limits: Limits) -> Iterator[Rows]:
             raise InvalidSubmission(f"{name} has {before.st_size:,} bytes; at most {limits.file_bytes:,} are sensible.")
         head = raw.read(_HEAD)
         raw.seek(0)
-        if (fault := not_text(head)) is not None:
+        if (fault := _fault_of_head(head)) is not None:
             raise InvalidSubmission(f"{name} {fault}.")
         text = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8-sig", errors="surrogateescape", newline="")
         try:
-            yield Rows(text, name, limits, seems(head))
+            yield Rows(text, name, limits)
         except csv.Error as error:
             _refuse_changed(raw, before, name)
             raise InvalidSubmission(f"{name} cannot be read as CSV: {error}.") from error
@@ -165,6 +165,14 @@ def foreign_bytes(text: str) -> bytes:
     except UnicodeEncodeError:
         return bytes(ord(letter) - 0xDC00 for letter in text if "\udc80" <= letter <= "\udcff")
     return b""
+
+
+def _fault_of_head(head: bytes) -> str | None:
+    """Return what a file that begins so is, where it is no text in UTF-8, as the rest of a sentence; None where it may be."""
+    for beginning, what in _NOT_TEXT:
+        if head.startswith(beginning):
+            return f"is not CSV: it is {what}"
+    return "holds a NUL byte, which no text in UTF-8 has" if 0 in head else None
 
 
 @contextmanager

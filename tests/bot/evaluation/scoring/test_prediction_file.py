@@ -37,7 +37,7 @@ def test_rows_and_columns_may_come_in_any_order(sample):
     ("content", "expected"),
     [
         ("", "is empty"),
-        (b"\xff\xfe\x00binary", "not UTF-8"),
+        (b"\xff\xfe\x00binary", "no text in UTF-8"),
         ("id\na\nb\nc\n", "lacks the column 'y'"),
         ("id,y,z\na,1,1\nb,1,1\nc,1,1\n", "should not have the column 'z'"),
         ("id,y,y\na,1,1\nb,1,1\nc,1,1\n", "more than once the column 'y'"),
