@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 OPERATIONS: Mapping[str, str] = {
     "build_view": "bot.evaluation.views.build:build_view",
-    "share_everything": "bot.evaluation.views.unsplit:share_everything",
-    "check_form": "bot.evaluation.views.unsplit:check_form",
+    "share_everything": "bot.evaluation.views.build:share_everything",
+    "check_form": "bot.evaluation.scoring.prediction_file:check_form",
     "score_execution": "bot.evaluation.score:score_execution",
     "check_views_scorable": "bot.evaluation.score:check_views_scorable",
     "grade": "bot.evaluation.grading.grade:grade",

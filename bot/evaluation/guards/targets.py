@@ -87,7 +87,7 @@ def targets_of(layout: Layout, rows: range, asked: Asked) -> list[Target]:
 
 def _of_training(layout: Layout, row: int) -> Cells | None:
     """Return a training row's targets, None where it has none."""
-    if not layout.has_label(row) or not layout.asks(row):
+    if not layout.has_label(row) or not layout.form.asks(row):
         return None
     if isinstance(layout.form, Pixels):
         return (round(layout.form.brightness(layout, row), _DIGITS),)

@@ -4,25 +4,21 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
+from bot.evaluation.layouts.data_files import data_files
 from bot.evaluation.layouts.file_index import INDEX, FileTable, RowFile, fingerprint, index_header
 from bot.evaluation.layouts.layout import TRUTH_VALUES, Layout, match_classes
 from bot.evaluation.layouts.locate_tables import default_row
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.tables.csv_table import Rows, Table
-from bot.evaluation.views.other_files import data_files
 from scrapers.card import TaskCard
 from state.errors import UnsupportedLayout
 
 _FEWEST = 10
 _MOST_CLASSES = 20_000
 _WORDS = re.compile(r"[._\-]+")
-_DIGITS = re.compile(r"(\d+)")
 _TEXT = frozenset({".csv", ".tsv", ".json", ".jsonl", ".md", ".zip", ".gz"})
-_ORDERED = 0.5
-"""Neighbours by name that differ in class, as a share of what names without a meaning would show."""
 _MOVED = ("validation", "validation_rows")
 
 
@@ -134,7 +130,7 @@ def _layout(
     # In an order by content: numbers of rows, and all that is drawn by them, then tell nothing of the classes.
     prints = {path: fingerprint(data_dir / path) for path in found.classes}
     paths = sorted(found.classes, key=lambda path: (prints[path], path))
-    ids = _ids(paths, found.classes, sample.column(card.id_column))
+    ids = _ids(paths, sample.column(card.id_column))
     column = card.prediction_columns[0] if len(card.prediction_columns) == 1 else "label"
     entries = tuple(RowFile(i, path, labels[found.classes[path]]) for i, path in zip(ids, paths, strict=True))
     moved = next(Path(name) for name in _MOVED if name == _MOVED[-1] or not (data_dir / name).exists())
@@ -155,31 +151,11 @@ def _layout(
     )
 
 
-def _ids(paths: Sequence[Path], classes: Mapping[Path, str], sample_ids: Sequence[str]) -> tuple[str, ...]:
-    """Return the files' names as the sample writes such; numbers after the sample's own where names tell the class."""
+def _ids(paths: Sequence[Path], sample_ids: Sequence[str]) -> tuple[str, ...]:
+    """Return numbers after the sample's own, written as those are: names of the files might tell the class."""
     suffix = paths[0].suffix
-    names = [path.name if sample_ids[0].endswith(suffix) else path.stem for path in paths]
-    if len(set(names)) == len(names) and not set(names) & set(sample_ids) and not _tell(paths, classes):
-        return tuple(names)
     numbers = [int(i) for i in sample_ids if i.isdigit() and i.isascii()]
     first = max(numbers, default=0) + 1
     ending = suffix if sample_ids[0].endswith(suffix) else ""
     width = 0 if len(numbers) == len(sample_ids) else len(str(first + len(paths)))
     return tuple(f"{number:0{width}d}{ending}" for number in range(first, first + len(paths)))
-
-
-def _tell(paths: Sequence[Path], classes: Mapping[Path, str]) -> bool:
-    """Whether names go with the classes: sorted, from either end, neighbours are of one class more often than by chance."""
-    shares = [count / len(paths) for count in Counter(classes[path] for path in paths).values()]
-    by_chance = (1 - sum(share**2 for share in shares)) * (len(paths) - 1)
-    for step in (1, -1):
-        keys = {path: [_natural(word) for word in _DIGITS.split(path.stem)[::step]] for path in paths}
-        ordered = sorted(paths, key=lambda path: (keys[path], path.name))
-        changes = sum(classes[a] != classes[b] for a, b in pairwise(ordered))
-        if changes < _ORDERED * by_chance:
-            return True
-    return False
-
-
-def _natural(word: str) -> tuple[int, str]:
-    return (int(word), "") if word.isdigit() and word.isascii() else (-1, word)

@@ -5,16 +5,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.evaluation.layouts.layout import Asked, Layout
+from bot.evaluation.layouts.layout import Asked, Form, Layout
 from bot.evaluation.tables.csv_table import Rows, Table
 from bot.evaluation.tables.json_table import JsonTable
 from scrapers.card import TaskCard
 
 
 @dataclass(frozen=True)
-class Columns:
+class Columns(Form):
     """A row of predictions for each label column of a training row."""
 
+    several = True
     columns: tuple[str, ...]
     """The longest first."""
 
@@ -23,23 +24,16 @@ class Columns:
         for column, cell in zip(layout.label_columns, layout.truth(row), strict=True):
             yield Asked(f"{layout.ids[row]}_{column}", (cell,), {})
 
-    def asks(self, row: int) -> bool:
-        """Return whether anything is."""
-        return True
-
     def unit(self, identifier: str) -> str:
         """Return the id of the row that a row of predictions is of."""
         return next((identifier[: -len(c) - 1] for c in self.columns if identifier.endswith(f"_{c}")), identifier)
 
-    @property
-    def several(self) -> bool:
-        """Whether a training row may become more rows of predictions than one."""
-        return True
-
 
 @dataclass(frozen=True)
-class Places:
+class Places(Form):
     """A row of predictions for each place of the lists that a training row holds as labels."""
+
+    several = True
 
     def asked(self, layout: Layout, row: int) -> Iterator[Asked]:
         """Yield what is asked for one training row: as many places as the shortest list has."""
@@ -47,18 +41,9 @@ class Places:
         for place, values in enumerate(zip(*lists, strict=False)):
             yield Asked(f"{layout.ids[row]}_{place}", tuple(map(_text, values)), {})
 
-    def asks(self, row: int) -> bool:
-        """Return whether anything is."""
-        return True
-
     def unit(self, identifier: str) -> str:
         """Return the id of the row that a row of predictions is of."""
         return identifier.rpartition("_")[0]
-
-    @property
-    def several(self) -> bool:
-        """Whether a training row may become more rows of predictions than one."""
-        return True
 
 
 def _text(value: Any) -> str:

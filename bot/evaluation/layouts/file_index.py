@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.evaluation.layouts.data_files import share
 from bot.evaluation.tables.csv_table import Rows, write_table
-from bot.evaluation.views.other_files import share
 
 INDEX = Path("train.csv")
 _ENDS = 1 << 14

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from PIL import Image
 
+from bot.evaluation.layouts.data_files import data_files
 from bot.evaluation.layouts.file_index import INDEX, FileTable, RowFile, index_header
-from bot.evaluation.layouts.layout import Asked, Layout
+from bot.evaluation.layouts.layout import Asked, Form, Layout
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.tables.csv_table import Rows, Table, read_table
-from bot.evaluation.views.other_files import data_files
 from scrapers.card import TaskCard
 from state.errors import UnsupportedLayout
 
@@ -23,9 +23,10 @@ _PROBE = 5000
 
 
 @dataclass(frozen=True)
-class Pixels:
+class Pixels(Form):
     """A row of predictions for each pixel of an image: `<image>_<row>_<column>`, a brightness from 0 to 1."""
 
+    several = True
     data_dir: Path
     first: int
     """Number of the first row and column."""
@@ -45,18 +46,9 @@ class Pixels:
                 y, x = (b, a) if self.down else (a, b)
                 yield Asked(f"{name}_{y + self.first}_{x + self.first}", (_brightness(values[y * width + x]),), {})
 
-    def asks(self, row: int) -> bool:
-        """Return whether anything is."""
-        return True
-
     def unit(self, identifier: str) -> str:
         """Return the id of the row that a row of predictions is of."""
         return identifier.rsplit("_", 2)[0]
-
-    @property
-    def several(self) -> bool:
-        """Whether a training row may become more rows of predictions than one."""
-        return True
 
     def brightness(self, layout: Layout, row: int) -> float:
         """Return the mean of what is asked for one training row."""

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 from bot.evaluation.metrics.registry import CLASSIFICATION_METRICS, prediction_kind
 from bot.evaluation.tables.csv_table import Rows, Table
@@ -27,25 +27,27 @@ class Asked:
     """Cells of columns that are not predicted though the sample has them, such as which class a mask is of."""
 
 
-class Form(Protocol):
-    """How a training row becomes rows of predictions, where it is not one by one."""
+@dataclass(frozen=True)
+class Form:
+    """How a training row becomes rows of predictions: this one, one by one."""
+
+    several: ClassVar[bool] = False
+    """Whether a training row may become more rows of predictions than one."""
 
     def asked(self, layout: "Layout", row: int) -> Iterator[Asked]:
-        """Yield what is asked for one training row."""
-        ...
+        """Yield the rows of predictions that are asked for one training row."""
+        yield Asked(layout.ids[row], layout.truth(row), {})
 
     def asks(self, row: int) -> bool:
-        """Return whether anything is."""
-        ...
+        """Return whether anything is asked for a training row; for one of several with one label nothing is."""
+        return True
 
     def unit(self, identifier: str) -> str:
-        """Return the id that a row of its own would have, of one that the sample asks for."""
-        ...
+        """Return the id of the training row that a row of predictions would be of."""
+        return identifier
 
-    @property
-    def several(self) -> bool:
-        """Whether a training row may become more rows of predictions than one."""
-        ...
+
+ONE_BY_ONE = Form()
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,7 @@ class Layout:
     """For one label column that becomes several prediction columns: which one each class sets to 1."""
     together: tuple[str, ...] | None = None
     """Rows of one value here stay on one side, whatever the split; None: each row may go by itself."""
-    form: Form | None = None
-    """None: one training row is one row of predictions."""
+    form: Form = ONE_BY_ONE
     notes: tuple[str, ...] = ()
     """What had to be found out, in sentences."""
     joined: tuple[str, ...] = ()
@@ -90,7 +91,7 @@ class Layout:
     @property
     def is_quantity(self) -> bool:
         """Whether the labels are numbers that rows can be ordered by."""
-        return self.form is None and not self.is_classification and prediction_kind(self.card) == "number"
+        return self.form is ONE_BY_ONE and not self.is_classification and prediction_kind(self.card) == "number"
 
     def has_label(self, row: int) -> bool:
         """Whether every label cell of a training row is filled, so that the row can be scored."""
@@ -112,21 +113,13 @@ class Layout:
             return cells
         return tuple(TRUTH_VALUES.get(cell.strip().lower(), cell) for cell in cells)
 
-    def asks(self, row: int) -> bool:
-        """Return whether anything is asked for a training row; for one of several with one label nothing is."""
-        return self.form is None or self.form.asks(row)
-
     def test_units(self) -> frozenset[str]:
         """Return the ids of the test rows, as a training row would have one."""
-        ids = self.sample.column(self.card.id_column)
-        return frozenset(ids) if self.form is None else frozenset(map(self.form.unit, ids))
+        return frozenset(map(self.form.unit, self.sample.column(self.card.id_column)))
 
     def asked(self, row: int) -> Iterator[Asked]:
         """Yield the rows of predictions that are asked for a training row."""
-        if self.form is not None:
-            yield from self.form.asked(self, row)
-        else:
-            yield Asked(self.ids[row], self.truth(row), {})
+        return self.form.asked(self, row)
 
 
 def find_labels(
@@ -178,7 +171,7 @@ def check_rows(layout: Layout) -> None:
     if layout.together != layout.ids and len(set(layout.ids)) != len(layout.ids):
         twice = Counter(layout.ids).most_common(1)[0][0]
         raise UnsupportedLayout(f"{name} has the id {twice!r} more than once.")
-    if layout.form is None:
+    if layout.form is ONE_BY_ONE:
         check_numbers(layout)
 
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.evaluation.layouts.layout import Asked, Layout, check_numbers, check_rows, find_labels
+from bot.evaluation.layouts.layout import Asked, Form, Layout, check_numbers, check_rows, find_labels
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.tables.csv_table import Rows, Table
 from scrapers.card import TaskCard
@@ -12,7 +12,7 @@ from state.errors import UnsupportedLayout
 
 
 @dataclass(frozen=True)
-class Joined:
+class Joined(Form):
     """A label that is spread over the rows of its id (run lengths, words): one row of predictions for all of them."""
 
     texts: Mapping[int, str]
@@ -27,18 +27,9 @@ class Joined:
         """Return whether anything is."""
         return row in self.texts
 
-    def unit(self, identifier: str) -> str:
-        """Return the id of the row that a row of predictions is of."""
-        return identifier
-
-    @property
-    def several(self) -> bool:
-        """Whether a training row may become more rows of predictions than one."""
-        return False
-
 
 @dataclass(frozen=True)
-class Paired:
+class Paired(Form):
     """A row for each thing of an id, such as a class; the sample says which, and that is no prediction."""
 
     given: tuple[tuple[str, ...], ...]
@@ -48,19 +39,6 @@ class Paired:
         """Yield what is asked for one training row."""
         given = dict(zip(layout.card.key_columns, self.given[row], strict=True))
         yield Asked(layout.ids[row], layout.truth(row), given)
-
-    def asks(self, row: int) -> bool:
-        """Return whether anything is."""
-        return True
-
-    def unit(self, identifier: str) -> str:
-        """Return the id of the row that a row of predictions is of."""
-        return identifier
-
-    @property
-    def several(self) -> bool:
-        """Whether a training row may become more rows of predictions than one."""
-        return False
 
 
 def several_rows(

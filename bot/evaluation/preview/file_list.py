@@ -10,12 +10,11 @@ from typing import IO, TypeVar
 
 from PIL import Image
 
+from bot.evaluation.layouts.data_files import archive_names, data_files
 from bot.evaluation.preview.main_tables import TABLES
 from bot.evaluation.preview.profile import clean
 from bot.evaluation.tables.csv_table import read_table
-from bot.evaluation.views.other_files import data_files
 from bot.evaluation.views.row_files import Pattern, row_files
-from bot.evaluation.views.telling_names import archive_names
 from state.errors import UnsupportedLayout
 
 IMAGES = frozenset({".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".gif", ".webp"})

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bot.evaluation.layouts.data_files import data_files
 from bot.evaluation.layouts.locate_tables import read_any, table_kind
 from bot.evaluation.preview.profile import Column, profile
 from bot.evaluation.tables.csv_table import Rows
-from bot.evaluation.views.other_files import data_files
 from scrapers.card import TaskCard
 from state.errors import UnsupportedLayout
 

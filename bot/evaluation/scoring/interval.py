@@ -28,11 +28,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.scoring import open_scorer
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
 from bot.evaluation.tables.csv_table import read_table
 from bot.evaluation.views.groups import disjoint_group_column
+from bot.evaluation.views.opened_view import OpenedView
 from bot.evaluation.views.split import FINAL_SHARE, HOLDOUT_SHARE
 from bot.evaluation.views.timeline import parse_times, train_stretches
 from scrapers.card import TaskCard
@@ -98,7 +98,7 @@ def validation_interval(
         if truth.ids is None:
             note = f"the {scorer.name} scores whole files only, so that nothing can be drawn"
             return {"low": None, "high": None, "note": note, **told}
-        clusters, together = _clusters(GuardedView(view_dir, labels_dir, card), truth.ids)
+        clusters, together = _clusters(OpenedView(view_dir, labels_dir, card), truth.ids)
         draws = _Draws(truth, predicted, clusters, len(truth.ids), test_rows)
         score, perfect = score_or_nan(truth, predicted), score_or_nan(truth, truth.perfect(labels))
         scores = draws.scores(score, seed, seconds)
@@ -219,7 +219,7 @@ def _lacking(rng: np.random.Generator, many: int) -> float:
     return float(rng.gamma(0.5)) / many
 
 
-def _clusters(view: GuardedView, ids: Sequence[str]) -> tuple[list[Rows], str | None]:
+def _clusters(view: OpenedView, ids: Sequence[str]) -> tuple[list[Rows], str | None]:
     """Return which validation rows go together, and by what; rows of a layout that is not understood go alone."""
     alone = [np.array([row]) for row in range(len(ids))]
     try:
@@ -239,7 +239,7 @@ def _clusters(view: GuardedView, ids: Sequence[str]) -> tuple[list[Rows], str | 
     return [np.array(rows) for rows in found.values()], column
 
 
-def _time_of(view: GuardedView) -> tuple[str, list[Any]] | None:
+def _time_of(view: OpenedView) -> tuple[str, list[Any]] | None:
     """Return the column by which time parts validation rows from training rows, and the stretch of each validation row."""
     columns = [(view.card.id_column, view.train_ids, view.ids)]
     columns += [(name, view.train[name].tolist(), view.validation[name].tolist()) for name in view.features]
@@ -255,19 +255,19 @@ def _time_of(view: GuardedView) -> tuple[str, list[Any]] | None:
     return None
 
 
-def _group_of(view: GuardedView) -> tuple[str, list[Any]] | None:
+def _group_of(view: OpenedView) -> tuple[str, list[Any]] | None:
     """Return the column whose groups are not parted between training and validation rows, and the group of each."""
     column = disjoint_group_column(view.layout.train, view.validation_table, view.features)
     return None if column is None else (column, view.validation[column].tolist())
 
 
-def _together_of(view: GuardedView) -> tuple[str, list[Any]] | None:
+def _together_of(view: OpenedView) -> tuple[str, list[Any]] | None:
     """Return the id where rows of one id, or of ids that begin alike, stay on one side; with what each row's has.
 
     So do the many predictions of one row.
     """
     ids, form = view.ids, view.layout.form
-    if form is not None and form.several:
+    if form.several:
         return view.layout.id_column, ids
     if view.layout.together is None:
         return None

@@ -91,6 +91,15 @@ def read_submission(path: Path, sample_path: Path, card: TaskCard) -> tuple[list
     return expected.ids, read_predictions(path, expected, card)
 
 
+def check_form(submission_path: Path, view_dir: Path, card: TaskCard) -> None:
+    """Check that a file could be handed in.
+
+    Raises:
+        InvalidSubmission: it could not; the text says why.
+    """
+    read_submission(submission_path, view_dir / "sample_submission.csv", card)
+
+
 def read_predictions(path: Path, expected: Expected, card: TaskCard) -> NDArray[Any]:
     """Read a prediction file in the order of the ids that are expected; as `read_submission`."""
     with open_rows(path, expected.limits) as rows:

@@ -2,10 +2,9 @@
 
 import gzip
 import io
-import shutil
 import zipfile
 import zlib
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TextIO, cast
@@ -69,37 +68,6 @@ def only_member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
     if len(members) != 1:
         raise UnsupportedLayout(f"{name} holds {len(members)} files.")
     return members[0]
-
-
-def among_litter(archive: zipfile.ZipFile, kinds: Set[str]) -> zipfile.ZipInfo | None:
-    """Return the one file of an archive if it is of those kinds (suffixes) and a Mac has put something beside it."""
-    try:
-        one = only_member(archive, "")
-    except UnsupportedLayout:
-        return None
-    return one if len(archive.infolist()) > 1 and Path(one.filename).suffix.lower() in kinds else None
-
-
-def copy_alone(source: Path, target: Path, kinds: Set[str]) -> bool:
-    """Copy a zip of one file of those kinds (suffixes) without what a Mac has put beside it; whether there was such a thing."""
-    if source.suffix.lower() != ".zip":
-        return False
-    try:
-        with zipfile.ZipFile(source) as old:
-            one = among_litter(old, kinds)
-            if one is None:
-                return False
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with (
-                old.open(one) as content,
-                zipfile.ZipFile(target, "w") as new,
-                new.open(member(one.filename), "w", force_zip64=True) as copy,
-            ):
-                shutil.copyfileobj(content, copy)
-    except _BROKEN:
-        target.unlink(missing_ok=True)
-        return False
-    return True
 
 
 @contextmanager

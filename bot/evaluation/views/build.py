@@ -8,11 +8,13 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from bot.evaluation.layouts.data_files import data_files, share
 from bot.evaluation.layouts.file_index import FileTable
 from bot.evaluation.layouts.layout import Layout
-from bot.evaluation.layouts.reader import read_layout
+from bot.evaluation.layouts.reader import read_layout, read_sample
 from bot.evaluation.views.folds import fold_rows
 from bot.evaluation.views.names import INFO, VALIDATION, ViewName
+from bot.evaluation.views.self_reported import write_reason
 from bot.evaluation.views.split import Split, SplitKind, few_rows, seeded, split_rows
 from bot.evaluation.views.telling_names import check_names
 from bot.evaluation.views.write import (
@@ -89,9 +91,7 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
         check_names(data_dir, layout)
     split = split_rows(layout, seed, VERSION)
     rows, note = _choose(layout, view, split, seed)
-    staging = out_dir.with_name(f".{out_dir.name}.partial")
-    shutil.rmtree(staging, ignore_errors=True)
-    staging.mkdir(parents=True)
+    staging = _staging(out_dir)
     labels_dir.mkdir(parents=True, exist_ok=True)
     (write_swapped_rows if view.kind == "swap" else write_training_rows)(data_dir, layout, rows, staging, labels_dir)
     done = _few_test_rows(data_dir, layout, seed, staging) if view.kind == "sample" else set()
@@ -110,10 +110,42 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
         notes=tuple(notes),
     )
     (labels_dir / INFO).write_bytes(_READER.dump_json(info))
+    _put_in_place(staging, out_dir)
+    return info
+
+
+def share_everything(data_dir: Path, card: TaskCard, reason: str, out_dir: Path, labels_dir: Path) -> None:
+    """Build a view that withholds nothing.
+
+    Args:
+        data_dir: the competition's files; only read.
+        card: the task.
+        reason: why its labels cannot be withheld; kept in `labels_dir`.
+        out_dir: becomes the view's `data` folder, and is there only when complete.
+        labels_dir: where labels would be.
+
+    Raises:
+        UnsupportedLayout: not even a sample submission is there.
+    """
+    read_sample(data_dir, card)
+    staging = _staging(out_dir)
+    for path in data_files(data_dir):
+        share(data_dir / path, staging / path)
+    write_reason(labels_dir, reason)
+    _put_in_place(staging, out_dir)
+
+
+def _staging(out_dir: Path) -> Path:
+    staging = out_dir.with_name(f".{out_dir.name}.partial")
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(parents=True)
+    return staging
+
+
+def _put_in_place(staging: Path, out_dir: Path) -> None:
     if out_dir.exists():
         shutil.rmtree(out_dir)
     staging.rename(out_dir)
-    return info
 
 
 _HOW: Mapping[SplitKind, str] = {
@@ -144,7 +176,7 @@ def _choose(layout: Layout, view: ViewName, split: Split, seed: int) -> tuple[Vi
     train, holdout, final = split.rows("train"), split.rows("holdout"), split.rows("final")
     if view.kind == "full":
         everything = range(len(layout.ids))
-        repeated = [row for row in everything if layout.has_label(row) and layout.asks(row)]
+        repeated = [row for row in everything if layout.has_label(row) and layout.form.asks(row)]
         return ViewRows(everything, rng.sample(repeated, min(FULL_VALIDATION, len(repeated))), ()), split.note
     if view.kind == "final":
         return ViewRows(sorted(train + holdout), _asked(layout, final, rng), final), split.note
@@ -170,7 +202,7 @@ def _whole(layout: Layout, chosen: list[int], rows: Sequence[int]) -> list[int]:
 
 def _asked(layout: Layout, rows: Sequence[int], rng: random.Random) -> list[int]:
     """Shuffle rows, so that their order tells nothing of a table that was sorted by its labels."""
-    asked = [row for row in rows if layout.asks(row)]
+    asked = [row for row in rows if layout.form.asks(row)]
     if layout.together is None:
         rng.shuffle(asked)
         return asked

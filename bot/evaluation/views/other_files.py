@@ -1,17 +1,15 @@
 """Carries a competition's other files into a view: hard-linked, filtered where they hold labels, or left out."""
 
 import gzip
-import os
-import shutil
 import tarfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, cast
 
+from bot.evaluation.layouts.data_files import is_tar, share
 from bot.evaluation.layouts.layout import Layout
-from bot.evaluation.tables.compressed import among_litter, copy_alone
 from bot.evaluation.tables.csv_table import Table, read_table, write_table
 from state.errors import UnsupportedLayout
 
@@ -36,8 +34,6 @@ _OPAQUE = frozenset(
 """Files that may be tables but are not rewritten: left out where a label column's name occurs in them."""
 _KEYED = frozenset({".json", ".jsonl", ".ndjson"})
 """Where names of columns stand in quotes."""
-_ALONE = _TEXT_TABLES | _KEYED
-"""Tables that are carried without what a Mac has put beside them into a zip."""
 _CHUNK = 1 << 20
 _FEWEST_KEYS = 10
 
@@ -82,39 +78,6 @@ def withheld_from(layout: Layout, rows: Sequence[int]) -> Withheld:
     return Withheld(layout, frozenset(rows), columns, layout.test_units())
 
 
-def data_files(data_dir: Path) -> Iterator[Path]:
-    """Yield every file below a folder, relative to it, in order; linked folders are entered once."""
-    seen: set[Path] = set()
-    for folder, folders, names in os.walk(data_dir, followlinks=True):
-        real = Path(folder).resolve()
-        if real in seen:
-            folders.clear()
-            continue
-        seen.add(real)
-        folders.sort()
-        for name in sorted(names):
-            path = Path(folder, name)
-            if path.is_file():
-                yield path.relative_to(data_dir)
-
-
-def share(source: Path, target: Path) -> None:
-    """Hard-link a file, or copy it where links cannot be made; never a symbolic link, which a mount would not carry."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    real = source.resolve()
-    try:
-        target.hardlink_to(real)
-    except OSError:
-        # Another file system, a read-only one, or a file of somebody else: each has its own error number.
-        shutil.copyfile(real, target)
-
-
-def share_readable(source: Path, target: Path) -> None:
-    """Share a file; of a zip with one table, beside which a Mac has put something, the table alone: readers take no other."""
-    if not copy_alone(source, target, _ALONE):
-        share(source, target)
-
-
 def carry(source: Path, target: Path, withheld: Withheld) -> str | None:
     """Put one file into a view without what is withheld; returns a note where it was changed or left out."""
     name = source.name
@@ -138,7 +101,7 @@ def carry(source: Path, target: Path, withheld: Withheld) -> str | None:
             return f"{name} left out: {error}"
     if _may_tell(source, withheld):
         return f"{name} left out: it may hold the labels"
-    share_readable(source, target)
+    share(source, target)
     return None
 
 
@@ -237,7 +200,7 @@ def _may_tell(path: Path, withheld: Withheld) -> bool:
     try:
         if zipfile.is_zipfile(path):
             return _zip_tells(path, names)
-        if suffix in {".tar", ".tgz"} or path.name.lower().endswith((".tar.gz", ".tar.bz2", ".tar.xz")):
+        if is_tar(path):
             return _tar_tells(path, names)
         if suffix == ".gz":
             with gzip.open(path) as file:
@@ -253,8 +216,7 @@ def _may_tell(path: Path, withheld: Withheld) -> bool:
 def _zip_tells(path: Path, names: Sequence[bytes]) -> bool:
     lowered = {name.lower() for name in names}
     with zipfile.ZipFile(path) as archive:
-        alone = among_litter(archive, _ALONE)
-        for member in archive.infolist() if alone is None else [alone]:
+        for member in archive.infolist():
             # Arrays in an .npz are members named by their columns.
             stem, _, suffix = member.filename.lower().rpartition("/")[2].rpartition(".")
             if stem.encode("utf-8", "surrogateescape") in lowered:

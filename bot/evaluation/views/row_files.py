@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.evaluation.views.other_files import data_files
-from bot.evaluation.views.telling_names import archive_names, row_of
+from bot.evaluation.layouts.data_files import archive_names, data_files
+from bot.evaluation.views.telling_names import row_of
 
 _SHARE = 0.2
 """A pattern of paths that fewer rows than this have a file of is no pattern."""

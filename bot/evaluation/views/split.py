@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bot.evaluation.layouts.layout import Layout
+from bot.evaluation.layouts.layout import ONE_BY_ONE, Layout
 from bot.evaluation.metrics.registry import needs_variation, prediction_kind
 from bot.evaluation.tables.csv_table import Rows
 from bot.evaluation.views.groups import disjoint_group_column
@@ -219,7 +219,7 @@ def strata_of(layout: Layout, scored: Sequence[int]) -> tuple[Mapping[str, Seque
             f"{at:02d}": ordered[len(ordered) * at // count : len(ordered) * (at + 1) // count] for at in range(count)
         }
         return bins, "stratified", f"each tenth of {layout.label_columns[0]} in every part"
-    if not layout.is_classification and (layout.form is not None or prediction_kind(layout.card) == "text"):
+    if not layout.is_classification and (layout.form is not ONE_BY_ONE or prediction_kind(layout.card) == "text"):
         return {"all": scored}, "random", "the labels are neither classes nor numbers to order rows by"
     classes = by_class(layout, scored)
     parted = {name: rows for name, rows in classes.items() if len(rows) >= _PARTED}

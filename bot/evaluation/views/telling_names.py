@@ -1,14 +1,11 @@
 """Tells whether the names or folders of the training files give their labels away."""
 
 import re
-import tarfile
-import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from bot.evaluation.layouts.data_files import archive_names, data_files
 from bot.evaluation.layouts.layout import Layout
-from bot.evaluation.views.other_files import data_files
-from scrapers.archives import is_litter
 from state.errors import UnsupportedLayout
 
 _FEWEST = 20
@@ -43,20 +40,6 @@ def file_names(data_dir: Path) -> Iterator[str]:
     for path in data_files(data_dir):
         yield path.as_posix()
         yield from archive_names(data_dir / path) or ()
-
-
-def archive_names(path: Path) -> list[str] | None:
-    """Return the names of an archive's members but for what a Mac adds, or None if the file is not a zip or tar archive."""
-    try:
-        if path.suffix.lower() == ".zip":
-            with zipfile.ZipFile(path) as archive:
-                return [m.filename for m in archive.infolist() if not m.is_dir() and not is_litter(m.filename)]
-        if path.suffix.lower() in {".tar", ".tgz"} or path.name.lower().endswith((".tar.gz", ".tar.bz2", ".tar.xz")):
-            with tarfile.open(path) as tar:
-                return [member.name for member in tar if member.isfile() and not is_litter(member.name)]
-    except (OSError, zipfile.BadZipFile, tarfile.TarError):
-        return None
-    return None
 
 
 def row_of(name: str, labels: Mapping[str, str]) -> str | None:

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.evaluation.layouts.data_files import data_files, share
 from bot.evaluation.layouts.file_index import FileTable, file_name
-from bot.evaluation.layouts.layout import Layout
+from bot.evaluation.layouts.layout import ONE_BY_ONE, Layout
 from bot.evaluation.layouts.locate_tables import default_row, table_kind
 from bot.evaluation.layouts.repeated_ids import Paired
 from bot.evaluation.moves import Moves, moves, put_added, rewrite_archive, test_place
@@ -15,9 +16,7 @@ from bot.evaluation.tables.csv_table import Rows, write_table
 from bot.evaluation.views.names import ViewName
 from bot.evaluation.views.other_files import (
     carry,
-    data_files,
     is_submission,
-    share_readable,
     swap_sibling,
     withheld_from,
 )
@@ -76,7 +75,7 @@ def write_swapped_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Path
         renamed = layout.id_column if layout.card.id_column not in table.header else layout.card.id_column
         columns = [renamed if column == layout.card.id_column else column for column in test.header]
         lacking = [column for column in columns if column not in table.header]
-        each = layout.form is None or (
+        each = layout.form is ONE_BY_ONE or (
             isinstance(layout.form, Paired) and set(layout.card.row_columns) <= set(test.header)
         )
         if not same or lacking or (not each and layout.card.id_column in test.header):
@@ -136,7 +135,7 @@ def write_others(
         if path in done or path in changes.files:
             continue
         if view.kind == "full" or path in untouched:
-            share_readable(data_dir / path, out / path)
+            share(data_dir / path, out / path)
         elif swap and is_submission(data_dir / path, withheld):
             write_sample(layout, rows, out / path)
         elif swap and (note := swap_sibling(data_dir / path, out / path, withheld, rows.validation)) is not None:
@@ -171,12 +170,11 @@ def _mentions(path: Path, names: frozenset[str]) -> bool:
 def write_few_test_rows(data_dir: Path, layout: Layout, chosen: frozenset[str], out: Path) -> set[Path]:
     """Write the sample submission and the test rows of those ids alone; returns which files that were."""
     written = set()
-    unit = layout.form.unit if layout.form is not None else lambda identifier: identifier
     for table in (layout.sample, layout.test):
         if table is not None:
             named = layout.card.id_column in table.header
             cells = table.column(layout.card.id_column if named else layout.id_column)
-            few = {number for number, cell in enumerate(cells) if (unit(cell) if named else cell) in chosen}
+            few = {number for number, cell in enumerate(cells) if (layout.form.unit(cell) if named else cell) in chosen}
             path = table.path.relative_to(data_dir)
             table.write_part(out / path, few)
             written.add(path)

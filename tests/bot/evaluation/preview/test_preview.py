@@ -5,8 +5,7 @@ import pytest
 from PIL import Image
 
 from bot.evaluation.preview import preview
-from bot.evaluation.views.build import build_view
-from bot.evaluation.views.unsplit import share_everything
+from bot.evaluation.views.build import build_view, share_everything
 from tests.bot.evaluation.parts import SLUGS, card, competition, real, write
 from tests.bot.evaluation.written_layouts import LAYOUTS, write_layout
 
