@@ -15,7 +15,7 @@ from bot.cli.configured import configured, model_settings, redactor_of, settings
 from bot.cli.running import Job, run_all, tell
 from bot.community.learning import NEWEST_POSTS
 from bot.community.settings import ReadingSettings
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
 from bot.replay.prepare import prepare
