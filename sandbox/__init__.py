@@ -180,7 +180,3 @@ class Sandbox(Protocol):
     def describe(self) -> SandboxDescription:
         """Say what this back end contains, and its gaps."""
         ...
-
-    def release(self) -> None:
-        """Remove what it made ahead for executions that do not come."""
-        ...

@@ -4,7 +4,6 @@ import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,15 +14,14 @@ from sandbox.execution import execute, run_in_thread
 from sandbox.gpu import leased_devices
 from sandbox.identity import Identity, choose_identity
 from sandbox.instance import owner
-from sandbox.launch import Launch, choose_cpus, start_file, under_limits, waiting
+from sandbox.launch import Launch, choose_cpus, shell_command, under_limits
 from sandbox.mounts import CODE, TMPFS, file_arguments, visible_paths
 from sandbox.running import LocalProgram
 from sandbox.seccomp import seccomp_program
-from sandbox.spares import Spares, Waiting
 from sandbox.supervise import stop_signal
 from sandbox.tree import NamespaceTree
 from sandbox.watcher import Watcher
-from sandbox.workspace import Workspace, write_start
+from sandbox.workspace import Workspace
 
 __all__ = ["BubblewrapSandbox"]
 
@@ -36,8 +34,6 @@ _NAMESPACES = (
     "--hostname",
     "sandbox",
 )
-_SETTLED = 30.0
-"""Seconds that bwrap may take for its mounts."""
 _HOW_TO_ALLOW = (
     "allow unprivileged user namespaces (Ubuntu 24.04 and later: sysctl kernel.apparmor_restrict_unprivileged_userns=0, "
     "or an AppArmor profile for bwrap; elsewhere: sysctl kernel.unprivileged_userns_clone=1 and "
@@ -50,7 +46,6 @@ class BubblewrapSandbox:
 
     def __init__(self, environment: Environment | None = None) -> None:
         """Take the environment that scripts run with; None: the bot's own."""
-        self.spares = Spares(self.begin)
         self._turns = itertools.count()
         self._filter = seccomp_program()
         self._gpu_filter = seccomp_program(shared_memory=True)
@@ -74,15 +69,11 @@ class BubblewrapSandbox:
             view.mkdir()
             view.parent.chmod(0o755)
             request = ExecutionRequest("probe", "", view, Path(folder) / "out", Limits(seconds=30))
-            outcome = execute(self, request, stop, ahead=False)
+            outcome = execute(self, request, stop)
         if outcome.reason is ExitReason.FINISHED:
             return None
         said = (outcome.detail or outcome.output or "it gave no reason").strip()
         return f"bubblewrap is installed but does not work here ({said}); {_HOW_TO_ALLOW}."
-
-    def release(self) -> None:
-        """Remove what was made ahead; see `sandbox.Sandbox.release`."""
-        self.spares.release()
 
     def describe(self) -> SandboxDescription:
         """Say what it contains here, and its gaps."""
@@ -102,8 +93,8 @@ class BubblewrapSandbox:
         contains = ("network", "files", "environment", "processes", "capabilities", "memory", "time", "disk", "keys")
         return SandboxDescription("bubblewrap", "bubblewrap", contains, tuple(gaps), **packages_of(self._environment))
 
-    def begin(self, request: ExecutionRequest, workspace: Workspace) -> Waiting:
-        """Start bwrap, and in it a shell that waits."""
+    def start(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:
+        """Start bwrap, and the script in it."""
         turn = next(self._turns)
         identity = choose_identity(turn)
         self._check_places(request, identity)
@@ -141,14 +132,15 @@ class BubblewrapSandbox:
                 options += ["--seccomp", str(descriptors[-1])]
             # By descriptor: in its environment and command line nothing can be read that was not meant for the script.
             descriptors.append(_passed(stack, b"".join(os.fsencode(option) + b"\0" for option in options)))
-            argv = [_tool("bwrap"), "--args", str(descriptors[-1]), "--", *identity.become, *waiting(f"{CODE}/start")]
-            launch = Launch(argv, {}, Path("/"), cpus, descriptors)
-            return _Waiting(
-                LocalProgram(launch, lambda pid: NamespaceTree(pid, TMPFS)),
-                identity,
-                cpus,
-                python_of(self._environment),
-            )
+            python = python_of(self._environment)
+            environment = clean_environment(request, tmp=TMPFS[0], cpus=len(cpus), path=path_of(python))
+            limits = under_limits(request.limits, count_tasks=identity.counted, on_gpu=bool(request.lease.gpus))
+            script = [str(python), "-P", "-s", f"{CODE}/{workspace.script.name}"]
+            command = [*identity.become, *shell_command(script, limits, first_process=not identity.changes_user)]
+            argv = [_tool("bwrap"), "--args", str(descriptors[-1]), "--", *command]
+            launch = Launch(argv, environment, Path("/"), cpus, descriptors)
+            watcher = Watcher(request.limits, (workspace.work,))
+            return LocalProgram(launch, lambda pid: NamespaceTree(pid, TMPFS), watcher)
 
     def _check_places(self, request: ExecutionRequest, identity: Identity) -> None:
         """Raise OSError where a script could see the run's folder, or could not see its view."""
@@ -157,46 +149,6 @@ class BubblewrapSandbox:
         for folder in (request.view, *request.mounts.values()):
             if identity.changes_user and not folder.stat().st_mode & 0o005 == 0o005:
                 raise PermissionError(f"{folder} is not readable by others, as a script is (chmod -R o+rX)")
-
-
-class _Waiting:
-    """A `Waiting` shell inside bwrap."""
-
-    def __init__(self, program: LocalProgram, identity: Identity, cpus: Sequence[int], python: Path) -> None:
-        self._program: LocalProgram | None = program
-        self._python = python
-        self._identity = identity
-        self._cpus = cpus
-
-    @property
-    def alive(self) -> bool:
-        """Whether it still waits."""
-        return self._program is not None and not self._program.has_ended
-
-    def settle(self) -> None:
-        """Wait for the shell inside; raises OSError with bwrap's words where there is none."""
-        if self._program is not None and (said := self._program.answer(_SETTLED).strip()):
-            raise OSError(said)
-
-    def go(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:
-        """Start the script."""
-        assert self._program is not None  # noqa: S101 - for the type checker; it goes once
-        cpus = request.lease.cpus or self._cpus
-        environment = clean_environment(request, tmp=TMPFS[0], cpus=len(cpus), path=path_of(self._python))
-        limits = under_limits(request.limits, count_tasks=self._identity.counted, on_gpu=bool(request.lease.gpus))
-        script = [str(self._python), "-P", "-s", f"{CODE}/{workspace.script.name}"]
-        write_start(workspace, start_file(script, environment, limits, first_process=not self._identity.changes_user))
-        if set(cpus) != set(self._cpus):
-            self._program.keep_to(cpus)
-        self._program.watched(Watcher(request.limits, (workspace.work,)))
-        program, self._program = self._program, None
-        return program
-
-    def discard(self) -> None:
-        """End it, unless it was told to go."""
-        if self._program is not None:
-            self._program.discard()
-            self._program = None
 
 
 def _passed(stack: ExitStack, content: bytes) -> int:

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
-from sandbox.container import WaitingContainer
+from sandbox.container import Container
 from sandbox.engine import ENGINE_FAILURES, connect, say
 from sandbox.environments import Environment
 from sandbox.execution import execute, run_in_thread
@@ -18,8 +18,8 @@ from sandbox.instance import owner
 from sandbox.launch import choose_cpus
 from sandbox.profile import Plan, container_options
 from sandbox.settings import SandboxSettings
-from sandbox.spares import Spares
 from sandbox.supervise import stop_signal
+from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace
 
 __all__ = ["DockerSandbox"]
@@ -48,7 +48,6 @@ class DockerSandbox:
             settings: Which image and runtime.
             environment: Whose packages scripts run with; None: the image's own.
         """
-        self.spares = Spares(self.begin)
         self._instance = instance
         self._settings = settings or SandboxSettings()
         self._environment = environment
@@ -82,10 +81,6 @@ class DockerSandbox:
         self._found = f"{', '.join(image.tags)} {image.id}", found["python"], found["packages"]
         return None
 
-    def release(self) -> None:
-        """Remove what was made ahead; see `sandbox.Sandbox.release`."""
-        self.spares.release()
-
     def describe(self) -> SandboxDescription:
         """Say what it contains, its gaps, and (once `problem` has looked) what is installed in its image."""
         image, python, packages = self._found or (None, None, None)
@@ -109,8 +104,8 @@ class DockerSandbox:
             image=image,
         )
 
-    def begin(self, request: ExecutionRequest, workspace: Workspace) -> WaitingContainer:
-        """Start a container, and in it a shell that waits; raises OSError where no engine answers or it has no image."""
+    def start(self, request: ExecutionRequest, workspace: Workspace) -> Container:
+        """Start the script in a container; raises OSError where no engine answers or it has no image."""
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
         with ExitStack() as stack:
             engine = stack.enter_context(connect(self._protocol))
@@ -122,9 +117,8 @@ class DockerSandbox:
             if plan.identity.changes_user and not request.view.stat().st_mode & 0o005 == 0o005:
                 raise PermissionError(f"{request.view} is not readable by others, as a script is (chmod -R o+rX)")
             plan.identity.give(workspace.work)
-            waiting = WaitingContainer(engine, container_options(plan), cpus)
-            waiting.close_after(stack.pop_all())
-            return waiting
+            options = container_options(plan)
+            return Container(engine, options, request.limits, Watcher(request.limits, (workspace.work,)), stack)
 
     def _packages(self) -> Path | None:
         return self._environment.packages_folder if self._environment else None
@@ -136,9 +130,5 @@ class DockerSandbox:
             view.mkdir()
             (view / "probe").write_text("seen")
             limits = Limits(_PROBE_SECONDS)
-            return execute(
-                self,
-                ExecutionRequest(f"probe-{os.getpid()}", _PROBE, view, Path(folder) / "out", limits),
-                stop,
-                ahead=False,
-            )
+            request = ExecutionRequest(f"probe-{os.getpid()}", _PROBE, view, Path(folder) / "out", limits)
+            return execute(self, request, stop)

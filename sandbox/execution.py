@@ -2,16 +2,14 @@
 
 import asyncio
 import shutil
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 from sandbox import ExecutionRequest, ExitReason, Outcome, Watch
 from sandbox.collect import Collected, collect, write_atomically
 from sandbox.gpu import metered
-from sandbox.spares import Spares, Waiting
+from sandbox.running import Running
 from sandbox.supervise import Ending, StopSignal, Supervisor, stop_signal
 from sandbox.verdict import reach_verdict
 from sandbox.workspace import LOG_NAME, Workspace, check_request, fresh_workspace
@@ -24,13 +22,8 @@ _FULL_DISK = 16 * 1024**2
 class Backend(Protocol):
     """How one kind of isolation starts a script."""
 
-    @property
-    def spares(self) -> Spares | None:
-        """What makes sandboxes ahead, where that is worth it."""
-        ...
-
-    def begin(self, request: ExecutionRequest, workspace: Workspace) -> Waiting:
-        """Make a sandbox for a script that may not be known yet; raises OSError where the machine does not allow it."""
+    def start(self, request: ExecutionRequest, workspace: Workspace) -> Running:
+        """Start the script, which lies in the workspace; raises OSError where the machine does not allow it."""
         ...
 
 
@@ -56,57 +49,22 @@ async def run_in_thread(backend: Backend, request: ExecutionRequest, watch: Watc
             raise
 
 
-def execute(
-    backend: Backend, request: ExecutionRequest, stop: StopSignal, watch: Watch | None = None, *, ahead: bool = True
-) -> Outcome:
-    """Run an execution in this thread; the engine's own failures become an outcome.
-
-    Args:
-        backend: Where.
-        request: What.
-        stop: Ends it.
-        watch: Looks on.
-        ahead: Whether the sandbox for a next one like it is made meanwhile.
-    """
-    spares = backend.spares if ahead else None
+def execute(backend: Backend, request: ExecutionRequest, stop: StopSignal, watch: Watch | None = None) -> Outcome:
+    """Run an execution in this thread; the engine's own failures become an outcome."""
     for folder in (request.view, *request.mounts.values()):
         if not folder.is_dir():
             return _failure(f"There is no folder {folder} to mount.")
     try:
-        with _begun(backend, request, spares) as (waiting, workspace), metered(request.lease.gpus) as meter:
+        with fresh_workspace(request) as workspace, metered(request.lease.gpus) as meter:
             supervisor = Supervisor(request.limits, stop, watch, meter, request.out / LOG_NAME, request.redactor)
-            return _execute(request, waiting, workspace, supervisor, spares)
+            return _execute(backend, request, workspace, supervisor)
     except OSError as error:
         return _failure(f"The sandbox failed: {error}")
 
 
-@contextmanager
-def _begun(backend: Backend, request: ExecutionRequest, spares: Spares | None) -> Iterator[tuple[Waiting, Workspace]]:
-    """Have a sandbox for this request alone, made ahead or now."""
-    spare = spares.take(request) if spares else None
-    try:
-        with fresh_workspace(request, spare.folder if spare else None) as workspace:
-            waiting = spare.waiting if spare else backend.begin(request, workspace)
-            try:
-                yield waiting, workspace
-            finally:
-                waiting.discard()
-    finally:
-        if spare:
-            spare.discard()
-
-
-def _execute(
-    request: ExecutionRequest,
-    waiting: Waiting,
-    workspace: Workspace,
-    supervisor: Supervisor,
-    spares: Spares | None,
-) -> Outcome:
+def _execute(backend: Backend, request: ExecutionRequest, workspace: Workspace, supervisor: Supervisor) -> Outcome:
     ooms = _oom_kills()
-    running = waiting.go(request, workspace)
-    if spares:
-        spares.make(request)
+    running = backend.start(request, workspace)
     ending = supervisor.follow(running)
     full = shutil.disk_usage(request.out).free < _FULL_DISK
     verdict = reach_verdict(ending, request.limits, host_oom=_oom_kills() > ooms, disk_full=full)

@@ -7,12 +7,10 @@ import time
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["FOLDER", "SPARE", "OwnedFolder", "instance_of", "is_alive", "label_of", "owner", "temporary_prefix"]
+__all__ = ["FOLDER", "OwnedFolder", "instance_of", "is_alive", "label_of", "owner", "temporary_prefix"]
 
 FOLDER = ".execution"
 """Name of the folder in which an execution's work lies while it runs."""
-SPARE = ".spare-"
-"""How the name of a folder starts in which such a folder lies that is for an execution yet to come."""
 _YOUNG = 60.0
 """Seconds for which such a folder may be without the file that names its owner."""
 

@@ -4,7 +4,6 @@ import os
 import resource
 import shlex
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,15 +11,11 @@ from pathlib import Path
 from sandbox import Limits
 
 __all__ = [
-    "GO",
-    "HELLO",
     "Launch",
     "choose_cpus",
     "ended_with_us",
-    "start",
-    "start_file",
+    "shell_command",
     "under_limits",
-    "waiting",
 ]
 
 _OPEN_FILES = 4096
@@ -45,63 +40,17 @@ class Launch:
     descriptors: Sequence[int] = ()
 
 
-def start(launch: Launch, output: int, engine: int, word: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """Start the command.
-
-    Args:
-        launch: What to start.
-        output: Descriptor that becomes its stdout.
-        engine: Descriptor that becomes its stderr: what is said before the script runs (see `start_file`).
-        word: Descriptor that becomes its stdin.
-
-    Raises:
-        OSError: It could not be started.
-    """
-    ours = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, launch.cpus)  # of this thread alone, and so of what it starts
-    try:
-        return subprocess.Popen(
-            launch.argv,
-            stdin=word,
-            stdout=output,
-            stderr=engine,
-            env=dict(launch.environment),
-            cwd=launch.folder,
-            pass_fds=launch.descriptors,
-            start_new_session=True,
-            umask=0o022,
-        )
-    finally:
-        os.sched_setaffinity(0, ours)
-
-
-HELLO, GO = b"hello\n", b"go\n"
-"""What `waiting` is told: to answer with an empty line on stderr, and to start the script."""
-
-
-def waiting(start_file: str) -> list[str]:
-    """Return a command that waits for `GO` on its stdin, then does what this file says (see `start_file`).
-
-    Where nobody can say that any more, as after the bot was killed, it ends.
-    """
-    return ["/bin/sh", "-c", 'while read -r word; do if [ "$word" = go ]; then . "$0"; fi; echo >&2; done', start_file]
-
-
-def start_file(
-    argv: Sequence[str], environment: Mapping[str, str], limits: str = "", *, first_process: bool = False
-) -> str:
-    """Return what a shell does to start a script, with its stderr in its stdout; what went wrong before stays on stderr.
+def shell_command(argv: Sequence[str], limits: str = "", *, first_process: bool = False) -> list[str]:
+    """Return a shell's command that runs this one with its stderr in its stdout; what goes wrong before stays on stderr.
 
     Args:
         argv: The command.
-        environment: Variables added to the shell's own.
-        limits: What it does first (see `under_limits`).
+        limits: What the shell does first (see `under_limits`).
         first_process: Whether the shell is the first process of its namespace and stays: it reaps orphans, and the script
             would be a poor first process, to which most signals mean nothing.
     """
-    exports = "".join(f"export {name}={shlex.quote(value)}; " for name, value in environment.items())
     command = f"{shlex.join(argv)}; exit $?" if first_process else f"exec {shlex.join(argv)}"
-    return f"{limits}{exports}exec 2>&1 </dev/null; {command}\n"
+    return ["/bin/sh", "-c", f"{limits}exec 2>&1 </dev/null; {command}"]
 
 
 def ended_with_us(argv: Sequence[str]) -> list[str]:

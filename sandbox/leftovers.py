@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from sandbox.engine import ENGINE_FAILURES, connect, say
-from sandbox.instance import FOLDER, SPARE, OwnedFolder, instance_of, is_alive, label_of, temporary_prefix
+from sandbox.instance import FOLDER, OwnedFolder, instance_of, is_alive, label_of, temporary_prefix
 from sandbox.profile import INSTANCE, OWNER
 from sandbox.tree import MARKER
 from sandbox.workspace import remove_tree
@@ -91,9 +91,6 @@ def remove_left(folder: OwnedFolder) -> str:
         return f"{folder.path} stays: {', '.join(mounts)} cannot be unmounted"
     for path in (*_temporary_folders(folder.out), folder.path):
         remove_tree(path)
-    if folder.out.name.startswith(SPARE):
-        with contextlib.suppress(OSError):
-            folder.out.rmdir()
     return f"removed {folder.path}" + (f" and ended {killed} process(es) of it" if killed else "")
 
 

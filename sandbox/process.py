@@ -2,16 +2,14 @@
 
 import itertools
 import secrets
-from pathlib import Path
 
 from sandbox import ExecutionRequest, Outcome, SandboxDescription, Watch
 from sandbox.environment import clean_environment, path_of
 from sandbox.environments import Environment, packages_of, python_of
 from sandbox.execution import run_in_thread
 from sandbox.instance import label_of
-from sandbox.launch import Launch, choose_cpus, ended_with_us, start_file, under_limits
+from sandbox.launch import Launch, choose_cpus, ended_with_us, shell_command, under_limits
 from sandbox.running import LocalProgram
-from sandbox.spares import Waiting
 from sandbox.tree import MARKER, MarkedTree
 from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace
@@ -26,10 +24,6 @@ class ProcessSandbox:
         """Take the environment that scripts run with; None: the bot's own."""
         self._turns = itertools.count()
         self._environment = environment
-
-    @property
-    def spares(self) -> None:
-        """None: there is nothing to make ahead."""
 
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run the script; see `sandbox.Sandbox.run`."""
@@ -53,44 +47,19 @@ class ProcessSandbox:
             **packages_of(self._environment),
         )
 
-    def release(self) -> None:
-        """Do nothing: nothing is made ahead."""
-
-    def begin(self, request: ExecutionRequest, workspace: Workspace) -> Waiting:
-        """Link the view and the mounts into the working folder; there is nothing to wait for."""
+    def start(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:
+        """Link the view and the mounts into the working folder, and start the script."""
         if not workspace.data.exists():
             workspace.data.symlink_to(request.view.resolve(), target_is_directory=True)
         for name, folder in request.mounts.items():
             (workspace.work / name).parent.mkdir(exist_ok=True)
             (workspace.work / name).symlink_to(folder.resolve(), target_is_directory=True)
-        return _Linked(next(self._turns), python_of(self._environment))
-
-
-class _Linked:
-    """A `Waiting` without a sandbox."""
-
-    alive = True
-
-    def __init__(self, turn: int, python: Path) -> None:
-        self._turn = turn
-        self._python = python
-
-    def settle(self) -> None:
-        """Do nothing: nothing is mounted."""
-
-    def go(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:
-        """Start the script."""
-        cpus = request.lease.cpus or choose_cpus(request.limits.cpus, self._turn)
+        cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
         mark = f"{label_of(request.out)}.{secrets.token_hex(8)}"
-        environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus), path=path_of(self._python))
-        script = [str(self._python), "-P", "-s", str(workspace.script)]
+        python = python_of(self._environment)
+        environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus), path=path_of(python))
         limits = under_limits(request.limits, on_gpu=bool(request.lease.gpus))
-        argv = ended_with_us(["/bin/sh", "-c", start_file(script, {}, limits)])
+        argv = ended_with_us(shell_command([str(python), "-P", "-s", str(workspace.script)], limits))
         launch = Launch(argv, {**environment, MARKER: mark}, workspace.work, cpus)
         watcher = Watcher(request.limits, (workspace.work, workspace.tmp))
-        program = LocalProgram(launch, lambda pid: MarkedTree(pid, mark))
-        program.watched(watcher)
-        return program
-
-    def discard(self) -> None:
-        """Do nothing: what goes is followed."""
+        return LocalProgram(launch, lambda pid: MarkedTree(pid, mark), watcher)

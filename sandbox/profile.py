@@ -1,4 +1,4 @@
-"""What a container may do and see: the same for every execution and every session."""
+"""What a container may do and see: the same for every execution."""
 
 import hashlib
 import os
@@ -14,10 +14,10 @@ from sandbox import ExecutionRequest
 from sandbox.environment import clean_environment
 from sandbox.identity import Identity
 from sandbox.instance import owner
-from sandbox.launch import start_file, waiting
+from sandbox.launch import shell_command
 from sandbox.workspace import Workspace
 
-__all__ = ["INSTANCE", "OWNER", "TASK_SLACK", "Plan", "container_options", "container_start", "name_of"]
+__all__ = ["INSTANCE", "OWNER", "TASK_SLACK", "Plan", "container_options"]
 
 _WORK = "/work"
 _CODE = "/code"
@@ -41,6 +41,11 @@ _SENTRY_TASKS = 512
 _OVERTIME = 60
 """Seconds after which a script ends by itself when nobody is there any more to end it."""
 _NOBODY = 65534
+_WAIT = "read -r line || exit 125; "
+"""What the shell inside does first: the engine says that we are attached before we are, and drops what is printed meanwhile.
+
+It passes on what we send only when it passes on what is printed, too.
+"""
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ class Plan:
         return Identity(_NOBODY if root else os.geteuid(), (), (), changes_user=root, counted=True)
 
 
-def name_of(request: ExecutionRequest) -> str:
+def _name_of(request: ExecutionRequest) -> str:
     """Return the key of an execution: a second container cannot have it; ids are unique within a run's folder only."""
     place = hashlib.sha256(os.fsencode(request.out.absolute())).hexdigest()[:12]
     return f"kaggle-bot-{place}-{request.execution_id}"
@@ -79,12 +84,18 @@ def container_options(plan: Plan) -> dict[str, Any]:
     group = user if plan.identity.changes_user else os.getegid()
     tasks = limits.processes + _OWN_TASKS + TASK_SLACK
     memory = f"rw,nosuid,nodev,size={limits.memory_bytes},nr_inodes={limits.files},mode=1777"
+    environment = clean_environment(request, tmp=_TMP, cpus=len(plan.cpus), path=_PATH)
+    if plan.packages:  # the image's Python takes them as if they were its own
+        environment["PYTHONPATH"] = _PACKAGES
+    script = ["python3", "-P", "-s", f"{_CODE}/{plan.workspace.script.name}"]
+    command = ["timeout", "-s", "KILL", f"{limits.seconds + _OVERTIME:.0f}", *script]
     options = {
         "image": plan.image,
-        "name": name_of(plan.request),
+        "name": _name_of(request),
         "labels": _labels(plan),
         # The whole command as entry point: one of the image's own would come before it.
-        "entrypoint": waiting(f"{_CODE}/start"),
+        "entrypoint": shell_command(command, _WAIT),
+        "environment": environment,
         "stdin_open": True,
         "working_dir": _WORK,
         "hostname": "sandbox",
@@ -107,21 +118,12 @@ def container_options(plan: Plan) -> dict[str, Any]:
         "healthcheck": {"test": ["NONE"]},
         # We read all of its output as it comes; a log beside that would cost by the line.
         "log_config": LogConfig(type=LogConfig.types.NONE),
-        # For every process in it: the image's Python takes the environment's packages as if they were its own.
-        "environment": {"PYTHONPATH": _PACKAGES} if plan.packages else {},
         "use_config_proxy": False,  # the host's proxies, perhaps with a password, are none of its business
         "runtime": plan.runtime,
     }
     if request.lease.gpus:
         options["device_requests"] = [DeviceRequest(device_ids=list(request.lease.gpus), capabilities=[["gpu"]])]
     return options
-
-
-def container_start(request: ExecutionRequest, script: str, cpus: int) -> str:
-    """Return what the shell that waits in a container does to start a script of this file name."""
-    environment = clean_environment(request, tmp=_TMP, cpus=cpus, path=_PATH)
-    seconds = f"{request.limits.seconds + _OVERTIME:.0f}"
-    return start_file(["timeout", "-s", "KILL", seconds, "python3", "-P", "-s", f"{_CODE}/{script}"], environment)
 
 
 def _labels(plan: Plan) -> dict[str, str]:

@@ -12,7 +12,7 @@ import psutil
 
 from sandbox.tmpfs import TmpfsUsage, tmpfs_inside
 
-__all__ = ["MARKER", "MarkedTree", "NamespaceTree", "Tree", "all_below"]
+__all__ = ["MARKER", "MarkedTree", "NamespaceTree", "Tree"]
 
 MARKER = "BOT_EXECUTION"
 """Environment variable by which a process is known again after it has left its parents."""
@@ -120,11 +120,6 @@ class MarkedTree:
             self._known[key] = process
         else:
             self._strangers.add(key)
-
-
-def all_below(pid: int) -> list[int]:
-    """Return the ids of a process and all its descendants."""
-    return [pid, *(child.pid for child in _children(pid, recursive=True))]
 
 
 def _children(pid: int, *, recursive: bool = False) -> list[psutil.Process]:

@@ -29,11 +29,9 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def bubblewrap() -> Iterator[BubblewrapSandbox]:
+def bubblewrap() -> BubblewrapSandbox:
     needs.bubblewrap()
-    sandbox = BubblewrapSandbox()
-    yield sandbox
-    sandbox.release()
+    return BubblewrapSandbox()
 
 
 @pytest.fixture
@@ -41,9 +39,7 @@ def docker() -> Iterator[DockerSandbox]:
     """Containers of an instance of the test's own, of which none may be left."""
     needs.docker()
     instance = f"test-{uuid.uuid4().hex}"
-    sandbox = DockerSandbox(instance)
-    yield sandbox
-    sandbox.release()
+    yield DockerSandbox(instance)
     with connect() as engine:
         left = engine.containers.list(all=True, filters={"label": f"{INSTANCE}={instance}"})
         for container in left:
