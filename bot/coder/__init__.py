@@ -1,8 +1,8 @@
 """The coder: turns a draft into scripts, and nothing but scripts."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from bot.coder.description import shown_description
 from bot.models import Item
@@ -11,7 +11,6 @@ from scrapers.card import TaskCard
 __all__ = [
     "Attempt",
     "Brief",
-    "Coder",
     "CoderBudget",
     "DraftLeft",
     "Machine",
@@ -27,7 +26,7 @@ ScriptAction = Literal["draft", "debug", "improve"]
 
 @dataclass(frozen=True)
 class OwnerNote:
-    """What the owner has told the bot about a competition: trusted, as nothing else in a prompt is."""
+    """A note from the owner about a competition: trusted, as nothing else in a prompt is."""
 
     item: Item
     """`note/<id>`, with the time at which it was left."""
@@ -188,7 +187,7 @@ class CoderBudget:
     """What is left to a coder when it writes the next script, which none of these counts yet."""
 
     execution_seconds: float
-    """Time limit of the script's scored run, whatever time the answer takes."""
+    """Time limit of the script's scored run, however long the answer takes."""
     seconds_left: float
     """Of the run, for all that is still to be done."""
     scripts_left: int | None = None
@@ -206,13 +205,3 @@ class Script:
     plan: str
     code: str
     action: ScriptAction
-
-
-class Coder(Protocol):
-    """What a playbook hands a draft to."""
-
-    def scripts(
-        self, brief: Brief, feedback: Callable[[], Sequence[Attempt]], budget: Callable[[], CoderBudget]
-    ) -> AsyncIterator[Script]:
-        """Yield scripts one by one; before each, `feedback()` holds what came of the earlier ones."""
-        ...
