@@ -40,7 +40,7 @@ class Container:
 
         Args:
             engine: Connection of its own.
-            options: All that the engine is told (see `sandbox.profile`).
+            options: Of the container (see `sandbox.profile`).
             limits: What it may use.
             watcher: Measures what it writes.
             resources: Closed when it is gone, once it has been started.
@@ -107,8 +107,8 @@ class Container:
     def _ask(self) -> None:
         """Ask the engine again and again what it uses.
 
-        In a thread of its own: at a container's end the engine answers only after all that was printed has been taken from it,
-        which whoever measures it has to do.
+        In a thread of its own: at a container's end the engine answers only after all output has been read, which is the
+        task of the thread that measures.
         """
         while True:
             with contextlib.suppress(*ENGINE_FAILURES, psutil.Error):  # where it has ended, another thread sees it
@@ -121,7 +121,7 @@ class Container:
     def kill(self) -> None:
         """Have it killed with all that it has started; its output must be read meanwhile.
 
-        The engine answers only after all that was printed has been taken from it, which waits for whoever called us.
+        The engine answers only after all output has been read, which is the task of our caller.
         """
         if self._threads[-1].is_alive():
             self._threads.insert(0, threading.Thread(target=self._kill, name=f"{self._name}-kill", daemon=True))

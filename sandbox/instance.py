@@ -34,7 +34,7 @@ def temporary_prefix(out: Path) -> str:
 
 
 def owner() -> str:
-    """Return what tells this process from all others, also from a later one with its number."""
+    """Return what identifies this process, also against a later one with the same process id."""
     return f"{os.getpid()}-{_started(os.getpid())}-{_boot()}"
 
 
@@ -66,7 +66,7 @@ class OwnedFolder:
         self.path.mkdir(parents=True)
         partial = self._file.with_suffix(".partial")
         partial.write_text(owner(), encoding="utf-8")
-        partial.rename(self._file)  # at once: whoever cleans up beside us must not find it empty
+        partial.rename(self._file)  # atomically: another bot that cleans up must not find it empty
 
     @property
     def is_left(self) -> bool:

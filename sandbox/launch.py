@@ -1,19 +1,20 @@
-"""How a program is started: in a session of its own, with no descriptor of ours, under the kernel's own limits."""
+"""What a script is started with: a clean environment, its cores, and the kernel's own limits."""
 
 import os
 import resource
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
-from sandbox import Limits
+from sandbox import ExecutionRequest, Limits
+from sandbox.gpu import library_folders
 
 __all__ = [
-    "Launch",
     "choose_cpus",
+    "clean_environment",
     "ended_with_us",
+    "path_of",
     "shell_command",
     "under_limits",
 ]
@@ -26,18 +27,52 @@ _FILE_SLACK = 1024**2
 """A file may grow so much beyond the limit on all files, for the watcher to see which limit it was."""
 _TASK_SLACK = 16
 """The same for processes and threads."""
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMEXPR_MAX_THREADS",
+    "LOKY_MAX_CPU_COUNT",
+)
 
 
-@dataclass(frozen=True)
-class Launch:
-    """A command and what it starts with."""
+def path_of(python: Path) -> str:
+    """Return the PATH on which this Python comes first."""
+    return f"{python.parent}:/usr/local/bin:/usr/bin:/bin"
 
-    argv: Sequence[str]
-    environment: Mapping[str, str]
-    folder: Path
-    cpus: Sequence[int]
-    """Numbers of cores; it cannot be moved to others where the filter of system calls forbids that."""
-    descriptors: Sequence[int] = ()
+
+def clean_environment(request: ExecutionRequest, *, tmp: str, cpus: int, path: str) -> dict[str, str]:
+    """Return the whole environment of a script.
+
+    Args:
+        request: Its limits are passed to the script, and its own variables are added last.
+        tmp: Folder for temporary files as the script sees it, which is its home too.
+        cpus: Cores that it may use, at most those of its limits.
+        path: Its PATH.
+    """
+    environment = {
+        "PATH": path,
+        "HOME": tmp,
+        "TMPDIR": tmp,
+        "LANG": "C.UTF-8",
+        "PYTHONHASHSEED": "0",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONSAFEPATH": "1",
+        "PYTHONNOUSERSITE": "1",
+        "MPLBACKEND": "Agg",
+        "HF_HUB_OFFLINE": "1",
+        "BOT_TIME_LIMIT": f"{request.limits.seconds:.3f}".rstrip("0").rstrip("."),
+        "BOT_CPUS": str(cpus),
+        "BOT_GPUS": str(len(request.lease.gpus)),
+        "CUDA_VISIBLE_DEVICES": ",".join(request.lease.gpus),
+    }
+    environment.update(dict.fromkeys(_THREAD_VARIABLES, str(cpus)))
+    if request.lease.gpus and (libraries := library_folders()):
+        environment["LD_LIBRARY_PATH"] = ":".join(map(str, libraries))
+    environment.update(request.environment)
+    return environment
 
 
 def shell_command(argv: Sequence[str], limits: str = "", *, first_process: bool = False) -> list[str]:
@@ -74,8 +109,8 @@ def under_limits(limits: Limits, *, count_tasks: bool = False, on_gpu: bool = Fa
 
     Args:
         limits: What is allowed.
-        count_tasks: Whether the kernel shall hold the limit on processes; of no use where the bot's own count too.
-        on_gpu: Whether it may use a GPU: CUDA reserves far more memory than it uses, so that only the watcher can tell.
+        count_tasks: Whether the kernel enforces the limit on processes; of no use where the bot's own processes count too.
+        on_gpu: Whether it may use a GPU: CUDA reserves far more memory than it uses, so only the watcher can measure it.
     """
     steps = [
         f"ulimit -c {_lowered(resource.RLIMIT_CORE, 0)}",

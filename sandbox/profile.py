@@ -4,20 +4,18 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
 from sandbox import ExecutionRequest
-from sandbox.environment import clean_environment
 from sandbox.identity import Identity
 from sandbox.instance import owner
-from sandbox.launch import shell_command
+from sandbox.launch import clean_environment, shell_command
 from sandbox.workspace import Workspace
 
-__all__ = ["INSTANCE", "OWNER", "TASK_SLACK", "Plan", "container_options"]
+__all__ = ["INSTANCE", "OWNER", "TASK_SLACK", "Plan", "container_options", "name_of"]
 
 _WORK = "/work"
 _CODE = "/code"
@@ -27,24 +25,23 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 INSTANCE = "kaggle-bot.instance"
 OWNER = "kaggle-bot.owner"
-_EXECUTION = "kaggle-bot.execution"
-_DEADLINE = "kaggle-bot.deadline"
 
 _OWN_TASKS = 2
 """Processes in a container that are not the script's: the engine's init and `timeout`."""
 TASK_SLACK = 16
-"""A script may start so many more before the kernel refuses, for the watcher to see which limit it was."""
+"""The kernel refuses only beyond this many more, so that the watcher can see which limit was hit."""
 _FILE_SLACK = 1024**2
 _STACKS = 256 * 1024**2
 _SENTRY_TASKS = 512
 """gVisor's own threads and helpers count too, so that with it the limit is a coarser one."""
 _OVERTIME = 60
-"""Seconds after which a script ends by itself when nobody is there any more to end it."""
+"""Seconds beyond its limit after which a script ends by itself, should the bot be gone."""
 _NOBODY = 65534
 _WAIT = "read -r line || exit 125; "
-"""What the shell inside does first: the engine says that we are attached before we are, and drops what is printed meanwhile.
+"""What the shell inside does first: wait for a line from us.
 
-It passes on what we send only when it passes on what is printed, too.
+The engine reports that we are attached a moment before we are, and drops what is printed in between; but it passes on what we
+send only once it passes on output, too.
 """
 
 
@@ -56,7 +53,7 @@ class Plan:
     workspace: Workspace
     image: str
     instance: str
-    """Of the bot: containers are told apart by it after a crash."""
+    """Of the bot, by which its containers are recognised after a crash."""
     runtime: str | None
     """`runsc`, `nvidia` or another that the engine knows; none: its default."""
     cpus: Sequence[int]
@@ -71,14 +68,14 @@ class Plan:
         return Identity(_NOBODY if root else os.geteuid(), (), (), changes_user=root, counted=True)
 
 
-def _name_of(request: ExecutionRequest) -> str:
+def name_of(request: ExecutionRequest) -> str:
     """Return the key of an execution: a second container cannot have it; ids are unique within a run's folder only."""
     place = hashlib.sha256(os.fsencode(request.out.absolute())).hexdigest()[:12]
     return f"kaggle-bot-{place}-{request.execution_id}"
 
 
 def container_options(plan: Plan) -> dict[str, Any]:
-    """Return all that the engine is told of a container (`docker.containers.create`)."""
+    """Return all options of a container (`docker.containers.create`)."""
     request, limits = plan.request, plan.request.limits
     user = plan.identity.user
     group = user if plan.identity.changes_user else os.getegid()
@@ -91,8 +88,8 @@ def container_options(plan: Plan) -> dict[str, Any]:
     command = ["timeout", "-s", "KILL", f"{limits.seconds + _OVERTIME:.0f}", *script]
     options = {
         "image": plan.image,
-        "name": _name_of(request),
-        "labels": _labels(plan),
+        "name": name_of(request),
+        "labels": {INSTANCE: plan.instance, OWNER: owner()},
         # The whole command as entry point: one of the image's own would come before it.
         "entrypoint": shell_command(command, _WAIT),
         "environment": environment,
@@ -126,20 +123,13 @@ def container_options(plan: Plan) -> dict[str, Any]:
     return options
 
 
-def _labels(plan: Plan) -> dict[str, str]:
-    deadline = datetime.now(UTC) + timedelta(seconds=plan.request.limits.seconds)
-    return {
-        INSTANCE: plan.instance,
-        OWNER: owner(),
-        _EXECUTION: plan.request.execution_id,
-        _DEADLINE: deadline.isoformat(timespec="seconds"),
-    }
-
-
 def _mounts(plan: Plan) -> list[Mount]:
     """Return what it sees of the host; mount points in the working folder must be there, or the engine makes them its own."""
     request, workspace = plan.request, plan.workspace
-    read_only = {_CODE: workspace.code, **{f"{_WORK}/{name}": path for name, path in request.mounts.items()}}
+    read_only = {_CODE: workspace.code}
+    for name, folder in {"data": request.view, **request.mounts}.items():
+        read_only[f"{_WORK}/{name}"] = folder
+        (workspace.work / name).mkdir(parents=True, exist_ok=True)
     if plan.packages:
         read_only[_PACKAGES] = plan.packages
     for target, content in plan.identity.accounts().items():
@@ -147,10 +137,6 @@ def _mounts(plan: Plan) -> list[Mount]:
         read_only[target].write_bytes(content)
         read_only[target].chmod(0o644)
     workspace.code.chmod(0o755)  # whatever our umask is: another user must be able to read it
-    if not request.writable_data:
-        read_only[f"{_WORK}/data"] = request.view
-    for name in ("data", *request.mounts):
-        (workspace.work / name).mkdir(parents=True, exist_ok=True)
     mounts = [Mount(_WORK, str(workspace.work.resolve()), type="bind")]
     mounts += [
         Mount(target, str(source.resolve()), type="bind", read_only=True) for target, source in read_only.items()

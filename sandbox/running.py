@@ -3,12 +3,12 @@
 import os
 import resource
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from sandbox import Breach, Usage
-from sandbox.launch import Launch
 from sandbox.tree import Tree
 from sandbox.watcher import Watcher
 
@@ -19,8 +19,8 @@ __all__ = ["LocalProgram", "Reaped", "Running"]
 class Reaped:
     """What is known of a program after its end."""
 
-    exit_code: int
-    """As a shell says it, 128 + signal for a signal."""
+    exit_code: int | None
+    """As a shell says it, 128 + signal for a signal; none if it could not be ended."""
     cpu_seconds: float | None = None
     peak_memory_bytes: int | None = None
     breach: Breach | None = None
@@ -59,13 +59,27 @@ class Running(Protocol):
 class LocalProgram:
     """A program that this process has started on this machine."""
 
-    def __init__(self, launch: Launch, make_tree: Callable[[int], Tree], watcher: Watcher) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        folder: Path,
+        cpus: Sequence[int],
+        make_tree: Callable[[int], Tree],
+        watcher: Watcher,
+        descriptors: Sequence[int] = (),
+    ) -> None:
         """Start it.
 
         Args:
-            launch: The program.
+            argv: The command.
+            environment: Its whole environment.
+            folder: Its working folder.
+            cpus: Numbers of its cores; it cannot be moved to others where the filter of system calls forbids that.
             make_tree: Makes the set of its processes from its process id.
             watcher: Measures it.
+            descriptors: What it inherits beyond the standard ones.
 
         Raises:
             OSError: It could not be started.
@@ -73,14 +87,27 @@ class LocalProgram:
         self._watcher = watcher
         self.output, output_end = os.pipe()
         self.engine, engine_end = os.pipe()
+        ours = os.sched_getaffinity(0)
         try:
-            self._process = _started(launch, output_end, engine_end)
+            os.sched_setaffinity(0, cpus)  # of this thread alone, and so of what it starts
+            self._process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=output_end,
+                stderr=engine_end,
+                env=dict(environment),
+                cwd=folder,
+                pass_fds=descriptors,
+                start_new_session=True,
+                umask=0o022,
+            )
             self.ended = os.pidfd_open(self._process.pid)
         except OSError:
             os.close(self.output)
             os.close(self.engine)
             raise
         finally:
+            os.sched_setaffinity(0, ours)
             os.close(output_end)
             os.close(engine_end)
         self._tree = make_tree(self._process.pid)
@@ -113,23 +140,3 @@ class LocalProgram:
         self._process.returncode = -1
         for descriptor in (self.output, self.engine, self.ended):
             os.close(descriptor)
-
-
-def _started(launch: Launch, output: int, engine: int) -> subprocess.Popen[bytes]:
-    """Start a program whose stdout and stderr are these descriptors."""
-    ours = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, launch.cpus)  # of this thread alone, and so of what it starts
-    try:
-        return subprocess.Popen(
-            launch.argv,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=engine,
-            env=dict(launch.environment),
-            cwd=launch.folder,
-            pass_fds=launch.descriptors,
-            start_new_session=True,
-            umask=0o022,
-        )
-    finally:
-        os.sched_setaffinity(0, ours)

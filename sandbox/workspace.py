@@ -35,11 +35,6 @@ class Workspace:
         """Path of the script."""
         return self.code / "solution.py"
 
-    @property
-    def data(self) -> Path:
-        """Path of the data folder, the mount point of the view, or a link to it."""
-        return self.work / "data"
-
 
 def check_request(request: ExecutionRequest) -> None:
     """Raise ValueError for a request that no caller should make: names with a slash, or no time at all."""
@@ -79,8 +74,6 @@ def fresh_workspace(request: ExecutionRequest) -> Iterator[Workspace]:
         workspace.code.mkdir()
         workspace.script.write_text(request.script, encoding="utf-8", errors="replace")
         workspace.script.chmod(0o644)
-        if request.writable_data:
-            shutil.copytree(request.view, workspace.data, symlinks=True)
         yield workspace
     finally:
         remove_tree(tmp)

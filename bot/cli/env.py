@@ -1,12 +1,13 @@
 """`bot env`: environments, the packages that scripts run with, apart from the bot's own."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from bot.cli.configured import configured, settings_file
 from bot.cli.output import print_json, print_table
+from sandbox import BackEndChoice
 from sandbox.environments import DEFAULT, GROUPS, Environment, Group, environment_named, environments_in
 from state.errors import UsageError
 
@@ -80,9 +81,7 @@ def list_environments(config: Config = None, json: Json = False) -> None:
 @env_app.command()
 def check(
     name: Annotated[str, typer.Argument(help="of the environment")] = DEFAULT,
-    sandbox: Annotated[
-        Literal["auto", "docker", "bubblewrap", "process"], typer.Option(help="where it is tried out")
-    ] = "auto",
+    sandbox: Annotated[BackEndChoice, typer.Option(help="where it is tried out")] = "auto",
     config: Config = None,
     json: Json = False,
 ) -> None:

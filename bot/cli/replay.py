@@ -21,6 +21,7 @@ from bot.runs.disk import check_free
 from bot.runs.opening import open_leases
 from bot.strategies.agents import AGENTS
 from bot.strategies.rounds import RoundsSettings
+from sandbox import BackEndChoice
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
@@ -28,8 +29,6 @@ from sandbox.leftovers import left_by_killed
 from sandbox.share import share_of
 from scrapers.snapshot import Snapshot
 from state.errors import UsageError
-
-SandboxName = Literal["auto", "docker", "bubblewrap", "process"]
 
 
 def replay(
@@ -68,7 +67,7 @@ def replay(
     ] = None,
     seed: Annotated[int, typer.Option(help="seed of the first run")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="runs with seeds SEED to SEED+K-1")] = 1,
-    sandbox: Annotated[SandboxName, typer.Option(help="where generated code runs")] = "auto",
+    sandbox: Annotated[BackEndChoice, typer.Option(help="where generated code runs")] = "auto",
     parallel: Annotated[int, typer.Option(min=1, help="nodes that a run works on at a time")] = 1,
     cpus: Annotated[
         int | None, typer.Option(min=1, help="cores an execution may use; default: all, shared among --parallel")
