@@ -28,7 +28,6 @@ STARTED = {
 ELSEWHERE = ("bot/evaluation/graders/inside/", "scrapers/snapshots/demo_data/")
 """Folders whose files are run by their paths: by Alembic, and by graders and scripts in processes of their own."""
 UNUSED = {
-    "Coder": "the seam for the owner's coding agents, which come later",
     "pids": "tests and benchmarks watch the cleaners' processes by it",
     "UNKNOWN": "what Kaggle may answer",
     "convert_*": "markdownify calls them",
