@@ -63,8 +63,8 @@ def _decide(store: "Store", name: str, verdict: str) -> "Approval":
 
 
 def _accept_rules(store: "Store", competition: str, *, json: bool) -> None:
-    from bot.daemon.affairs import ACCEPTED
-    from bot.looking.work import live_runs
+    from bot.status.work import live_runs
+    from bot.submission.submission_state import ACCEPTED
     from state.series import last
 
     with store.write() as tx:

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from bot.budgets.figures import Figure
 from bot.budgets.kinds import Kind
 from bot.cli.output import number
-from bot.looking.accounts import Account
-from bot.looking.doubts import Doubt
-from bot.looking.polls import PartPolled, Posts
-from bot.looking.queue import Queued
-from bot.looking.status import CompetitionStatus, DaemonStatus
-from bot.looking.steering import NoteRead
 from bot.models.quoting import clean
 from bot.runs.standing import Doing
+from bot.status.accounts import Account
+from bot.status.doubts import Doubt
+from bot.status.polls import PartPolled, Posts
+from bot.status.queue import Queued
+from bot.status.status import CompetitionStatus, DaemonStatus
+from bot.status.steering import NoteRead
 
 __all__ = ["COLUMNS", "WIDTH", "daemon_lines", "detail_lines", "doubt_lines", "row"]
 

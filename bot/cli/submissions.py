@@ -22,7 +22,7 @@ def submissions(
 
     Example: bot submissions titanic
     """
-    from bot.looking.submissions import all_runs, shown_submissions, undone
+    from bot.status.submissions import all_runs, shown_submissions, undone
 
     with daemon_to_read(config) as store:
         runs = runs_of(store, competition)

@@ -50,7 +50,7 @@ def submit(
 
 
 def _run_of(store: "Store", competition: str, node: int) -> str:
-    from bot.looking.work import live_runs
+    from bot.status.work import live_runs
     from state.tables import Node
 
     with store.read() as session:

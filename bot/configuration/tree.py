@@ -4,7 +4,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.budgets.settings import BudgetSettings
 from bot.coder.settings import SessionSettings, WatchSettings
-from bot.daemon.settings import CompetitionSettings, DaemonSettings, Slug
+from bot.configuration.competition import CompetitionSettings, Slug
+from bot.configuration.daemon import DaemonSettings
 from bot.models.sections import ModelsSection
 from bot.notify.settings import NotifySection
 from bot.runs.disk import DiskSettings

@@ -25,7 +25,7 @@ _DISK, _BACKUP = "disk", "backup"
 
 
 class Begin(Protocol):
-    """What begins a trouble that needs a person; see `bot.daemon.trouble`."""
+    """What begins a trouble that needs a person; see `bot.status.problems`."""
 
     def __call__(self, tx: Transaction, key: str, sentence: str, event: Event | None = None) -> object:
         """Write it down, and tell the owner where there is an event; one that has begun already is left as it is."""

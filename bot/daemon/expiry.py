@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from bot.daemon.settings import CompetitionSettings
-from bot.looking.outside import deadline
-from bot.looking.work import live_runs
+from bot.configuration.competition import CompetitionSettings
+from bot.status.outside import deadline
+from bot.status.work import live_runs
 from state.retention import Pruned, prune_expired
 from state.series import last_of_each
 from state.store import Store

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from bot.daemon.shared import Shared
-from bot.daemon.trouble import begin, end
+from bot.live.shared import Shared
 from bot.notify.events.base import Event
 from bot.notify.events.trouble import DockerGone, GpuGone
+from bot.status.problems import begin, end
 from sandbox.docker import DockerSandbox
 from sandbox.gpu import open_gpus
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime, time, timedelta
 
-from bot.daemon.entry import Entry
 from bot.daemon.ticks import Ticks
+from bot.live.entry import Entry
 from state.store import Store
 from state.tasks import has_open_task, put_task
 

@@ -10,22 +10,22 @@ from pathlib import Path
 
 from bot.configuration import Configuration, Settings, read_configuration
 from bot.daemon.claims import Claims
-from bot.daemon.duties import Duties
-from bot.daemon.entry import Entry
 from bot.daemon.failures import record_failure
 from bot.daemon.metrics import serve_metrics
-from bot.daemon.opening import alone, find_clock, open_shared
-from bot.daemon.presence import began, ended
+from bot.daemon.resources import alone, find_clock, open_shared
 from bot.daemon.schedule import schedule
-from bot.daemon.shared import Shared
 from bot.daemon.supervision import Supervisor
 from bot.daemon.systemd import Systemd
+from bot.daemon.tasks import Duties
 from bot.daemon.ticks import Ticks
-from bot.daemon.trouble import begin_work_broken, current, end, end_all_of
 from bot.daemon.watchdog import Watchdog
 from bot.daemon.workers import Workers
+from bot.live.entry import Entry
+from bot.live.shared import Shared
 from bot.notify.outbox import Delivered, deliver
 from bot.notify.services import AppriseNotifier, open_services
+from bot.status.presence import began, ended
+from bot.status.problems import begin_work_broken, current, end, end_all_of
 from state.errors import BotError, ConfigurationError, StateCorrupted, StateUnavailable, UsageError
 from state.redaction import Redactor
 from state.store import Store

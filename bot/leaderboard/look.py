@@ -7,8 +7,8 @@ from datetime import datetime
 from sqlmodel import Session, func, select
 
 from bot.leaderboard.board import Board, Seen, Stood, own_place, read_board, shown, stood
+from bot.leaderboard.rank import Ranked, Standing, stands
 from bot.leaderboard.sent import Sent, sent_files
-from bot.leaderboard.standing import Ranked, Standing, stands
 from state.polled import Reading
 from state.watermarks import watermark
 

@@ -12,7 +12,7 @@ from sqlmodel import select
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from bot.daemon.affairs import ACCEPTED
+from bot.submission.submission_state import ACCEPTED
 from state.approvals import answer_wish, ask_approval, open_wishes
 from state.clock import SystemClock
 from state.errors import UsageError

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
+from bot.configuration.competition import CompetitionSettings
 from bot.daemon.expiry import prune_ended
-from bot.daemon.settings import CompetitionSettings
 from state.collect import add_community
 from state.progress import create_run, end_run
 from state.retention import prunable

@@ -6,7 +6,8 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
-from bot.daemon.settings import CompetitionSettings, DaemonSettings
+from bot.configuration.competition import CompetitionSettings
+from bot.configuration.daemon import DaemonSettings
 from bot.strategies.agents import AGENTS
 from scrapers.kaggle.card.overrides import CardOverrides
 
