@@ -30,8 +30,8 @@ def daemon_lines(one: DaemonStatus) -> Iterator[str]:
     yield from _wrapped("daemon", f"{_running(one)}; {_disk(one)}")
     spent = one.spent
     yield from _wrapped("today", f"{_money(spent)}, {_tokens(spent)}")
-    for trouble in one.troubles:
-        yield from _wrapped("NEEDS YOU", f"{trouble.sentence} (for {span(one.now, trouble.since)})")
+    for problem in one.problems:
+        yield from _wrapped("NEEDS YOU", f"{problem.sentence} (for {span(one.now, problem.since)})")
     for task in one.dead:
         yield from _wrapped("given up", f"{task.key} ({_tried(task.tries)}): {task.error or 'it does not say why'}")
     for service, letters in one.letters.items():

@@ -46,7 +46,7 @@ def figures(session: Session, database: Path, allowance: Allowance, now: datetim
     yield _one("clock_timestamp_seconds", "The daemon's clock, which is fast in a rehearsal.", now.timestamp())
     yield _one("database_size_bytes", "The database's file.", float(database.stat().st_size))
     yield _one("disk_free_bytes", "On the disk of the daemon's folder.", float(free_bytes(database.parent)))
-    yield _one("troubles", "Troubles that need a person.", float(len(current(session))))
+    yield _one("problems", "Problems that need a person.", float(len(current(session))))
     yield from _kaggle(session, slugs, now)
     yield from _outside(session, slugs, allowance, own)
     yield from _work(session, database.parent, own)

@@ -1,36 +1,38 @@
-"""Duties: what each kind of task does."""
+"""What each kind of task does."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bot.daemon.disk import back_up_daily, bound_disk
-from bot.daemon.expiry import prune_ended
 from bot.daemon.handling import Handler
-from bot.daemon.health import check_health
+from bot.daemon.machine import back_up_daily, bound_disk, check_devices
 from bot.leaderboard.watch import leaderboard_moved, standing_of, watch_board
 from bot.live.entry import Entry
 from bot.live.shared import Shared
-from bot.notify.events.trouble import TokenRefused
 from bot.notify.outbox import notify
 from bot.status.accounts import Allowance
-from bot.status.problems import begin, end
+from bot.status.outside import deadline
+from bot.status.problems import begin_work_broken, end
 from bot.status.summary import budget_notices, daily_summary
+from bot.status.work import live_runs
 from scrapers.kaggle.polling.news import News
 from state.errors import NotAuthenticated, Retry
+from state.retention import Pruned, prune_expired
+from state.series import last_of_each
+from state.store import Store
 from state.tasks import Task, prune_tasks, put_task
 
-__all__ = ["Duties"]
+__all__ = ["TaskHandlers"]
 
 _KEPT = timedelta(days=14)
 """For so long tasks that have ended are kept, so that none is done again under its key."""
-_KEY_REFUSED = "token"
-"""Key of the trouble that Kaggle does not take ours."""
+_KEY_REFUSED = "Kaggle"
+"""The problem that Kaggle does not take the key."""
 
 
 @dataclass
-class Duties:
+class TaskHandlers:
     """The handlers of a daemon; entries come and go with the configuration."""
 
     shared: Shared
@@ -65,7 +67,7 @@ class Duties:
             cycle = await self.shared.poller.cycle(slug)
         except NotAuthenticated as error:
             with store.write() as tx:
-                begin(tx, _KEY_REFUSED, str(error), TokenRefused(tx.now(), "Kaggle's key"))
+                begin_work_broken(tx, _KEY_REFUSED, "Kaggle", str(error))
             entry.changed()
             return
         with store.write() as tx:
@@ -75,7 +77,7 @@ class Duties:
         await self._take_up(entry, cycle.news, task.key)
 
     async def _take_up(self, entry: Entry, news: News, key: str) -> None:
-        """Tell the parts that are concerned what a poll has found."""
+        """Have the parts that are concerned act on what a poll has found."""
         slug, shared = entry.slug, self.shared
         if (lower := entry.lower_is_better) is not None:
             before = standing_of(shared.store, slug)
@@ -90,7 +92,7 @@ class Duties:
         await entry.settle()
 
     async def day(self, task: Task) -> None:
-        """Begin a day: yesterday's summary is told, and there is room in budgets again."""
+        """Begin a day: yesterday's summary is sent, and there is room in budgets again."""
         shared = self.shared
         now = shared.clock.now()
         yesterday = (now - timedelta(days=1)).date()
@@ -102,9 +104,9 @@ class Duties:
         shared.slots.pulse()
 
     async def health(self, task: Task) -> None:
-        """Look after the machine, and after what is spent."""
+        """Check the machine, and what is spent."""
         shared = self.shared
-        await check_health(shared)
+        await check_devices(shared)
         reached = await asyncio.to_thread(budget_notices, shared.store, self.allowance(), shared.clock.now())
         if reached:
             with shared.store.write() as tx:
@@ -114,13 +116,12 @@ class Duties:
     async def disk(self, task: Task) -> None:
         """Remove what is old, and see that there is room."""
         shared, now = self.shared, datetime.now(UTC)
-        await asyncio.to_thread(bound_disk, shared.settings.disk, shared.folder, shared.store, now, begin, end)
+        await asyncio.to_thread(bound_disk, shared.settings.disk, shared.folder, shared.store, now)
 
     async def expiry(self, task: Task) -> None:
         """Remove what was collected for competitions that ended long ago."""
-        shared, configured = self.shared, {slug: entry.own for slug, entry in self.entries.items()}
-        days = shared.settings.daemon.keep_community_days
-        for one in await asyncio.to_thread(prune_ended, shared.store, configured, days, shared.clock.now()):
+        shared, days = self.shared, self.shared.settings.daemon.keep_community_days
+        for one in await asyncio.to_thread(prune_ended, shared.store, self.allowance(), days, shared.clock.now()):
             told = f"{one.posts} posts, and {one.derived} analyses, ideas, drafts and reports made of them"
             shared.say(one.competition, f"it ended more than {days:g} days ago: removed {told}")
 
@@ -128,7 +129,7 @@ class Duties:
         """Make the day's backup, and check it."""
         own = self.shared.settings.daemon
         most = int(own.backups_gb * 1e9)
-        await asyncio.to_thread(back_up_daily, self.shared.store, begin, end, keep=own.backups, most_bytes=most)
+        await asyncio.to_thread(back_up_daily, self.shared.store, keep=own.backups, most_bytes=most)
 
     def _of_entry(self, act: Callable[[Entry], Awaitable[None]]) -> Callable[[Task], Awaitable[None]]:
         async def run(task: Task) -> None:
@@ -140,3 +141,16 @@ class Duties:
             await act(entry)
 
         return run
+
+
+def prune_ended(store: Store, allowance: Allowance, keep_days: float, now: datetime) -> list[Pruned]:
+    """Remove the communities of competitions that ended more than `keep_days` ago; see `state.retention`.
+
+    Of a competition whose end is not known nothing goes. Where there is something to remove it takes as long as writing
+    the database anew: call it in a thread. Raises as `prune_community`.
+    """
+    with store.read() as session:
+        runs = live_runs(session)
+        slugs = {*allowance.competitions, *runs, *(slug for slug, _ in last_of_each(session, None, "competition"))}
+        ends = {slug: deadline(session, slug, allowance.competitions.get(slug), runs.get(slug)) for slug in slugs}
+    return prune_expired(store, {slug: end for slug, end in ends.items() if end is not None}, keep_days, now)

@@ -196,7 +196,7 @@ class Entry:
             return await self._end()
         task = await prepare(self._shared, self.slug, self.own)
         if isinstance(task, Waiting):
-            self._trouble_over()
+            self._problem_over()
             self._set("waiting", task.why)
             await self._pause(_LOOK_AGAIN)
             return False
@@ -222,7 +222,7 @@ class Entry:
                 await self._pause(_LOOK_AGAIN)
                 return
             self._set("working", "")
-            self._trouble_over()
+            self._problem_over()
             searching = asyncio.create_task(here.search.run())
             try:
                 await self._attend(here, searching)
@@ -268,7 +268,7 @@ class Entry:
             return True
         await self._read_the_end()
         result = await self._finish(row, None)
-        self._trouble_over()
+        self._problem_over()
         medal = next((name for name in MEDALS if result[f"{name}_medal"]), None)
         private = result["score_kind"] == "private"
         report = str(RunFolder(self._shared.runs / row.id).report)
@@ -290,7 +290,7 @@ class Entry:
         row = live_run_of(self._shared.store, self.slug)
         if row is not None and row.status == "running":
             await self._finish(row, "the owner has stopped it")
-        self._trouble_over()
+        self._problem_over()
         self._set("stopped", "the owner has stopped it")
 
     async def _finish(self, row: Run, stopped_by: str | None) -> Mapping[str, Any]:
@@ -380,7 +380,7 @@ class Entry:
         with self._shared.store.write() as tx:
             begin_work_broken(tx, f"entry/{self.slug}", self.slug, str(error), patience)
 
-    def _trouble_over(self) -> None:
+    def _problem_over(self) -> None:
         with self._shared.store.write() as tx:
             end(tx, f"entry/{self.slug}")
 

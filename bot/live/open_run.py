@@ -9,7 +9,7 @@ from bot.live.pacing import LiveTurns
 from bot.live.preparing import deadline_of
 from bot.live.shared import Shared
 from bot.live.slots import urgency
-from bot.notify.events.standing import NewBest
+from bot.notify.events import NewBest
 from bot.notify.outbox import notify
 from bot.runs.context import RunContext
 from bot.runs.graders import grader_text

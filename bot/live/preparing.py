@@ -8,8 +8,7 @@ from pathlib import Path
 from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.live.shared import Shared
-from bot.notify.events.base import Event
-from bot.notify.events.trouble import GraderUnusable, RulesNotAccepted, TaskCardIncomplete
+from bot.notify.events import Event, GraderUnusable, RulesNotAccepted, TaskCardIncomplete
 from bot.runs.graders import check_grader
 from bot.status.problems import begin, end
 from scrapers.card import TaskCard
@@ -52,7 +51,7 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
     if not facts.user_has_entered:
         event = RulesNotAccepted(slug, f"{SITE}{slug}/rules", rules_hash(shared.store, slug, shared.clock.as_of()))
         why = f"{slug} is not entered: accept its rules at {event.url}"
-        return _trouble(shared, f"rules/{slug}", Waiting(why), event)
+        return _problem(shared, f"rules/{slug}", Waiting(why), event)
     _over(shared, f"rules/{slug}")
     if facts.is_kernels_submissions_only and own.kind != "csv":
         return Waiting(f"{slug} takes notebooks instead of files, which the bot cannot submit yet")
@@ -70,14 +69,14 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         lines = tuple(one.line for one in derived.missing)
         card = TaskCardIncomplete(slug, str(shared.file or "bot.toml"), lines)
         why = "; ".join(map(str, derived.missing))
-        return _trouble(shared, f"card/{slug}", Waiting(why, lines), card)
+        return _problem(shared, f"card/{slug}", Waiting(why, lines), card)
     _over(shared, f"card/{slug}")
     if own.grader is not None:
         try:
             check_grader(own.grader)
         except UsageError as error:
             unusable = GraderUnusable(slug, str(error))
-            return _trouble(shared, f"grader/{slug}", Waiting(f"no score can be had: {error}"), unusable)
+            return _problem(shared, f"grader/{slug}", Waiting(f"no score can be had: {error}"), unusable)
     return Task(derived.card, await task.files())
 
 
@@ -106,7 +105,7 @@ def deadline_of(shared: Shared, card: TaskCard, own: CompetitionSettings) -> dat
     return parse_time(told) if told else card.deadline
 
 
-def _trouble(shared: Shared, key: str, waiting: Waiting, event: Event) -> Waiting:
+def _problem(shared: Shared, key: str, waiting: Waiting, event: Event) -> Waiting:
     with shared.store.write() as tx:
         begin(tx, key, waiting.why, event, asks=True)
     return waiting

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlmodel import select
 
-from bot.notify import Notice, Notifier, Plot, Receipt
+from bot.notify import Notice, Notifier, Receipt
 from bot.notify.letters import ready, settle
 from bot.notify.schedule import is_due, is_quiet, pause
 from bot.notify.settings import NotifySection
@@ -33,17 +33,9 @@ def notify(tx: Transaction, notice: Notice) -> Notification:
     known = tx.session.exec(select(Notification).where(Notification.key == notice.key)).first()
     if known is not None:
         return known
-    row = Notification(
-        run_id=notice.run_id,
-        key=notice.key,
-        kind=notice.kind,
-        title=tx.redactor.text(notice.title),
-        body=tx.redactor.text(notice.body),
-        markdown=tx.redactor.text(notice.markdown),
-        urgent=notice.urgent,
-        plots=[plot.to_json() for plot in notice.plots],
-        created_at=tx.now(),
-    )
+    columns = notice.columns()
+    texts = {name: tx.redactor.text(columns[name]) for name in ("title", "body", "markdown")}
+    row = Notification(**columns | texts, created_at=tx.now())
     tx.add(row)
     tx.record("notification.added", run_id=notice.run_id or NO_RUN, key=notice.key, kind=notice.kind)
     return row
@@ -112,11 +104,9 @@ def _may_go(row: Letter, now: datetime, settings: NotifySection) -> bool:
 
 async def _attempt(notifier: Notifier, row: Letter, settings: NotifySection) -> Receipt | str:
     """Send one letter; returns what went wrong where it did."""
-    plots = tuple(Plot.from_json(plot) for plot in row.plots)
-    notice = Notice(row.key, row.kind, row.title, row.body, row.run_id, row.markdown, row.urgent, plots)
     try:
         async with asyncio.timeout(settings.seconds):
-            return await notifier.send(notice)
+            return await notifier.send(Notice.of(row))
     except NotificationFailed as error:
         return str(error)
     except TimeoutError:

@@ -15,7 +15,7 @@ from bot.status.doubts import Doubt, doubts
 from bot.status.outside import Rank, Sent, deadline, rank, sent
 from bot.status.polls import PartPolled, Posts, polled, posts
 from bot.status.presence import PULSE, Presence, is_running, presence
-from bot.status.problems import Trouble, current
+from bot.status.problems import Problem, current
 from bot.status.queue import Letters, Queued, dead, letters, queued
 from bot.status.steering import NoteRead, controls, held, notes_read
 from bot.status.work import Nodes, Pool, doing, live_runs, lower_is_better, nodes_of, pool_of
@@ -97,7 +97,7 @@ class DaemonStatus:
     """On the disk of its folder."""
     spent: Account
     """Of the day, over all competitions."""
-    troubles: tuple[Trouble, ...]
+    problems: tuple[Problem, ...]
     """What needs a person."""
     dead: tuple[Queued, ...]
     """Tasks that were given up."""
@@ -167,7 +167,7 @@ class _Look:
             database_bytes=_bytes(self.database),
             free_bytes=free_bytes(folder),
             spent=spent,
-            troubles=tuple(current(session)),
+            problems=tuple(current(session)),
             dead=dead(session),
             next=queued(session, ""),
             letters=letters(session),

@@ -27,7 +27,7 @@ _MOST_POINTS = 200
 def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) -> DailySummary:
     """Return what a day (UTC) brought to each competition that was on.
 
-    Asked again for a day that is over, it says the same but for the troubles, which are those of now.
+    Asked again for a day that is over, it says the same but for the problems, which are those of now.
 
     Args:
         store: the daemon's database.
@@ -44,8 +44,8 @@ def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) 
             for slug in sorted({*allowance.competitions, *runs})
             if _was_on(session, slug, allowance, start, end, run=runs.get(slug))
         ]
-        troubles = tuple(trouble.sentence for trouble in current(session))
-    return DailySummary(day, tuple(days), troubles)
+        problems = tuple(problem.sentence for problem in current(session))
+    return DailySummary(day, tuple(days), problems)
 
 
 def budget_notices(store: Store, allowance: Allowance, now: datetime) -> list[BudgetReached]:

@@ -112,7 +112,7 @@ def test_a_program_gets_one_object_with_all_of_it(folder: Path) -> None:
     found = status()
     daemon = found["daemon"]
     assert (daemon["running"], daemon["process"], daemon["since"]) == (False, 4242, "2026-11-19T10:00:00Z")
-    assert [one["key"] for one in daemon["troubles"]] == [f"rules/{NOMAD}"]
+    assert [one["key"] for one in daemon["problems"]] == [f"rules/{NOMAD}"]
     assert daemon["spent"]["figures"]["money"]["cap"] == 2.0
     nomad, spooky = found["competitions"]
     assert (nomad["competition"], nomad["state"], nomad["why"]) == (NOMAD, "waiting", "its rules are not accepted")

@@ -91,7 +91,7 @@ def test_a_scrape_tells_what_the_database_says(tmp_path: Path) -> None:
     }
     assert found["kaggle_bot_letters_waiting"] == {of(service="SLACK_URL"): 1.0}
     assert found["kaggle_bot_letters_failing"] == {of(service="SLACK_URL"): 0.0}
-    assert found["kaggle_bot_troubles"] == {(): 1.0}
+    assert found["kaggle_bot_problems"] == {(): 1.0}
     assert found["process_resident_memory_bytes"][()] > 1e6
     assert found["process_open_fds"][()] > 3
 

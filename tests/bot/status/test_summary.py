@@ -42,7 +42,7 @@ def test_a_day_is_summed_up_competition_by_competition(store: Store) -> None:
     assert [score for _, score in spooky.scores] == [0.5, 0.4, 0.4]
     assert spooky.scores[-1][0] == NOW
     assert (nomad.rank, nomad.nodes, nomad.spent_usd, nomad.days_left) == (None, 0, 0.0, None)
-    assert found.troubles == (f"accept the rules of {NOMAD} on its page",)
+    assert found.problems == (f"accept the rules of {NOMAD} on its page",)
     (plot,) = found.plots()
     assert plot.title.startswith(SPOOKY)
     assert "unknown days left" in found.notice().body
@@ -67,7 +67,7 @@ def test_trouble_that_is_over_is_told_no_more_and_the_days_notice_goes_out_once(
         with store.write() as tx:
             end(tx, f"rules/{NOMAD}")
         found = daily_summary(store, TODAY, NOW, ALLOWANCE)
-        assert found.troubles == ()
+        assert found.problems == ()
         with store.write() as tx:
             first, second = notify(tx, found.notice()), notify(tx, found.notice())
     assert first is second
