@@ -53,10 +53,10 @@ def runs_of(store: Store, competition: str | None) -> dict[str, Run]:
     Raises:
         UsageError: that one has no run.
     """
-    from bot.status.work import live_runs
+    from bot.status.work import latest_runs
 
     with store.read() as session:
-        runs = live_runs(session)
+        runs = latest_runs(session)
     if competition is None:
         return runs
     if competition not in runs:

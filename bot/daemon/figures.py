@@ -16,7 +16,7 @@ from bot.status.outside import deadline, rank
 from bot.status.polls import Posts, polled, posts
 from bot.status.problems import current
 from bot.status.queue import letters
-from bot.status.work import live_runs, lower_is_better, nodes_of, pool_of
+from bot.status.work import latest_runs, lower_is_better, nodes_of, pool_of
 from state.polled import RequestCount
 from state.tables import Execution, Run, Submission
 from state.tasks import task_counts
@@ -39,7 +39,7 @@ def figures(session: Session, database: Path, allowance: Allowance, now: datetim
         allowance: what is configured.
         now: aware UTC, by the daemon's clock.
     """
-    runs = {slug: run for slug, run in live_runs(session).items() if run.status == "running"}
+    runs = {slug: run for slug, run in latest_runs(session).items() if run.status == "running"}
     slugs = sorted({*allowance.competitions, *runs})[:MOST_COMPETITIONS]
     own = {slug: runs[slug] for slug in slugs if slug in runs}
     yield _gauge("info", "The program.", ["version"], [([metadata.version("kaggle-bot")], 1.0)])

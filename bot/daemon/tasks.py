@@ -15,7 +15,7 @@ from bot.status.accounts import Allowance
 from bot.status.outside import deadline
 from bot.status.problems import begin_work_broken, end
 from bot.status.summary import budget_notices, daily_summary
-from bot.status.work import live_runs
+from bot.status.work import latest_runs
 from scrapers.kaggle.polling.news import News
 from state.errors import NotAuthenticated, Retry
 from state.retention import Pruned, prune_expired
@@ -150,7 +150,7 @@ def prune_ended(store: Store, allowance: Allowance, keep_days: float, now: datet
     the database anew: call it in a thread. Raises as `prune_community`.
     """
     with store.read() as session:
-        runs = live_runs(session)
+        runs = latest_runs(session)
         slugs = {*allowance.competitions, *runs, *(slug for slug, _ in last_of_each(session, None, "competition"))}
         ends = {slug: deadline(session, slug, allowance.competitions.get(slug), runs.get(slug)) for slug in slugs}
     return prune_expired(store, {slug: end for slug, end in ends.items() if end is not None}, keep_days, now)

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import ceil
 
-from bot.evaluation.leaderboard import MEDALS, Medal, medal_at, medal_positions
-from bot.leaderboard.board import Board, Place
-from bot.leaderboard.sent import Sent, best_of
+from sqlmodel import Session
 
-__all__ = ["Ranked", "Standing", "far", "leaderboard_moved", "lines_moved", "stands"]
+from bot.evaluation.leaderboard import MEDALS, Medal, medal_at, medal_positions
+from bot.leaderboard.board import Board, Place, Seen, Sent, Stood, best_of, own_place, read_board, sent_files, stood
+from state.watermarks import watermark
+
+__all__ = ["Look", "Ranked", "Standing", "far", "leaderboard_moved", "lines_moved", "look_at", "stands"]
 
 _NEAR_SHARE = 0.05
 """A rank that moves by less than this share of itself is much the same; among the first 20 each place counts."""
@@ -61,6 +63,43 @@ class Ranked:
     teams: int | None
     at: datetime
     """Our time at which it was read."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What can be seen of a competition, as far as it was polled."""
+
+    standing: Standing
+    sent: Sequence[Sent]
+    board: Board | None
+    own: int | None
+    """The index of our place on the board."""
+    shown_at: datetime
+    """When the site showed the newest of it."""
+
+    @property
+    def seen(self) -> Seen:
+        """The bodies that the board is made of."""
+        return self.board.seen if self.board else Seen()
+
+
+def look_at(session: Session, competition: str, now: datetime, *, lower_is_better: bool) -> Look | None:
+    """Return what can be seen; None while neither a board nor anything about us was read."""
+    board = read_board(session, competition, lower_is_better=lower_is_better)
+    facts = _facts(session, competition)
+    sent = sent_files(session, competition)
+    if board is None and facts is None and not sent:
+        return None
+    own = own_place(board.places, sent) if board else None
+    rank, teams = (facts.reading.data.get(name) if facts else None for name in ("user_rank", "team_count"))
+    told = Ranked(rank, teams or None, facts.at) if facts and rank else None
+    standing = stands(competition, now, board, sent, own, told, teams=teams or None, lower_is_better=lower_is_better)
+    shown = [one.shown_at for one in (board, facts) if one is not None]
+    return Look(standing, sent, board, own, max(shown, default=now))
+
+
+def _facts(session: Session, competition: str) -> Stood | None:
+    return stood(session, competition, "standing", "", watermark(session, "", "competitions").at)
 
 
 def stands(

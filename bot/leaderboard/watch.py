@@ -10,8 +10,7 @@ from sqlmodel import Session
 
 from bot.evaluation.leaderboard import MEDALS, Medal, medal_positions
 from bot.leaderboard.board import Place, Seen, own_place, read_seen
-from bot.leaderboard.look import Look, inputs_of, look_at
-from bot.leaderboard.rank import Standing, far, leaderboard_moved, lines_moved
+from bot.leaderboard.rank import Look, Standing, far, leaderboard_moved, lines_moved, look_at
 from bot.notify.events import BoardMoved, Event, MedalChanged, RankChanged
 from bot.notify.outbox import notify
 from state.polled import Reading
@@ -53,8 +52,6 @@ class _Kept(BaseModel):
     standing: Standing
     seen: Seen
     told: _Told
-    inputs: str
-    """See `inputs_of`."""
 
 
 def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id: str | None = None) -> Standing | None:
@@ -71,11 +68,6 @@ def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id
     Returns:
         How it stands; None while neither a board nor anything about us was read.
     """
-    with store.read() as session:
-        known = _kept(last(session, competition, _KIND))
-        inputs = inputs_of(session, competition, lower_is_better=lower_is_better)
-    if known is not None and known.inputs == inputs and not _is_large(known.standing, known.told, store.clock.now()):
-        return known.standing
     # Whatever a power cut takes of it is made again from the same polls.
     with store.write(durable=False) as tx:
         look = look_at(tx.session, competition, tx.now(), lower_is_better=lower_is_better)
@@ -86,8 +78,7 @@ def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id
         standing, told = _with_passers(tx.session, before, look), before.told if before else _Told()
         events = _events(tx.session, look, told)
         told = _told_after(told, standing, look.seen, events, tx.now())
-        inputs = inputs_of(tx.session, competition, lower_is_better=lower_is_better)
-        kept = _Kept(standing=standing, seen=look.seen, told=told, inputs=inputs)
+        kept = _Kept(standing=standing, seen=look.seen, told=told)
         if not take_reading(tx, competition, _KIND, "", _written(kept), served_at=look.shown_at) and row is not None:
             return replace(standing, at=row.at)
         for event in events:

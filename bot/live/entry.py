@@ -125,14 +125,14 @@ class Entry:
         """Take up the scores of what was sent, and say so if they have nothing to do with ours."""
         async with self._use() as here:
             if here is not None:
-                await here.desk.settle()
-                here.desk.relation()
+                await here.desk.scores.settle()
+                here.desk.scores.relation()
 
     async def propose_final(self) -> None:
         """Tell the owner which submissions should count."""
         async with self._use() as here:
             if here is not None:
-                await here.desk.propose_final()
+                here.desk.scores.propose()
 
     @property
     def is_open(self) -> bool:
@@ -302,7 +302,7 @@ class Entry:
         async with self._opened(run) as here:
             if stopped_by is not None:
                 await here.desk.give_up(stopped_by)
-            await here.desk.settle()
+            await here.desk.scores.settle()
             sandbox = machinery.sandbox.describe()
             ended = Ended(run.folder, here.context, sandbox, here.stopwatch, "finished", stopped_by)
             files = self._shared.competition(self.slug) / FILES

@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
-from sqlmodel import col, select
-
 from bot.coder import OwnerNote
 from bot.community.learning import NEWEST_POSTS
 from bot.configuration.competition import CompetitionSettings
@@ -31,6 +29,7 @@ from scrapers.card import TaskCard
 from state.clock import Clock
 from state.community import CommunityView
 from state.errors import UsageError
+from state.live import live_runs
 from state.progress import create_run, resume_run
 from state.steering import notes
 from state.store import Store
@@ -72,9 +71,8 @@ class ClockTime:
 
 def live_run_of(store: Store, competition: str) -> Run | None:
     """Return a competition's latest live run."""
-    live = select(Run).where(Run.competition == competition, col(Run.cutoff).is_(None))
     with store.read() as session:
-        return session.exec(live.order_by(col(Run.created_at).desc()).limit(1)).first()
+        return next(reversed(live_runs(session, competition)), None)
 
 
 def goes_on(known: Run, task: Task, own: CompetitionSettings) -> bool:

@@ -28,17 +28,15 @@ class Delivered:
     failed: int = 0
 
 
-def notify(tx: Transaction, notice: Notice) -> Notification:
-    """Write down what to tell, in the transaction of what it tells of; one whose key is known is left as it is."""
-    known = tx.session.exec(select(Notification).where(Notification.key == notice.key)).first()
-    if known is not None:
-        return known
+def notify(tx: Transaction, notice: Notice) -> bool:
+    """Write a notice down, in the transaction of what it is about, unless its key is known; return whether it is new."""
+    if tx.session.exec(select(Notification.id).where(Notification.key == notice.key)).first() is not None:
+        return False
     columns = notice.columns()
     texts = {name: tx.redactor.text(columns[name]) for name in ("title", "body", "markdown")}
-    row = Notification(**columns | texts, created_at=tx.now())
-    tx.add(row)
+    tx.add(Notification(**columns | texts, created_at=tx.now()))
     tx.record("notification.added", run_id=notice.run_id or NO_RUN, key=notice.key, kind=notice.kind)
-    return row
+    return True
 
 
 async def deliver(

@@ -18,7 +18,7 @@ from bot.status.presence import PULSE, Presence, is_running, presence
 from bot.status.problems import Problem, current
 from bot.status.queue import Letters, Queued, dead, letters, queued
 from bot.status.steering import NoteRead, controls, held, notes_read
-from bot.status.work import Nodes, Pool, doing, live_runs, lower_is_better, nodes_of, pool_of
+from bot.status.work import Nodes, Pool, doing, latest_runs, lower_is_better, nodes_of, pool_of
 from state.latest import latest_of_each
 from state.pulses import last_pulse
 from state.store import NO_RUN, Store
@@ -124,7 +124,7 @@ def status_of(store: Store, allowance: Allowance) -> Status:
     with store.read() as session:
         said = presence(session)
         now = (said.clock if said is not None else store.clock).now()
-        look = _Look(session, store.path, allowance, now, said, live_runs(session), entries(session))
+        look = _Look(session, store.path, allowance, now, said, latest_runs(session), entries(session))
         slugs = sorted({*allowance.competitions, *look.runs, *look.told})
         spent, known, asked = accounts(session, allowance, now), posts(session), controls(session)
         return Status(

@@ -1,6 +1,6 @@
 """Submissions as they are shown: what was sent or is to be, how it scored, and why; and what was decided last of what is not."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from state.outward import CONSIDERED, submissions_of
 from state.tables import Event, Node, Run, Submission
 from state.words import iso
 
-__all__ = ["Shown", "Undone", "all_runs", "shown_submissions", "undone"]
+__all__ = ["Shown", "Undone", "shown_submissions", "undone"]
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,6 @@ class Undone:
     decision: str
     why: str
     until: datetime | None
-
-
-def all_runs(session: Session, competitions: Iterable[str]) -> Sequence[Run]:
-    """Return all live runs of some competitions, the earliest first; see `begin_run` for when another is begun."""
-    live = select(Run).where(col(Run.cutoff).is_(None), col(Run.competition).in_(list(competitions)))
-    return session.exec(live.order_by(col(Run.created_at), col(Run.id))).all()
 
 
 def shown_submissions(session: Session, run: Run) -> list[Shown]:

@@ -12,7 +12,7 @@ from bot.notify.events import BudgetReached, CompetitionDay, DailySummary, share
 from bot.status.accounts import Account, Allowance, accounts
 from bot.status.outside import deadline, rank
 from bot.status.problems import current
-from bot.status.work import best_over_time, live_runs, lower_is_better
+from bot.status.work import best_over_time, latest_runs, lower_is_better
 from state.outward import may_be_there
 from state.store import Store
 from state.tables import LedgerEntry, Node, Notification, Run, Submission
@@ -38,7 +38,7 @@ def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) 
     start = datetime.combine(day, time(), UTC)
     end = min(now, start + _DAY)
     with store.read() as session:
-        runs = live_runs(session)
+        runs = latest_runs(session)
         days = [
             _day(session, slug, allowance, start, end, run=runs.get(slug), folder=store.path.parent)
             for slug in sorted({*allowance.competitions, *runs})

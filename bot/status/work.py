@@ -12,10 +12,11 @@ from sqlmodel import Session, col, select
 
 from bot.runs.folder import RunFolder
 from bot.runs.standing import Doing
+from state.live import live_runs
 from state.tables import Analysis, Draft, Execution, Idea, Node, Report, Run
 from state.words import iso
 
-__all__ = ["Nodes", "Pool", "best_over_time", "doing", "live_runs", "lower_is_better", "nodes_of", "pool_of"]
+__all__ = ["Nodes", "Pool", "best_over_time", "doing", "latest_runs", "lower_is_better", "nodes_of", "pool_of"]
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,9 @@ class Nodes:
         return self.running + self.valid + self.buggy + self.failed
 
 
-def live_runs(session: Session) -> dict[str, Run]:
+def latest_runs(session: Session) -> dict[str, Run]:
     """Return the latest live run of each competition that has one."""
-    runs = session.exec(select(Run).where(col(Run.cutoff).is_(None)).order_by(col(Run.created_at), col(Run.id)))
-    return {run.competition: run for run in runs}
+    return {run.competition: run for run in live_runs(session)}
 
 
 def lower_is_better(run: Run, folder: Path) -> bool | None:

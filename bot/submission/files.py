@@ -1,27 +1,57 @@
-"""Candidates: makes the file that a node would be submitted with, and finds out what is to be known of it, each thing once."""
+"""The file that a node is submitted with: how it is made, kept and checked, and which public kernel its script is like."""
 
-import hashlib
-import os
+import base64
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
+from sqlmodel import col, select
+
+from bot.evaluation.executed import Executed
 from bot.evaluation.worker import Worker
 from bot.runs.context import RunContext
-from bot.strategies.attempts import code
-from bot.submission.exactly_once import file_hash
-from bot.submission.handing_in import refit
-from bot.submission.likeness import Likenesses, Likest
-from state.errors import InfrastructureFailure, InvalidSubmission
+from bot.strategies.attempts import code, holdout_seconds
+from bot.submission.exactly_once import copy_durably, file_hash
+from scrapers.duplicates import band_digests, similarity
+from scrapers.sketches import Sketch
+from state.errors import BotError, InfrastructureFailure, InvalidSubmission
+from state.likeness import KeptSketch, Likeness, SketchBand
+from state.store import Store
+from state.tables import KernelVersion
 
-__all__ = ["FILES", "OUTPUTS", "Candidate", "Candidates", "Checked"]
+__all__ = [
+    "FILES",
+    "OUTPUTS",
+    "Candidate",
+    "Checked",
+    "Files",
+    "HandedInAs",
+    "MadeFile",
+    "most_similar_kernel",
+    "refit",
+    "run_again",
+]
 
 FILES = "submissions"
 """In the competition's folder: the files that are to be sent, or were."""
 OUTPUTS = "outputs"
 """And those that public kernels have written."""
 
-_CHUNK = 1 << 20
+HandedInAs = Literal["refit", "fold-average", "holdout"]
+MARGIN = 1.2
+"""A run on more rows is not started unless at least this many times the hold-out run's seconds are left."""
+
 _NOISE_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class MadeFile:
+    """A file that may be handed in, how it was made, and why it is this one."""
+
+    file: Path
+    how: HandedInAs
+    note: str
 
 
 @dataclass(frozen=True)
@@ -30,8 +60,7 @@ class Candidate:
 
     file: Path
     sha256: str
-    how: str
-    """As `Submission.handed_in`."""
+    how: HandedInAs
     note: str
 
 
@@ -43,7 +72,7 @@ class Checked:
     copied: str | None
 
 
-class Candidates:
+class Files:
     """The files of one live run."""
 
     def __init__(self, context: RunContext, folder: Path, worker: Worker) -> None:
@@ -55,10 +84,7 @@ class Candidates:
                 are looked for in `OUTPUTS`.
             worker: compares and resamples.
         """
-        self._context = context
-        self._folder = folder
-        self._worker = worker
-        self._likenesses = Likenesses(context.store, context.card.slug, context.clock, worker)
+        self._context, self._folder, self._worker = context, folder, worker
         self._noise: dict[tuple[int, int | None], float | None] = {}
         self._checked: dict[tuple[str, frozenset[str]], Checked] = {}
 
@@ -91,12 +117,11 @@ class Candidates:
             self._checked[sha256, public] = await self._check(self.kept(sha256))
         return self._checked[sha256, public]
 
-    async def likest(self, node: int) -> Likest | None:
-        """Return the visible kernel whose code is most like a node's, None where none is nearly so.
-
-        Kernels come and go, so that it is looked up each time. Raises InfrastructureFailure.
-        """
-        return await self._likenesses.likest(code(self._context, node))
+    async def most_similar_kernel(self, node: int) -> tuple[str | None, float]:
+        """Return the visible kernel whose code is most like a node's; kernels come and go, so it is looked up each time."""
+        context = self._context
+        script, as_of = code(context, node), context.clock.as_of()
+        return await most_similar_kernel(context.store, context.card.slug, as_of, self._worker, script)
 
     async def noise(self, node: int, other: int | None) -> float | None:
         """Return the standard error of the difference of two nodes' validation scores; None where it cannot be told.
@@ -108,18 +133,18 @@ class Candidates:
         return self._noise[node, other]
 
     async def _difference(self, node: int, other: int | None) -> float | None:
-        told = await self._context.executor.noise(node, other, _NOISE_SECONDS)
-        if not told:
+        found = await self._context.executor.noise(node, other, _NOISE_SECONDS)
+        if not found:
             return None
-        if told["gain_error"] is not None:
-            return float(told["gain_error"])
+        if found["gain_error"] is not None:
+            return float(found["gain_error"])
         # As if the two scores had nothing in common, which is the most that the difference can vary.
-        return None if told["score_error"] is None else float(told["score_error"]) * 2**0.5
+        return None if found["score_error"] is None else float(found["score_error"]) * 2**0.5
 
     async def _check(self, file: Path) -> Checked:
         context, outputs = self._context, self._folder / OUTPUTS
         try:
-            told = await self._worker.call(
+            found = await self._worker.call(
                 "check_file",
                 file=str(file),
                 view_dir=str(await context.executor.view("holdout")),
@@ -128,23 +153,90 @@ class Candidates:
             )
         except InvalidSubmission as error:
             return Checked(str(error), None)
-        return Checked(None, told["copied"])
+        return Checked(None, found["copied"])
 
     def _keep(self, source: Path) -> str:
         """Copy a file onto the disk itself under its hash, as a whole or not at all; returns the hash."""
         folder = self._folder / FILES
         folder.mkdir(parents=True, exist_ok=True)
         partial = folder / f".{source.parent.name}.partial"
-        digest = hashlib.sha256()
-        with source.open("rb") as reading, partial.open("wb") as writing:
-            while chunk := reading.read(_CHUNK):
-                digest.update(chunk)
-                writing.write(chunk)
-            writing.flush()
-            os.fsync(writing.fileno())
-        kept = self.kept(digest.hexdigest())
-        if kept.is_file() and file_hash(kept) == digest.hexdigest():
+        sha = copy_durably(source, partial)
+        kept = self.kept(sha)
+        if kept.is_file() and file_hash(kept) == sha:
             partial.unlink()
         else:
             partial.replace(kept)
-        return digest.hexdigest()
+        return sha
+
+
+async def refit(context: RunContext, node: int, worker: Worker, *, later: int = 0) -> MadeFile:
+    """Run a node again on all data, and return the file that is to be handed in: the new one, if it agrees with the scored one.
+
+    Args:
+        context: the run.
+        node: whose script, with a score.
+        worker: compares the two files.
+        later: how many more such runs are to come, for which time is left.
+    """
+    scored = context.executor.submission_of(node, "holdout")
+    if context.executor.self_reported is not None:
+        return MadeFile(scored, "holdout", "the scored file, since no rows were withheld that a refit could learn from")
+    context.say(f"refitting node {node} on all data")
+    done = await run_again(context, node, "full", later=later)
+    if isinstance(done, str):
+        return MadeFile(scored, "holdout", f"the scored file, since {done}")
+    if not done.fine or done.submission is None:
+        return MadeFile(scored, "holdout", f"the scored file, since the refit failed: {done.error}")
+    try:
+        found = await worker.call(
+            "agree", file_a=str(done.submission), file_b=str(scored), card=context.card.model_dump(mode="json")
+        )
+    except (InvalidSubmission, InfrastructureFailure) as error:
+        return MadeFile(scored, "holdout", f"the scored file, since the refit's could not be compared: {error}")
+    if not found["agrees"]:
+        return MadeFile(scored, "holdout", f"the scored file, since the refit's differs too much: {found['message']}")
+    return MadeFile(done.submission, "refit", "the refit on all data, which agrees with the scored run")
+
+
+async def run_again(context: RunContext, node: int, view: str, *, later: int) -> Executed | str:
+    """Run a node's script on another view, `later` more to come; returns a sentence where that could not be done."""
+    seconds = holdout_seconds(context, node) or 0.0
+    if context.budget.left() < MARGIN * seconds + 1:
+        return f"too little time was left for a run on `{view}`"
+    limit = context.budget.repeat_seconds(seconds, later)
+    try:
+        return await context.executor.execute(node, code(context, node), view, limit)
+    except BotError as error:
+        return f"the run on `{view}` failed: {error}"
+
+
+async def most_similar_kernel(
+    store: Store, competition: str, as_of: datetime, worker: Worker, script: str
+) -> tuple[str | None, float]:
+    """Return the public kernel that is most like a script, and the share of code they have in common; None where none is.
+
+    Sketches of the kernels that are visible at `as_of` are stored with them. Raises InfrastructureFailure.
+    """
+    made = await worker.call("sketch_script", text=script)
+    if made is None:
+        return None, 0.0
+    parts = [None if made[part] is None else base64.b64decode(made[part]) for part in ("code", "prose")]
+    own = Sketch(made["sha256"], *parts)
+    with store.read() as session:
+        near = select(SketchBand.sketch).where(col(SketchBand.digest).in_(band_digests(own, competition, "kernel")))
+        rows = session.exec(select(KeptSketch).where(col(KeptSketch.id).in_(near))).all()
+        shares = {row.id: similarity(own, Sketch(row.sha256, row.code, row.prose), "kernel") for row in rows}
+        visible = (
+            select(Likeness.sketch, KernelVersion.ref)
+            .join(KernelVersion, col(KernelVersion.id) == col(Likeness.post_id))
+            .where(
+                Likeness.competition == competition,
+                KernelVersion.competition == competition,
+                Likeness.kind == "kernel",
+                col(Likeness.sketch).in_(list(shares)),
+                col(Likeness.known_at) <= as_of,
+            )
+        )
+        found = [(shares[sketch], ref) for sketch, ref in session.exec(visible)]
+    share, kernel = max(found, default=(0.0, None))
+    return kernel, share

@@ -1,58 +1,82 @@
-"""Settling: what became of what was sent: its public score, how that relates to ours, and which files should count."""
+"""What came of what was sent: its public score, how that relates to our own score, and which files should count."""
 
+import asyncio
 import math
+import statistics
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlmodel import select
-
+from bot.leaderboard.board import number
 from bot.notify.events import Choice, FinalSelectionProposed, ScoresDisagree
 from bot.notify.outbox import notify
 from bot.runs.context import RunContext
 from bot.submission.exactly_once import Also, ExactlyOnce
-from bot.submission.facts import Judge
-from bot.submission.relation import Pair, Relation, relation_of
-from bot.submission.submission_state import Affairs
+from bot.submission.facts import Reviewer, SubmissionState
 from state.errors import KaggleError, SiteUnavailable, SubmissionRefused
 from state.outward import advance_submission, update_submission
 from state.polled import Reading
 from state.series import last
-from state.store import Transaction
-from state.tables import Node, Notification, Submission
+from state.tables import Node, Submission
 from state.watermarks import watermark
 
-__all__ = ["PROPOSED", "Settling", "choose"]
+__all__ = ["Pair", "PublicScores", "Relation", "choose", "relation_of"]
 
-PROPOSED = timedelta(days=2)
+_PROPOSED = timedelta(days=2)
 """Before the deadline, from when on a selection is proposed."""
 _COUNTED = 2
 """Submissions that count in the end."""
 _POLLED = timedelta(hours=2)
 """A list of submissions that was read within this time is taken as one that is read again and again."""
+_FEWEST = 6
+"""Pairs below which nothing is said: of so few, chance alone makes any correlation."""
+_FLOOR = 0.3
+"""Rank correlation below which validation scores are no guide to the board."""
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 
 
-class Settling:
+@dataclass(frozen=True)
+class Pair:
+    """One submission's two scores, as the metric has them."""
+
+    tag: str
+    validation: float
+    public: float
+
+
+@dataclass(frozen=True)
+class Relation:
+    """How two series of scores hang together."""
+
+    pairs: int
+    correlation: float | None
+    """Spearman's, ties at their mean rank; None for fewer than two pairs, or where one side is always the same."""
+    warning: str | None
+    """What to beware of; None: nothing."""
+
+
+class PublicScores:
     """Follows up what was sent, in one live run."""
 
-    def __init__(self, context: RunContext, judge: Judge, once: ExactlyOnce, also: Also) -> None:
-        self._context = context
-        self._judge = judge
-        self._once = once
-        self._also = also
+    def __init__(self, context: RunContext, reviewer: Reviewer, once: ExactlyOnce, also: Also) -> None:
+        self._context, self._reviewer, self._once, self._also = context, reviewer, once, also
+        self._settling = asyncio.Lock()
         self._asked: dict[str, tuple[datetime, timedelta]] = {}
 
-    async def scores(self) -> None:
-        """Write down public scores that have come, and what the site found invalid; each is told in the same transaction."""
-        affairs = self._judge.affairs()
-        for row in (*affairs.earlier, *affairs.there):
-            if row.status != "confirmed" or row.score is not None or row.ref is None:
-                continue
-            reading, polled = self._read(row.ref)
-            if reading is not None and self._take(row, reading):
-                continue
-            if not polled and row.run_id == self._context.run_id and self._may_ask(row.id):
-                await self._ask(row)
+    async def settle(self) -> None:
+        """Write down public scores that have come, and what the site found invalid; a poll's reading is preferred to asking."""
+        async with self._settling:
+            state = self._reviewer.state()
+            for row in (*state.earlier, *state.there):
+                if row.status != "confirmed" or row.score is not None or row.ref is None:
+                    continue
+                reading, polled = self._read(row.ref)
+                if reading is not None and self._take(row, reading):
+                    continue
+                if not polled and row.run_id == self._context.run_id and self._may_ask(row.id):
+                    await self._ask(row)
 
     def _read(self, ref: str) -> tuple[Reading | None, bool]:
         """Return how the site's list shows a submission, and whether that list is read again and again."""
@@ -63,7 +87,7 @@ class Settling:
 
     def _take(self, row: Submission, reading: Reading) -> bool:
         """Take over what a reading tells; return whether it is the end."""
-        status, score = reading.data.get("status"), _number(str(reading.data.get("public_score") or ""))
+        status, score = reading.data.get("status"), number(reading.data.get("public_score"))
         if status == "ERROR":
             words = str(reading.data.get("error_description") or "the file is invalid, without a word why")
             with self._context.store.write() as tx:
@@ -95,7 +119,7 @@ class Settling:
     def pairs(self) -> list[Pair]:
         """Return the two scores of each submission that has both, the earliest first."""
         with self._context.store.read() as session:
-            found = [(row, session.get(Node, (row.run_id, row.node))) for row in self._judge.affairs().there]
+            found = [(row, session.get(Node, (row.run_id, row.node))) for row in self._reviewer.state().there]
         return [
             Pair(row.tag, node.score, row.score)
             for row, node in found
@@ -103,53 +127,68 @@ class Settling:
         ]
 
     def relation(self) -> Relation:
-        """Return how the two scores hang together; that it is broken is told once."""
+        """Return how the two scores hang together; the owner is warned once that they do not."""
         context, found = self._context, relation_of(self.pairs())
         if found.warning is not None:
-            notice = ScoresDisagree(context.card.slug, context.run_id, found.pairs, found.warning).notice(
-                context.run_id
-            )
+            event = ScoresDisagree(context.card.slug, context.run_id, found.pairs, found.warning)
+            known: dict[str, Any] = {"pairs": found.pairs, "correlation": found.correlation, "why": found.warning}
             with context.store.write() as tx:
-                if not _known(tx, notice.key):
-                    tx.record(
-                        "submission.relation_broken",
-                        run_id=context.run_id,
-                        pairs=found.pairs,
-                        correlation=found.correlation,
-                        why=found.warning,
-                    )
-                    notify(tx, notice)
+                if notify(tx, event.notice(context.run_id)):
+                    tx.record("submission.relation_broken", run_id=context.run_id, **known)
         return found
 
     def propose(self) -> None:
         """Tell the owner which files should count, in the last days before the deadline, and again when that changes."""
-        context, affairs = self._context, self._judge.affairs()
+        context, state = self._context, self._reviewer.state()
         now = context.clock.now()
-        if affairs.deadline is None or not affairs.deadline - PROPOSED <= now < affairs.deadline:
+        if state.deadline is None or not state.deadline - _PROPOSED <= now < state.deadline:
             return
-        choices = self._choices(affairs)
+        choices = self._choices(state)
         if not choices:
             return
         url = f"https://www.kaggle.com/competitions/{context.card.slug}/submissions"
-        event = FinalSelectionProposed(context.card.slug, tuple(choices), affairs.deadline, url)
-        with context.store.read() as session:
-            if session.exec(select(Notification.id).where(Notification.key == event.key)).first() is not None:
-                return
+        event = FinalSelectionProposed(context.card.slug, tuple(choices), state.deadline, url)
         with context.store.write() as tx:
-            tx.record("selection.proposed", run_id=context.run_id, tags=[choice.tag for choice in choices])
-            notify(tx, event.notice(context.run_id))
+            if notify(tx, event.notice(context.run_id)):
+                tx.record("selection.proposed", run_id=context.run_id, tags=[choice.tag for choice in choices])
 
-    def _choices(self, affairs: Affairs) -> list[Choice]:
-        rows = (*affairs.earlier, *affairs.rows)
+    def _choices(self, state: SubmissionState) -> list[Choice]:
+        rows = (*state.earlier, *state.rows)
         confirmed = {row.file_sha: row for row in rows if row.status == "confirmed"}
         with self._context.store.read() as session:
             # Of other runs the public score alone can be compared.
-            nodes = {row.node: session.get(Node, (row.run_id, row.node)) for row in affairs.rows}
+            nodes = {row.node: session.get(Node, (row.run_id, row.node)) for row in state.rows}
         found = []
         for row in confirmed.values():
             node = nodes[row.node] if row.run_id == self._context.run_id else None
             found.append(Choice(row.tag, row.node, row.score, None if node is None else node.score))
         return choose(found, lower_is_better=self._context.card.lower_is_better)
+
+
+def relation_of(pairs: Sequence[Pair]) -> Relation:
+    """Return the relation of all pairs so far."""
+    correlation = _rank_correlation([pair.validation for pair in pairs], [pair.public for pair in pairs])
+    warning = None
+    if len(pairs) >= _FEWEST and (correlation is None or correlation < _FLOOR):
+        shown = "none" if correlation is None else f"one of {correlation:.2f}"
+        warning = (
+            f"the validation and public scores of {len(pairs)} submissions should have a rank correlation of at least "
+            f"{_FLOOR:g}, and have {shown}: what is better here need not be better there"
+        )
+    return Relation(len(pairs), correlation, warning)
+
+
+def _rank_correlation(left: Sequence[float], right: Sequence[float]) -> float | None:
+    """Return Spearman's correlation; here without numpy, which the bot's own process never loads."""
+    try:
+        return statistics.correlation(_mean_ranks(left), _mean_ranks(right))
+    except statistics.StatisticsError:
+        return None
+
+
+def _mean_ranks(values: Sequence[float]) -> list[float]:
+    ordered = sorted(values)
+    return [(bisect_left(ordered, value) + bisect_right(ordered, value)) / 2 for value in values]
 
 
 def choose(found: Sequence[Choice], *, lower_is_better: bool) -> list[Choice]:
@@ -163,15 +202,3 @@ def choose(found: Sequence[Choice], *, lower_is_better: bool) -> list[Choice]:
     chosen = [] if public is None or public.public_score is None else [public]
     others = sorted((one for one in found if one not in chosen), key=lambda one: -worth(one.validation_score))
     return [*chosen, *others][:_COUNTED]
-
-
-def _known(tx: Transaction, key: str) -> bool:
-    return tx.session.exec(select(Notification.id).where(Notification.key == key)).first() is not None
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None

@@ -98,4 +98,4 @@ async def test_the_day_is_told_and_old_tasks_go(tmp_path: Path) -> None:
             with here.store.read() as session:
                 told = session.exec(select(Notification)).all()
                 assert session.exec(select(Task)).all() == []
-            assert [row.key for row in told] == [f"summary/{(site.clock.now() - timedelta(days=1)).date()}"]
+            assert [row.key for row in told] == [f"summary.daily/{(site.clock.now() - timedelta(days=1)).date()}"]

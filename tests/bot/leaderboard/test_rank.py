@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.evaluation import leaderboard as formulas
-from bot.leaderboard.board import Board, Place, Seen
+from bot.leaderboard.board import Board, Place, Seen, Sent
 from bot.leaderboard.rank import Standing, far, leaderboard_moved, stands
-from bot.leaderboard.sent import Sent
 
 AT = datetime(2020, 1, 1, tzinfo=UTC)
 SCORES = st.integers(-20, 20).map(lambda score: score / 8)

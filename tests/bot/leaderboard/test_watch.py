@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlmodel import select
 
-from bot.leaderboard.look import look_at
+from bot.leaderboard.rank import look_at
 from bot.leaderboard.watch import Standing, leaderboard_moved, standing_of, watch_board
 from state.series import history
 from state.store import Store

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.leaderboard.look import look_at
+from bot.leaderboard.rank import look_at
 from bot.leaderboard.verdict import Verdict, entries_of
 from bot.leaderboard.watch import Standing, watch_board
 from scrapers.kaggle.client import open_client

@@ -12,7 +12,7 @@ from typing import Any
 from bot.coder.machine import this_machine
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.worker import Worker
-from bot.leaderboard.look import look_at
+from bot.leaderboard.rank import look_at
 from bot.leaderboard.verdict import Verdict, entries_of
 from bot.live.finish import finish_live
 from bot.models.ask import Asker

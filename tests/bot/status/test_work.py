@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.status.work import Nodes, Pool, best_over_time, doing, live_runs, lower_is_better, nodes_of, pool_of
+from bot.status.work import Nodes, Pool, best_over_time, doing, latest_runs, lower_is_better, nodes_of, pool_of
 from state.progress import create_run
 from state.store import Store
 from state.tables import Run
@@ -52,7 +52,7 @@ def test_a_replay_is_no_live_run_and_of_several_the_latest_counts(busy_store: St
             create_run(tx, "past", competition="wine", agent="a", model="m", seed=0, cutoff=START)
             create_run(tx, "new", competition="beer", agent="a", model="m", seed=0, cutoff=None)
         with busy_store.read() as session:
-            assert sorted(run.id for run in live_runs(session).values()) == ["new", RUN]
+            assert sorted(run.id for run in latest_runs(session).values()) == ["new", RUN]
 
 
 def test_which_way_scores_point_is_read_from_the_runs_folder_where_the_database_does_not_say(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from bot.budgets.settings import Caps
 from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.guards.findings import suspicious
 from bot.evaluation.worker import Worker
-from bot.submission.submission_state import ACCEPTED
+from bot.submission.facts import ACCEPTED
 from state.approvals import decide_approval, make_wish, open_wishes
 from state.series import last
 from state.tables import Approval
@@ -42,11 +42,11 @@ async def test_the_best_node_is_refitted_sent_once_and_scored(run: Live) -> None
     ).read_bytes()
 
     run.site.settle()
-    await desk.settle()
+    await desk.scores.settle()
     (row,) = run.submissions()
     assert row.score == pytest.approx(run.site.site.submissions[0].public_score)
     assert [notice.kind for notice in run.notices("submission.scored")] == ["submission.scored"]
-    (pair,) = desk.pairs()
+    (pair,) = desk.scores.pairs()
     assert (pair.tag, pair.public) == (row.tag, row.score)
     run.assert_told_by_events()
 
@@ -59,7 +59,7 @@ async def test_a_polled_reading_gives_the_score_without_asking(run: Live) -> Non
     (row,) = run.submissions()
     run.read("submission", str(row.ref), status="COMPLETE", public_score="0.4321")
     asked = run.site.site.requests["GetSubmission"]
-    await desk.settle()
+    await desk.scores.settle()
     assert run.submissions()[0].score == 0.4321
     assert run.site.site.requests["GetSubmission"] == asked
 
@@ -71,7 +71,7 @@ async def test_a_file_that_the_site_finds_invalid_is_told_and_counts_as_sent(run
     await desk.send()
     (row,) = run.submissions()
     run.read("submission", str(row.ref), status="ERROR", error_description="row 3 is odd")
-    await desk.settle()
+    await desk.scores.settle()
     assert run.states() == [(2, "refused")]
     assert "row 3 is odd" in run.notices("submission.refused")[0].body
     assert await desk.consider() is None
@@ -389,12 +389,12 @@ async def test_the_final_selection_is_proposed_in_the_last_days_and_again_when_i
         await desk.consider()
         await desk.send()
     run.site.settle()
-    await desk.settle()
-    await desk.propose_final()
+    await desk.scores.settle()
+    desk.scores.propose()
     assert run.notices("selection.proposed") == []
     run.clock.time = DEADLINE - timedelta(days=1)
     for _ in range(2):
-        await desk.propose_final()
+        desk.scores.propose()
     (notice,) = run.notices("selection.proposed")
     first, second = run.submissions()
     assert notice.body.index(first.tag) < notice.body.index(second.tag), "the best by public score comes first"
@@ -402,8 +402,8 @@ async def test_the_final_selection_is_proposed_in_the_last_days_and_again_when_i
     await desk.consider()
     await desk.send()
     run.site.settle()
-    await desk.settle()
-    await desk.propose_final()
+    await desk.scores.settle()
+    desk.scores.propose()
     assert len(run.notices("selection.proposed")) == 2
     assert len(run.events("selection.proposed")) == 2
 
@@ -419,9 +419,9 @@ async def test_that_validation_is_no_guide_any_more_is_told_once(run: Live) -> N
         await desk.consider()
         await desk.send()
     run.site.settle()
-    await desk.settle()
+    await desk.scores.settle()
     for _ in range(2):
-        found = desk.relation()
+        found = desk.scores.relation()
         assert found.pairs == 7 and found.correlation is not None and found.correlation < -0.9
     assert len(run.notices("submission.disagree")) == len(run.events("submission.relation_broken")) == 1
 
@@ -437,6 +437,6 @@ async def test_all_of_it_may_be_called_side_by_side(run: Live) -> None:
     run.node(3, 0.8)
     desk = run.desk()
     for _ in range(3):
-        await asyncio.gather(*(call() for call in (desk.consider, desk.send, desk.settle, desk.propose_final) * 2))
+        await asyncio.gather(*(call() for call in (desk.consider, desk.send, desk.scores.settle) * 2))
     assert run.states() == [(3, "confirmed")]
     assert len(run.site.site.submissions) == 1

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from bot.configuration.competition import CompetitionSettings
-from bot.submission.submission_state import ACCEPTED
+from bot.submission.facts import ACCEPTED
 from state.approvals import ask_approval, decide_approval
 from state.outward import advance_submission, intend_submission, submissions_of, update_submission
 from state.progress import create_node, create_run, end_node
@@ -119,9 +119,9 @@ async def test_what_an_earlier_run_sent_may_count_in_the_end_by_its_public_score
         await desk.consider()
         await desk.send()
     run.site.settle()
-    await desk.settle()
+    await desk.scores.settle()
     run.clock.time = DEADLINE - timedelta(days=1)
-    await desk.propose_final()
+    desk.scores.propose()
     (notice,) = run.notices("selection.proposed")
     mine = run.submissions()
     assert [tag in notice.body for tag in (before.tag, mine[-1].tag, mine[0].tag)] == [True, True, False]
@@ -134,6 +134,6 @@ async def test_a_score_that_comes_late_for_an_earlier_run_is_taken_from_what_was
         advance_submission(tx, EARLIER, row.id, "sending")
         advance_submission(tx, EARLIER, row.id, "confirmed", ref="4000")
     run.read("submission", "4000", status="COMPLETE", public_score="0.25")
-    await run.desk().settle()
+    await run.desk().scores.settle()
     with run.store.read() as session:
         assert [one.score for one in submissions_of(session, EARLIER)] == [0.25]

@@ -52,7 +52,7 @@ async def one_life(run: Live, settings: CompetitionSettings, fate: Fate) -> None
                         decide_approval(tx, held.id or 0, "approved", "ann")
         await desk.send()
         run.site.settle()
-        await desk.settle()
+        await desk.scores.settle()
 
 
 @pytest.mark.parametrize("settings", [SENDING, ASKING], ids=["auto", "ask"])

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.evaluation.worker import Worker
-from bot.submission.likeness import Likenesses
+from bot.submission.files import most_similar_kernel
 from state.store import Store
 from tests.bot.submission.desk_parts import KERNEL, add_kernel
 from tests.state.conftest import StandingClock, clock, store
@@ -18,21 +18,22 @@ OTHER = "\n".join(f"model_{n} = Ridge(alpha={n}).fit(train[{n}:], target[{n}:], 
 async def test_a_script_is_like_the_kernel_whose_code_it_has(
     store: Store, clock: StandingClock, worker: Worker
 ) -> None:
-    found = Likenesses(store, "wine", clock, worker)
-    assert await found.likest(KERNEL) is None
+    async def similar(script: str) -> tuple[str | None, float]:
+        return await most_similar_kernel(store, "wine", clock.as_of(), worker, script)
+
+    assert await similar(KERNEL) == (None, 0.0)
     add_kernel(store, "wine", OTHER, id="20", ref="bob/other")
     add_kernel(store, "wine", KERNEL)
     add_kernel(store, "beer", KERNEL, id="22", ref="eve/elsewhere")
-    same = await found.likest("# copied\n" + KERNEL)
-    assert same is not None and (same.kernel, same.share) == ("ann/strong", 1.0)
-    nearly = await found.likest(KERNEL + "\nprint('mine')\n")
-    assert nearly is not None and nearly.kernel == "ann/strong" and nearly.share >= 0.9
-    assert await found.likest("import pandas as pd\n" + "\n".join(f"x{n} = {n} ** 2 + y{n}" for n in range(40))) is None
+    assert await similar("# copied\n" + KERNEL) == ("ann/strong", 1.0)
+    kernel, share = await similar(KERNEL + "\nprint('mine')\n")
+    assert kernel == "ann/strong" and share >= 0.9
+    own = "import pandas as pd\n" + "\n".join(f"x{n} = {n} ** 2 + y{n}" for n in range(40))
+    assert await similar(own) == (None, 0.0)
 
 
 async def test_what_is_not_visible_yet_is_not_compared(store: Store, clock: StandingClock, worker: Worker) -> None:
     add_kernel(store, "wine", KERNEL, days=3)
-    found = Likenesses(store, "wine", clock, worker)
-    assert await found.likest(KERNEL) is None
+    assert (await most_similar_kernel(store, "wine", clock.as_of(), worker, KERNEL))[0] is None
     clock.pass_by(4 * 86_400)
-    assert await found.likest(KERNEL) is not None
+    assert (await most_similar_kernel(store, "wine", clock.as_of(), worker, KERNEL))[0] == "ann/strong"
