@@ -14,6 +14,7 @@ from rich.text import Text
 
 from bot.cli.output import print_json, print_table
 from bot.evaluation.aggregate import ASKED_FOR, aggregate, read_reports, read_split
+from bot.evaluation.answers import Grade
 from bot.evaluation.grading_many import Graded, find_snapshots, grade_many, write_report
 from bot.evaluation.submission_list import read_list
 from bot.evaluation.worker import Worker
@@ -88,26 +89,26 @@ def _used(result: Mapping[str, Any], rows: Sequence[Any], competitions: Sequence
 
 def _invalid(graded: Graded) -> Iterator[str]:
     for one in graded.reports:
-        if not one["valid_submission"]:
-            path = "no file" if one["submission_path"] in (None, "None") else one["submission_path"]
-            yield f"not valid: {one['competition_id']}, {path}: {one['message']}"
+        if not one.valid_submission:
+            path = "no file" if one.submission_path == "None" else one.submission_path
+            yield f"not valid: {one.competition_id}, {path}: {one.message}"
     for failure in graded.failures:
         yield f"not graded: {failure.competition_id}, {failure.submission_path}: {failure.message}"
 
 
-def _print(reports: Sequence[Mapping[str, Any]]) -> None:
-    by_id: dict[str, list[Mapping[str, Any]]] = {}
+def _print(reports: Sequence[Grade]) -> None:
+    by_id: dict[str, list[Grade]] = {}
     for report in reports:
-        by_id.setdefault(report["competition_id"], []).append(report)
+        by_id.setdefault(report.competition_id, []).append(report)
     rows = [_row(competition, of) for competition, of in by_id.items()]
     if len(rows) > 1:
         rows.append(_row("all", reports))
     print_table(("", "runs", "sent", "valid", "gold", "silver", "bronze", "above median", "win rate"), rows)
 
 
-def _row(name: str, reports: Sequence[Mapping[str, Any]]) -> list[str]:
-    counts = [str(sum(one[flag] for one in reports)) for flag in _FLAGS]
-    return [name, str(len(reports)), *counts, f"{fmean(one['win_rate'] for one in reports):.1%}"]
+def _row(name: str, reports: Sequence[Grade]) -> list[str]:
+    counts = [str(sum(getattr(one, flag) for one in reports)) for flag in _FLAGS]
+    return [name, str(len(reports)), *counts, f"{fmean(one.win_rate for one in reports):.1%}"]
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
-from bot.cli.running import Job, run_all, tell
+from bot.cli.running import Job, report, run_all
 from bot.coder.settings import SessionSettings
 from bot.community.learning import NEWEST_POSTS
 from bot.evaluation.directions import METRIC_DIRECTIONS
@@ -152,8 +152,8 @@ def replay(
         runs = [(snapshot, one.model_copy(update={"gpus": held})) for snapshot, one in runs]
         prepared = prepare(runs, out, datetime.now(UTC))
         redactor = redactor_of(settings)
-        results = run_all([Job(run, back_end, models, redactor) for run in prepared], leases, json=json)
-    tell(results, json=json)
+        outcomes = run_all([Job(run, back_end, models, redactor) for run in prepared], leases, json=json)
+    report(outcomes, json=json)
 
 
 def _engine(parallel: int, pace: str, in_flight: int, session: SessionSettings | None) -> EngineSettings:

@@ -180,10 +180,10 @@ async def _gain(
     if best is None or codebase_node is None or context.executor.self_reported is not None:
         return ()
     found = await context.executor.noise(best.node, codebase_node, _GAIN_SECONDS)
-    if found.get("gain") is None or found.get("gain_error") is None:
+    if found.gain is None or found.gain_error is None:
         return ()
     analysis = f"node {best.node} against node {codebase_node}, which the draft builds on, on the same hold-out rows"
-    return (ComponentNote(name=WHOLE, analysis=analysis, gain=found["gain"], gain_error=found["gain_error"]),)
+    return (ComponentNote(name=WHOLE, analysis=analysis, gain=found.gain, gain_error=found.gain_error),)
 
 
 def best_attempt(context: RunContext, attempts: Sequence[Attempt]) -> Attempt | None:

@@ -108,27 +108,22 @@ class Candidates:
         return self._noise[node, other]
 
     async def _difference(self, node: int, other: int | None) -> float | None:
-        told = await self._context.executor.noise(node, other, _NOISE_SECONDS)
-        if not told:
-            return None
-        if told["gain_error"] is not None:
-            return float(told["gain_error"])
+        found = await self._context.executor.noise(node, other, _NOISE_SECONDS)
+        if found.gain_error is not None:
+            return found.gain_error
         # As if the two scores had nothing in common, which is the most that the difference can vary.
-        return None if told["score_error"] is None else float(told["score_error"]) * 2**0.5
+        return None if found.score_error is None else found.score_error * 2**0.5
 
     async def _check(self, file: Path) -> Checked:
         context, outputs = self._context, self._folder / OUTPUTS
         try:
-            told = await self._worker.call(
-                "check_file",
-                file=str(file),
-                view_dir=str(await context.executor.view("holdout")),
-                outputs=str(outputs) if outputs.is_dir() else None,
-                card=context.card.model_dump(mode="json"),
+            holdout = await context.executor.view("holdout")
+            found = await self._worker.check_file(
+                file, holdout.data, outputs if outputs.is_dir() else None, context.card
             )
         except InvalidSubmission as error:
             return Checked(str(error), None)
-        return Checked(None, told["copied"])
+        return Checked(None, found.copied)
 
     def _keep(self, source: Path) -> str:
         """Copy a file onto the disk itself under its hash, as a whole or not at all; returns the hash."""

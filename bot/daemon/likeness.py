@@ -42,7 +42,7 @@ class Likenesses:
         Raises:
             InfrastructureFailure: the worker failed.
         """
-        told = await self._worker.call("sketch_script", text=script)
+        told = await self._worker.sketch_script(script)
         return None if told is None else self._most_like(_sketch(told))
 
     def _most_like(self, own: Sketch) -> Likest | None:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from bot.report.nodes import NodeRow
-from bot.report.read_back import RunResult
+from bot.report.result import RunResult
 from bot.report.words import fair_share, shortened, web_link
 from state.tables import Draft, Idea, KernelVersion, Message, Report, Topic
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlmodel import Session
 
 from bot.report.knowledge import Source, source_of
-from bot.report.read_back import RunResult
+from bot.report.result import RunResult
 from bot.report.stream import PostUse
 
 __all__ = ["KnownPost", "known_posts"]

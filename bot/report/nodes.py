@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.evaluation.leaderboard import standing
-from bot.report.read_back import RunResult
+from bot.report.result import RunResult
 from bot.report.words import fair_share, shortened
 from bot.report.words import reason as reason_in_words
 from state.progress import worked_seconds

@@ -6,7 +6,7 @@ from typing import Literal
 
 from sqlmodel import col, select
 
-from bot.evaluation.executed import Executed
+from bot.evaluation.execution import Execution
 from bot.evaluation.worker import Worker
 from bot.runs.context import RunContext
 from bot.strategies.attempts import BASELINE, code, holdout_seconds
@@ -69,7 +69,7 @@ async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Wo
     if best.score is None:
         made = MadeFile(scored, "holdout", "the first file that is valid: no script printed a score")
         hurried = True
-    final: Executed | None = None
+    final: Execution | None = None
     final_note = None
     if not hurried:
         made = await refit(context, best.id, worker, later=1)
@@ -80,7 +80,7 @@ async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Wo
             held.spend(submissions=1)
     except BudgetExceeded as error:
         return _earlier(context, error)
-    return HandedIn(best.id, made.how, made.note, final.score if final else None, final_note)
+    return HandedIn(best.id, made.how, made.note, final.value if final else None, final_note)
 
 
 def _best(context: RunContext, tree: Tree) -> NodeView | None:
@@ -132,20 +132,19 @@ async def refit(context: RunContext, node: int, worker: Worker, *, later: int = 
     done = await _again(context, node, "full", later=later)
     if isinstance(done, str):
         return MadeFile(scored, "holdout", f"the scored file, since {done}")
-    if not done.fine or done.submission is None:
+    refitted = context.executor.submission_of(node, "full")
+    if not done.fine or not refitted.is_file():
         return MadeFile(scored, "holdout", f"the scored file, since the refit failed: {done.error}")
     try:
-        found = await worker.call(
-            "agree", file_a=str(done.submission), file_b=str(scored), card=context.card.model_dump(mode="json")
-        )
+        found = await worker.agree(refitted, scored, context.card)
     except (InvalidSubmission, InfrastructureFailure) as error:
         return MadeFile(scored, "holdout", f"the scored file, since the refit's could not be compared: {error}")
-    if not found["agrees"]:
-        return MadeFile(scored, "holdout", f"the scored file, since the refit's differs too much: {found['message']}")
-    return MadeFile(done.submission, "refit", "the refit on all data, which agrees with the scored run")
+    if not found.agrees:
+        return MadeFile(scored, "holdout", f"the scored file, since the refit's differs too much: {found.message}")
+    return MadeFile(refitted, "refit", "the refit on all data, which agrees with the scored run")
 
 
-async def _final(context: RunContext, node: int) -> tuple[Executed | None, str | None]:
+async def _final(context: RunContext, node: int) -> tuple[Execution | None, str | None]:
     """Score the chosen node once on the part that no node ever saw: how much selecting flattered us."""
     if context.executor.self_reported is not None:
         return None, f"no part of the data could be withheld: {context.executor.self_reported}"
@@ -154,7 +153,7 @@ async def _final(context: RunContext, node: int) -> tuple[Executed | None, str |
     return (None, done) if isinstance(done, str) else (done, done.error)
 
 
-async def _again(context: RunContext, node: int, view: str, *, later: int) -> Executed | str:
+async def _again(context: RunContext, node: int, view: str, *, later: int) -> Execution | str:
     """Run a node's script on another view, `later` more to come; returns a sentence where that could not be done."""
     seconds = holdout_seconds(context, node) or 0.0
     if context.budget.left() < MARGIN * seconds + 1:

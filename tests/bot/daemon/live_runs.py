@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from bot.coder.machine import this_machine
 from bot.daemon.finish import finish_live
@@ -17,7 +16,8 @@ from bot.leaderboard.look import look_at
 from bot.leaderboard.verdict import Verdict, entries_of
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
-from bot.report.result import Ended
+from bot.report.finish import Ended
+from bot.report.result import RunResult, read_result
 from bot.runs.budget import RunBudget
 from bot.runs.context import EngineSettings, RunContext
 from bot.runs.folder import RunFolder
@@ -75,10 +75,10 @@ class LiveRun:
             look = look_at(session, SLUG, self.clock.now(), lower_is_better=context.card.lower_is_better)
             return Verdict(RUN, context.card, entries_of(session, RUN, look.sent if look else ()), look)
 
-    async def finish(self) -> dict[str, Any]:
+    async def finish(self) -> RunResult:
         result = await finish_live(self.ended, self.files, self.worker)
-        assert result["report_error"] is None
-        assert json.loads(self.folder.result.read_text()) == result
+        assert result.report_error is None
+        assert read_result(self.folder) == result
         return result
 
 
