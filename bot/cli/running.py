@@ -81,7 +81,7 @@ def run_all(jobs: Sequence[Job | Outcome], leases: Leases, *, json: bool) -> lis
     for position, job in enumerate(jobs, 1):
         one = _work(job, f"[{position}/{len(jobs)}] " if len(jobs) > 1 else "", leases, console)
         if json:
-            print_json({"run": one.run, "run_id": one.run_id, **to_jsonable_python(one.result)})
+            print_json({"run": str(one.run), "run_id": one.run_id, **to_jsonable_python(one.result)})
         outcomes.append(one)
         if one.result.status == "stopped":
             if left := len(jobs) - position:

@@ -200,9 +200,13 @@ def keep_report(
     attempts: Sequence[Attempt],
     known_at: datetime,
 ) -> None:
-    """Write a report's row."""
+    """Write a report's row: report 1 is that of the baseline, without a draft, and report n + 1 that of draft n.
+
+    So its number is known before it is written: reports that are written side by side have the same ones in whatever order
+    they end, also in a run that was killed between them.
+    """
     best = best_attempt(context, attempts)
-    number = len(reports_of(context)) + 1
+    number = 1 if draft_id is None else int(draft_id) + 1
     with context.store.write() as tx:
         add_report(
             tx,
