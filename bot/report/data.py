@@ -12,11 +12,11 @@ from sqlmodel import Session, col, select
 
 from bot.evaluation.leaderboard import read_leaderboard
 from bot.leaderboard.board import read_board
-from bot.report.knowledge import Knowledge, read_knowledge
-from bot.report.known_posts import KnownPost, known_posts
+from bot.report.knowledge import Knowledge, Source, read_knowledge, source_of
 from bot.report.nodes import NodeRow, node_rows
 from bot.report.result import RunResult, read_result
 from bot.report.spending import RoleSpending, ViewSpending, by_role, by_view
+from bot.report.stream import PostUse
 from bot.report.words import shortened
 from bot.runs.folder import RunFolder
 from state.engine import reading
@@ -53,7 +53,7 @@ class ReportData:
     """The real leaderboard, best first; empty where the snapshot is gone, or a live one was never read as a whole."""
     nodes: tuple[NodeRow, ...]
     knowledge: Knowledge
-    known: tuple[KnownPost, ...]
+    known: tuple[tuple[PostUse, Source], ...]
     """Posts that were read while the clock moved, by their time; those that a node used come first."""
     roles: tuple[RoleSpending, ...]
     views: tuple[ViewSpending, ...]
@@ -98,12 +98,18 @@ def _read(session: Session, result: RunResult, config: Mapping[str, Any]) -> Rep
         board=board,
         nodes=nodes,
         knowledge=read_knowledge(session, result, nodes),
-        known=known_posts(session, result),
+        known=_known(session, result),
         roles=tuple(by_role(session, result.run_id)),
         views=tuple(by_view(executions)),
         code=_code(session, result),
         config=config,
     )
+
+
+def _known(session: Session, result: RunResult) -> tuple[tuple[PostUse, Source], ...]:
+    posts = () if result.stream is None else result.stream.posts
+    ordered = sorted(posts, key=lambda use: (not use.nodes, use.posted, use.item))
+    return tuple((use, source_of(session, result.competition_id, use.item, {})) for use in ordered)
 
 
 def _past(_: Session, result: RunResult, config: Mapping[str, Any]) -> tuple[Competition, tuple[float, ...]]:
