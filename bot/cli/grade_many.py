@@ -15,7 +15,7 @@ from rich.text import Text
 from bot.cli.output import print_json, print_table
 from bot.evaluation.aggregate import ASKED_FOR, aggregate, read_reports, read_split
 from bot.evaluation.answers import Grade
-from bot.evaluation.grading_many import Graded, find_snapshots, grade_many, write_report
+from bot.evaluation.grading_many import GradedList, find_snapshots, grade_many, write_report
 from bot.evaluation.submission_list import read_list
 from bot.evaluation.worker import Worker
 from state.clock import SystemClock
@@ -37,7 +37,7 @@ def grade_list(submissions: Path, snapshots: Path, out: Path, *, json: bool) -> 
     found = find_snapshots(listed, snapshots)
     console = Console(stderr=True)
 
-    async def work(say: _Say) -> Graded:
+    async def work(say: _Say) -> GradedList:
         async with aclosing(Worker()) as worker:
             return await grade_many(listed, found, worker, say)
 
@@ -87,7 +87,7 @@ def _used(result: Mapping[str, Any], rows: Sequence[Any], competitions: Sequence
     return int(result["num_seeds_averaged"]) * len(competitions)
 
 
-def _invalid(graded: Graded) -> Iterator[str]:
+def _invalid(graded: GradedList) -> Iterator[str]:
     for one in graded.reports:
         if not one.valid_submission:
             path = "no file" if one.submission_path == "None" else one.submission_path

@@ -26,7 +26,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedList:
     """What came of a list: MLE-bench's report of each submission in the list's order, and what could not be graded."""
 
     reports: Sequence[Grade]
@@ -70,7 +70,7 @@ def find_snapshots(listed: Sequence[Listed], folder: Path) -> dict[str, Path]:
 
 async def grade_many(
     listed: Sequence[Listed], snapshots: Mapping[str, Path], worker: Worker, say: Callable[[str], None]
-) -> Graded:
+) -> GradedList:
     """Grade submissions competition by competition, each snapshot loaded once.
 
     Args:
@@ -95,7 +95,7 @@ async def grade_many(
                 # What is listed, and aggregated, goes by the folder's name.
                 named = [report.model_copy(update={"competition_id": competition}) for report in some]
                 reports |= dict(zip(left, named, strict=False))
-    return Graded([reports[at] for at in sorted(reports)], [failures[at] for at in sorted(failures)])
+    return GradedList([reports[at] for at in sorted(reports)], [failures[at] for at in sorted(failures)])
 
 
 class _Competition:

@@ -9,7 +9,7 @@ from bot.evaluation.compressed import kind_of
 from bot.evaluation.file_tables import FileTable, file_name
 from bot.evaluation.finding import default_row, table_kind
 from bot.evaluation.labelled import Layout
-from bot.evaluation.moves import Moves, moves, put_added, rewrite_archive, test_place
+from bot.evaluation.replaced_files import ReplacedFiles, put_added, replaced_files, rewrite_archive, test_place
 from bot.evaluation.row_files import placed
 from bot.evaluation.several_rows import Paired
 from bot.evaluation.shared_files import carry, data_files, is_submission, share_readable, swap_sibling, withheld_from
@@ -122,7 +122,9 @@ def write_others(
     untouched = {SAMPLE} if layout.test is None else {SAMPLE, layout.test.path.relative_to(data_dir)}
     done |= untouched if swap else set()
     changes = (
-        moves(data_dir, layout, rows.withheld, rows.validation if swap else None) if view.kind != "full" else Moves()
+        replaced_files(data_dir, layout, rows.withheld, rows.validation if swap else None)
+        if view.kind != "full"
+        else ReplacedFiles()
     )
     names = _told_names(layout, rows.withheld)
     for path in data_files(data_dir):
