@@ -12,7 +12,7 @@ import typer
 from bot.agents.comind.policy import RoundsSettings
 from bot.agents.listing import AGENTS
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
-from bot.cli.running import Job, run_all, tell
+from bot.cli.running import Job, report, run_all
 from bot.community.learning import NEWEST_POSTS
 from bot.community.settings import ReadingSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -147,8 +147,8 @@ def replay(
         runs = [(snapshot, one.model_copy(update={"gpus": held})) for snapshot, one in runs]
         prepared = prepare(runs, out, datetime.now(UTC))
         redactor = redactor_of(settings)
-        results = run_all([Job(run, back_end, models, redactor) for run in prepared], leases, json=json)
-    tell(results, json=json)
+        outcomes = run_all([Job(run, back_end, models, redactor) for run in prepared], leases, json=json)
+    report(outcomes, json=json)
 
 
 def _agents(text: str) -> Sequence[str]:

@@ -2,14 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from bot.configuration.competition import CompetitionSettings
 from bot.engine.attempts import load_tree
-from bot.evaluation.grading.leaderboard import MEDALS
 from bot.execution.folder import RunFolder
 from bot.execution.own_grader import grader_text
 from bot.live.finish import finish_live
@@ -19,7 +18,8 @@ from bot.live.preparing import Task, Waiting, deadline_of, prepare
 from bot.live.shared import Shared
 from bot.notify.events import CompetitionOver, GraderUnusable
 from bot.notify.outbox import NO_RUN, notify
-from bot.report.result import Ended
+from bot.report.finish import Ended
+from bot.report.result import RunResult
 from bot.status.problems import begin, begin_work_broken, end
 from bot.submission.files import FILES
 from scrapers.kaggle.polling.watch import Part
@@ -269,16 +269,15 @@ class Entry:
         await self._read_the_end()
         result = await self._finish(row, None)
         self._problem_over()
-        medal = next((name for name in MEDALS if result[f"{name}_medal"]), None)
-        private = result["score_kind"] == "private"
+        private = result.score_kind == "private"
         report = str(RunFolder(self._shared.runs / row.id).report)
         over = CompetitionOver(
-            self.slug, row.id, result["score"], private, result["rank"], result["n_teams"], medal, report
+            self.slug, row.id, result.score, private, result.rank, result.n_teams, result.medal, report
         )
         with self._shared.store.write() as tx:
             notify(tx, over.notice(row.id))
         late = self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS
-        if result["score_kind"] == "private" or late or not result["submissions"]:
+        if private or late or not result.submissions:
             self._set("over", "")
             return True
         self._set("over", "private scores are waited for")
@@ -293,7 +292,7 @@ class Entry:
         self._problem_over()
         self._set("stopped", "the owner has stopped it")
 
-    async def _finish(self, row: Run, stopped_by: str | None) -> Mapping[str, Any]:
+    async def _finish(self, row: Run, stopped_by: str | None) -> RunResult:
         """Write a run's result and report, and end it; may be done again.
 
         Where something else than the competition's end stops it, what is not sent yet is given up first.

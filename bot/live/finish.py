@@ -2,22 +2,23 @@
 
 import shutil
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
+from bot.evaluation.answers import HiddenScore
 from bot.evaluation.worker import Worker
 from bot.leaderboard.rank import look_at
 from bot.leaderboard.verdict import Verdict, entries_of
-from bot.report.finish import leave
-from bot.report.result import Ended, Graded, NodeScore
+from bot.report.finish import Ended, Graded, leave
+from bot.report.result import LiveGrade, RunResult
 from bot.submission.files import HandedInAs
 from bot.submission.handing_in import HandedIn
 
 __all__ = ["finish_live"]
 
 
-async def finish_live(ended: Ended, files: Path, worker: Worker) -> dict[str, Any]:
+async def finish_live(ended: Ended, files: Path, worker: Worker) -> RunResult:
     """Write result.json, report.html and all else that a run leaves, from what was polled; returns the result.
 
     It may be called again, before the end and after it, and writes all anew: once private scores and the board that
@@ -41,15 +42,16 @@ async def finish_live(ended: Ended, files: Path, worker: Worker) -> dict[str, An
     if counted is not None:
         _place(files / f"{counted.row.file_sha}.csv", ended.folder.submission)
     pairs = [(one.validation, one.public) for one in entries if one.validation is not None and one.public is not None]
-    correlation = await worker.call(
-        "rank_correlation", validation=[pair[0] for pair in pairs], hidden=[pair[1] for pair in pairs]
+    correlation = await worker.rank_correlation([pair[0] for pair in pairs], [pair[1] for pair in pairs])
+    grade = LiveGrade(
+        **verdict.report(),
+        created_at=context.clock.now().isoformat(),
+        submission_path=str(ended.folder.submission),
+        # Of the validation scores: who says what a score is on the leaderboard is the site.
+        grader="registry" if context.executor.settings.grader is None else "competition",
     )
-    report = verdict.report() | {
-        "created_at": context.clock.now().isoformat(),
-        "submission_path": str(ended.folder.submission),
-    }
-    nodes = {node: NodeScore(score, beaten) for node, (score, beaten) in verdict.nodes().items()}
-    graded = Graded(report, nodes, correlation, verdict.regret())
+    nodes = {node: HiddenScore(score, beaten) for node, (score, beaten) in verdict.nodes().items()}
+    graded = Graded(grade, nodes, correlation, verdict.regret())
     return await leave(ended, _handed(context, verdict), graded, worker)
 
 

@@ -102,12 +102,12 @@ class AtWork:
         best = tree.best()
         if best is None or best.id == self._told_best:
             return
-        earlier = max((n.score for n in tree.valid() if n.id < best.id and n.score is not None), default=None)
+        earlier = max((n for n in tree.valid() if n.id < best.id), key=lambda n: n.fitness, default=None)
         with self.shared.store.write() as tx:
             row = tx.session.get_one(Node, (self.run.id, best.id))
             title = row.plan.strip().splitlines()[0][:200] if row.plan.strip() else row.action
-            score, before = card.oriented(best.score or 0.0), None if earlier is None else card.oriented(earlier)
-            notify(tx, NewBest(card.slug, self.run.id, best.id, score, before, title).notice(self.run.id))
+            before = None if earlier is None else earlier.score
+            notify(tx, NewBest(card.slug, self.run.id, best.id, best.score or 0.0, before, title).notice(self.run.id))
             put_task(tx, f"submit:{self.run.id}:node {best.id}", "submit", competition=card.slug)
         self._told_best = best.id
 
@@ -140,7 +140,7 @@ def _gains(nodes: list[NodeView]) -> list[bool]:
     """Return of each node whether it was better than all before it."""
     best, gains = float("-inf"), []
     for node in nodes:
-        better = node.valid and node.score is not None and node.score > best
+        better = node.valid and node.fitness > best
         gains.append(better)
-        best = node.score if better and node.score is not None else best
+        best = node.fitness if better else best
     return gains

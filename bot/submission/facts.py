@@ -97,7 +97,7 @@ class Reviewer:
 
     def scores(self) -> Mapping[int, float]:
         """Return the oriented validation scores of the nodes that have one."""
-        return {node.id: node.score for node in load_tree(self._context).valid() if node.score is not None}
+        return {node.id: node.fitness for node in load_tree(self._context).valid()}
 
     async def decide(self, asked: Asked) -> Decision:
         """Decide on a file; the site is asked only if nothing that is known here settles it."""

@@ -10,7 +10,7 @@ from sqlmodel import col, select
 
 from bot.engine.attempts import code, holdout_seconds
 from bot.engine.context import RunContext
-from bot.evaluation.executed import Executed
+from bot.evaluation.execution import Execution
 from bot.evaluation.worker import Worker
 from bot.submission.exactly_once import copy_durably, file_hash
 from scrapers.posts.duplicates import band_digests, similarity
@@ -134,26 +134,21 @@ class Files:
 
     async def _difference(self, node: int, other: int | None) -> float | None:
         found = await self._context.executor.noise(node, other, _NOISE_SECONDS)
-        if not found:
-            return None
-        if found["gain_error"] is not None:
-            return float(found["gain_error"])
+        if found.gain_error is not None:
+            return found.gain_error
         # As if the two scores had nothing in common, which is the most that the difference can vary.
-        return None if found["score_error"] is None else float(found["score_error"]) * 2**0.5
+        return None if found.score_error is None else found.score_error * 2**0.5
 
     async def _check(self, file: Path) -> Checked:
         context, outputs = self._context, self._folder / OUTPUTS
         try:
-            found = await self._worker.call(
-                "check_file",
-                file=str(file),
-                view_dir=str(await context.executor.view("holdout")),
-                outputs=str(outputs) if outputs.is_dir() else None,
-                card=context.card.model_dump(mode="json"),
+            holdout = await context.executor.view("holdout")
+            found = await self._worker.check_file(
+                file, holdout.data, outputs if outputs.is_dir() else None, context.card
             )
         except InvalidSubmission as error:
             return Checked(str(error), None)
-        return Checked(None, found["copied"])
+        return Checked(None, found.copied)
 
     def _keep(self, source: Path) -> str:
         """Copy a file onto the disk itself under its hash, as a whole or not at all; returns the hash."""
@@ -185,20 +180,19 @@ async def refit(context: RunContext, node: int, worker: Worker, *, later: int = 
     done = await run_again(context, node, "full", later=later)
     if isinstance(done, str):
         return MadeFile(scored, "holdout", f"the scored file, since {done}")
-    if not done.fine or done.submission is None:
+    refitted = context.executor.submission_of(node, "full")
+    if not done.fine or not refitted.is_file():
         return MadeFile(scored, "holdout", f"the scored file, since the refit failed: {done.error}")
     try:
-        found = await worker.call(
-            "agree", file_a=str(done.submission), file_b=str(scored), card=context.card.model_dump(mode="json")
-        )
+        found = await worker.agree(refitted, scored, context.card)
     except (InvalidSubmission, InfrastructureFailure) as error:
         return MadeFile(scored, "holdout", f"the scored file, since the refit's could not be compared: {error}")
-    if not found["agrees"]:
-        return MadeFile(scored, "holdout", f"the scored file, since the refit's differs too much: {found['message']}")
-    return MadeFile(done.submission, "refit", "the refit on all data, which agrees with the scored run")
+    if not found.agrees:
+        return MadeFile(scored, "holdout", f"the scored file, since the refit's differs too much: {found.message}")
+    return MadeFile(refitted, "refit", "the refit on all data, which agrees with the scored run")
 
 
-async def run_again(context: RunContext, node: int, view: str, *, later: int) -> Executed | str:
+async def run_again(context: RunContext, node: int, view: str, *, later: int) -> Execution | str:
     """Run a node's script on another view, `later` more to come; returns a sentence where that could not be done."""
     seconds = holdout_seconds(context, node) or 0.0
     if context.budget.left() < MARGIN * seconds + 1:
@@ -217,11 +211,11 @@ async def most_similar_kernel(
 
     Sketches of the kernels that are visible at `as_of` are stored with them. Raises InfrastructureFailure.
     """
-    made = await worker.call("sketch_script", text=script)
+    made = await worker.sketch_script(script)
     if made is None:
         return None, 0.0
-    parts = [None if made[part] is None else base64.b64decode(made[part]) for part in ("code", "prose")]
-    own = Sketch(made["sha256"], *parts)
+    code, prose = (None if made[part] is None else base64.b64decode(str(made[part])) for part in ("code", "prose"))
+    own = Sketch(str(made["sha256"]), code, prose)
     with store.read() as session:
         near = select(SketchBand.sketch).where(col(SketchBand.digest).in_(band_digests(own, competition, "kernel")))
         rows = session.exec(select(KeptSketch).where(col(KeptSketch.id).in_(near))).all()

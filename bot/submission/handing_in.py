@@ -8,7 +8,7 @@ from sqlmodel import col, select
 from bot.engine.attempts import BASELINE
 from bot.engine.context import RunContext
 from bot.engine.tree import NodeView, Tree
-from bot.evaluation.executed import Executed
+from bot.evaluation.execution import Execution
 from bot.evaluation.worker import Worker
 from bot.submission.exactly_once import ExactlyOnce, Patience
 from bot.submission.files import HandedInAs, MadeFile, refit, run_again
@@ -55,7 +55,7 @@ async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Wo
     if best.score is None:
         made = MadeFile(scored, "holdout", "the first file that is valid: no script printed a score")
         hurried = True
-    final: Executed | None = None
+    final: Execution | None = None
     final_note = None
     if not hurried:
         made = await refit(context, best.id, worker, later=1)
@@ -66,7 +66,7 @@ async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Wo
             held.spend(submissions=1)
     except BudgetExceeded as error:
         return _earlier(context, error)
-    return HandedIn(best.id, made.how, made.note, final.score if final else None, final_note)
+    return HandedIn(best.id, made.how, made.note, final.value if final else None, final_note)
 
 
 def _best(context: RunContext, tree: Tree) -> NodeView | None:
@@ -102,7 +102,7 @@ async def _place(context: RunContext, file: Path, destination: Path, *, node: in
     )
 
 
-async def _final(context: RunContext, node: int) -> tuple[Executed | None, str | None]:
+async def _final(context: RunContext, node: int) -> tuple[Execution | None, str | None]:
     """Score the chosen node once on the part that no node ever saw: how much selecting flattered us."""
     if context.executor.self_reported is not None:
         return None, f"no part of the data could be withheld: {context.executor.self_reported}"

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from bot.agents.builtin import baseline_script
 from bot.engine.budget import RunBudget
@@ -23,7 +22,8 @@ from bot.leaderboard.verdict import Verdict, entries_of
 from bot.live.finish import finish_live
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
-from bot.report.result import Ended
+from bot.report.finish import Ended
+from bot.report.result import RunResult, read_result
 from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
@@ -76,10 +76,10 @@ class LiveRun:
             look = look_at(session, SLUG, self.clock.now(), lower_is_better=context.card.lower_is_better)
             return Verdict(RUN, context.card, entries_of(session, RUN, look.sent if look else ()), look)
 
-    async def finish(self) -> dict[str, Any]:
+    async def finish(self) -> RunResult:
         result = await finish_live(self.ended, self.files, self.worker)
-        assert result["report_error"] is None
-        assert json.loads(self.folder.result.read_text()) == result
+        assert result.report_error is None
+        assert read_result(self.folder) == result
         return result
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.worker import Worker
-from bot.report.read_back import RunResult
 from tests.bot.leaderboard.boards import placed
 from tests.bot.live.live_runs import DEADLINE, LiveRun, live_run
 from tests.bot.report.test_page import Page
@@ -33,7 +32,7 @@ def page_of(run: LiveRun) -> Page:
 async def test_a_run_that_sent_nothing_says_so_and_leaves_its_best_script(run: LiveRun) -> None:
     result = await run.finish()
     best = min(run.scores, key=lambda node: run.scores[node])
-    assert (result["chosen_node"], result["handed_in"], result["baseline_handed_in"]) == (best, None, False)
+    assert (result.chosen_node, result.handed_in, result.baseline_handed_in) == (best, None, False)
     assert f"node {best}" in (run.folder.solution / "solution.py").read_text()
     assert "nothing was sent" in (run.folder.solution / "README.md").read_text()
     assert not run.folder.submission.exists()
@@ -45,12 +44,12 @@ async def test_a_run_that_sent_nothing_says_so_and_leaves_its_best_script(run: L
 
 
 async def test_who_scored_is_said_where_the_owner_gave_a_grader(run: LiveRun, tmp_path: Path) -> None:
-    assert (await run.finish())["grader"] == "registry"
+    assert (await run.finish()).grader == "registry"
     grader = tmp_path / "grade.py"
     grader.write_text("def grade(submission, answers):\n    return 1.0\n")
     executor = run.ended.context.executor
     executor.settings = replace(executor.settings, grader=grader)
-    assert (await run.finish())["grader"] == "competition"
+    assert (await run.finish()).grader == "competition"
     assert "the owner's grade.py" in page_of(run).prose
 
 
@@ -62,15 +61,15 @@ async def test_it_is_written_while_it_goes_on_and_anew_when_the_private_scores_a
     run.polls.whole(placed(FIELD, 31, 0.36))
     result = await run.finish()
 
-    assert (result["score"], result["score_kind"], result["rank"], result["n_teams"]) == (0.36, "public", 31, 200)
-    assert (result["cutoff"], result["pace"], result["status"]) == (None, "live", "finished")
+    assert (result.score, result.score_kind, result.rank, result.n_teams) == (0.36, "public", 31, 200)
+    assert (result.cutoff, result.pace, result.status) == (None, "live", "finished")
     # By the clock since it began, not what the last start of the bot has measured.
     began = datetime.fromisoformat(json.loads(run.folder.events.read_text().splitlines()[0])["at"])
-    assert result["wall_seconds"] == pytest.approx((run.clock.now() - began).total_seconds(), abs=1.0)
-    assert result["wall_seconds"] > result["seconds_to_first_valid"]
-    assert result["overhead_seconds"] is None
-    assert (result["chosen_node"], result["validation_score"]) == (nodes[1], run.scores[nodes[1]])
-    assert result["hidden_scores"] == dict(zip(map(str, nodes), (0.42, 0.36, 0.38), strict=True))
+    assert result.wall_seconds == pytest.approx((run.clock.now() - began).total_seconds(), abs=1.0)
+    assert result.wall_seconds > result.seconds_to_first_valid
+    assert result.overhead_seconds is None
+    assert (result.chosen_node, result.validation_score) == (nodes[1], run.scores[nodes[1]])
+    assert result.hidden_scores == dict(zip(nodes, (0.42, 0.36, 0.38), strict=True))
     assert run.folder.submission.read_text() == f"id,label\nnode,{nodes[1]}\n"
     assert {path.name for path in run.folder.path.iterdir()} == {
         *("config.json", "result.json", "report.html", "events.jsonl", "prompts.jsonl", "submission.csv"),
@@ -79,8 +78,6 @@ async def test_it_is_written_while_it_goes_on_and_anew_when_the_private_scores_a
     ids = [json.loads(line)["id"] for line in run.folder.events.read_text().splitlines()]
     assert ids == list(range(1, len(ids) + 1))
     assert len(run.folder.prompts.read_text().splitlines()) == 12
-    optional = {"message", "note"}
-    assert set(RunResult.model_fields) - optional <= set(result)
     shown = page_of(run)
     for words in (
         "Rank 31 of 200 teams on the public leaderboard with a score of 0.36: a silver medal as it stands.",
@@ -101,7 +98,7 @@ async def test_it_is_written_while_it_goes_on_and_anew_when_the_private_scores_a
         if f"node,{nodes[2]}" not in file.read_text():
             file.unlink()
     result = await run.finish()
-    assert (result["score"], result["score_kind"], result["chosen_node"]) == (0.37, "private", nodes[2])
+    assert (result.score, result.score_kind, result.chosen_node) == (0.37, "private", nodes[2])
     assert run.folder.submission.read_text() == f"id,label\nnode,{nodes[2]}\n"
     shown = page_of(run)
     assert "Rank 36 of 200 teams on the private leaderboard with a score of 0.37: a silver medal." in shown.prose
@@ -117,4 +114,4 @@ async def test_the_correlation_is_of_validation_with_public_scores_of_what_was_s
     for scores, correlation in (((0.3, 0.4, 0.5, 0.6), 1.0), ((0.6, 0.5, 0.4, 0.3), -1.0)):
         for (ref, tag), public in zip(sent, scores, strict=True):
             run.polls.sent(ref, public, tag=tag)
-        assert (await run.finish())["rank_correlation"] == pytest.approx(correlation)
+        assert (await run.finish()).rank_correlation == pytest.approx(correlation)

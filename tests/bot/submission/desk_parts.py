@@ -5,7 +5,7 @@ import random
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from bot.budgets.levels import Level, unbounded
 from bot.configuration.competition import CompetitionSettings
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
+from bot.evaluation.answers import LabelledView
+from bot.evaluation.execution import Execution, Score
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.guards.findings import Finding, passed
 from bot.evaluation.score import score_execution
@@ -32,7 +34,7 @@ from bot.rehearsal.settings import SiteSettings
 from bot.submission import Submitter
 from bot.submission.desk import Desk
 from bot.submission.kaggle import KaggleSubmitter, Settling
-from sandbox import Limits
+from sandbox import ExitReason, Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.kaggle.client import open_client
@@ -143,23 +145,20 @@ class Live:
                 write(out / "validation_predictions.csv", guessed(labels, quality, rng))
         score = self._scored(self.run.executions / f"n{id}-holdout-0")
         for view in ("holdout", "full"):
-            told: dict[str, Any] = {
-                "execution_id": f"n{id}-{view}-0",
-                "view": view,
-                "reason": "finished",
-                "seconds": 1.0,
-            }
+            execution = Execution(
+                id=f"n{id}-{view}-0",
+                view=view,
+                reason=ExitReason.FINISHED,
+                seconds=1.0,
+                output="",
+                fine=True,
+                score=Score(value=score, guards=(found,)),
+                fault=None,
+                error=None,
+            )
             with self.store.write() as tx:
                 start_step(tx, RUN, f"execute:{view}", node=id)
-                told |= {
-                    "score": score,
-                    "fine": True,
-                    "fault": None,
-                    "error": None,
-                    "output": "",
-                    "guards": [asdict(found)],
-                }
-                finish_step(tx, RUN, f"execute:{view}", told, node=id)
+                finish_step(tx, RUN, f"execute:{view}", execution.model_dump(mode="json"), node=id)
         with self.store.write() as tx:
             end_node(tx, RUN, id, "valid", score=score)
         return score
@@ -167,9 +166,9 @@ class Live:
     def _scored(self, out: Path) -> float:
         view, labels = self.run.views / "holdout", self.run.evaluator / "holdout"
         files = (out / "validation_predictions.csv", out / "submission.csv")
-        found = score_execution(labels, view, *files, self.context.card)
-        assert found["valid"], found
-        return float(found["score"])
+        found = score_execution(LabelledView(view, labels, self.context.card), *files)
+        assert found.valid, found
+        return found.score
 
     def submissions(self) -> list[Submission]:
         with self.store.read() as session:

@@ -17,7 +17,7 @@ from state.errors import UnsupportedLayout
 
 
 @dataclass(frozen=True)
-class Moves:
+class ReplacedFiles:
     """Files and members of archives that are left out, and those that are put somewhere else."""
 
     files: set[Path] = field(default_factory=set)
@@ -39,7 +39,9 @@ class Moves:
         return frozenset(self.members) | {to.archive for to, _, _, _ in self.added if to.archive is not None}
 
 
-def moves(data_dir: Path, layout: Layout, withheld: Sequence[int], asked: Sequence[int] | None) -> Moves:
+def replaced_files(
+    data_dir: Path, layout: Layout, withheld: Sequence[int], asked: Sequence[int] | None
+) -> ReplacedFiles:
     """Say what happens to files of rows.
 
     Args:
@@ -52,7 +54,7 @@ def moves(data_dir: Path, layout: Layout, withheld: Sequence[int], asked: Sequen
     Raises:
         UnsupportedLayout: files would have to be moved that lie in an archive which is not written.
     """
-    found, ids = Moves(), layout.ids
+    found, ids = ReplacedFiles(), layout.ids
     moved = isinstance(layout.train, FileTable) and layout.train.moved_to is not None
     # Files that are moved have ids of ours, which mean nothing in the names that they had.
     kept = row_files(data_dir, () if moved else ids, layout.test_units())
@@ -84,7 +86,7 @@ def moves(data_dir: Path, layout: Layout, withheld: Sequence[int], asked: Sequen
     return found
 
 
-def _leave_out_copies(data_dir: Path, table: FileTable, withheld: Sequence[int], found: Moves) -> None:
+def _leave_out_copies(data_dir: Path, table: FileTable, withheld: Sequence[int], found: ReplacedFiles) -> None:
     """Leave out whatever else is named as a withheld file is: it may lie in a folder of its class again."""
     if table.moved_to is None:
         return
@@ -105,7 +107,7 @@ def test_place(data_dir: Path, layout: Layout) -> Pattern:
     return max(plain, key=lambda p: (len(plain[p]), str(p)), default=Pattern(None, "test/{id}"))
 
 
-def rewrite_archive(data_dir: Path, archive: Path, changes: Moves, out: Path) -> str:
+def rewrite_archive(data_dir: Path, archive: Path, changes: ReplacedFiles, out: Path) -> str:
     """Write a zip archive without what is left out and with what is added; returns what is to be said of it."""
     left_out = changes.members.get(archive, set())
     if not zipfile.is_zipfile(data_dir / archive):
@@ -130,7 +132,7 @@ def rewrite_archive(data_dir: Path, archive: Path, changes: Moves, out: Path) ->
     return f"{archive.name}: {len(left_out)} files left out" + (f", {count} put in" if count else "")
 
 
-def put_added(data_dir: Path, changes: Moves, out: Path) -> None:
+def put_added(data_dir: Path, changes: ReplacedFiles, out: Path) -> None:
     """Put what is added into its folders."""
     for to, path, origin, source in changes.added:
         if to.archive is None and origin.archive is None:
@@ -140,7 +142,7 @@ def put_added(data_dir: Path, changes: Moves, out: Path) -> None:
         (out / path).write_bytes(content)
 
 
-def _contents(data_dir: Path, changes: Moves, archive: Path | None) -> Iterator[tuple[str, bytes]]:
+def _contents(data_dir: Path, changes: ReplacedFiles, archive: Path | None) -> Iterator[tuple[str, bytes]]:
     """Yield what goes into an archive; or, for None, what comes out of one into folders."""
     opened: dict[Path, zipfile.ZipFile] = {}
     try:
