@@ -4,8 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from bot.cli.grade import grade
-from bot.evaluation.grading.grade import grade_some
+from bot.evaluation.grading.grade import grade, grade_some
 from state.clock import ReplayClock
 from state.errors import SnapshotError, UsageError
 from tests.bot.evaluation.parts import SLUGS, card, real, write

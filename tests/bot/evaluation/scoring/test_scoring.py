@@ -5,10 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.cli.grade import grade
 from bot.evaluation.answers import LabelledView, ScoredFiles
 from bot.evaluation.graders.process import GraderLimits
-from bot.evaluation.grading.grade import open_hidden_test
+from bot.evaluation.grading.grade import grade, open_hidden_test
 from bot.evaluation.hidden import grade_nodes
 from bot.evaluation.noise import score_noise
 from bot.evaluation.score import check_view_scorable, score_execution
