@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.metrics.registry import Bounds, PredictionKind, prediction_bounds, prediction_kind
 from bot.evaluation.tables.csv_table import read_table
-from bot.evaluation.tables.untrusted_csv import Limits, Rows, foreign_bytes, open_rows, short
+from bot.evaluation.tables.untrusted_csv import Limits, UntrustedRows, foreign_bytes, open_rows, short
 from scrapers.card import TaskCard
 from scrapers.numbers import read_number
 from scrapers.row_keys import Repeats, row_key, shown_key
@@ -26,11 +26,10 @@ _SLACK_BYTES, _SLACK_BYTES_OF_TEXT = 10_000_000, 100_000_000
 """A file of the sample's rows is never larger than so many times the sample and this; reading more could exhaust the memory."""
 _ROW, _ROW_OF_TEXT = 1 << 20, 1 << 23
 """Characters of a row; one cell of text may hold the run lengths of a mask of a gigapixel."""
-_BLANK_LINES = 1000
 _EACH_TEXT = 100
 """Bytes that a short text takes in memory."""
-_TRUSTED = Limits(file_bytes=1 << 40, row_characters=_ROW_OF_TEXT, blank_lines=1 << 40)
-OF_OTHERS = Limits(file_bytes=1 << 30, row_characters=_ROW_OF_TEXT, blank_lines=1 << 20)
+_TRUSTED = Limits(file_bytes=1 << 40, row_characters=_ROW_OF_TEXT)
+OF_OTHERS = Limits(file_bytes=1 << 30, row_characters=_ROW_OF_TEXT)
 """For files that somebody else wrote, and that no sample says anything of."""
 
 
@@ -56,7 +55,6 @@ def expected_by(sample_path: Path, card: TaskCard) -> Expected:
     limits = Limits(
         file_bytes=slack + _TIMES_SAMPLE * sample_path.stat().st_size,
         row_characters=row + _TIMES_SAMPLE * sum(map(len, sample.header)),
-        blank_lines=_BLANK_LINES + len(ids),
     )
     return Expected(ids, sample.header, limits)
 
@@ -120,7 +118,7 @@ def read_truth(path: Path, ids: Sequence[str], card: TaskCard, limits: Limits = 
         return _collect(rows, ids, card, strict=False)
 
 
-def _check_header(rows: Rows, expected: Expected, card: TaskCard) -> None:
+def _check_header(rows: UntrustedRows, expected: Expected, card: TaskCard) -> None:
     wanted = card.columns
     times, known = Counter(rows.header), {*wanted, *expected.columns}
     repeated = [column for column, count in times.items() if count > 1]
@@ -134,7 +132,7 @@ def _check_header(rows: Rows, expected: Expected, card: TaskCard) -> None:
             )
 
 
-def _collect(rows: Rows, ids: Sequence[str], card: TaskCard, *, strict: bool) -> NDArray[Any]:
+def _collect(rows: UntrustedRows, ids: Sequence[str], card: TaskCard, *, strict: bool) -> NDArray[Any]:
     """Place each row's values where its id stands in `ids`; equal ids are filled in order of appearance."""
     kind = prediction_kind(card)
     bounds = prediction_bounds(card) if strict else Bounds()
@@ -177,7 +175,7 @@ def _collect(rows: Rows, ids: Sequence[str], card: TaskCard, *, strict: bool) ->
     return values
 
 
-def _whole(rows: Rows) -> Iterator[tuple[int, list[str]]]:
+def _whole(rows: UntrustedRows) -> Iterator[tuple[int, list[str]]]:
     """Yield rows with as many cells as the header, and refuse others."""
     width = len(rows.header)
     for number, row in rows:
