@@ -15,7 +15,7 @@ from bot.evaluation.views.folds import fold_rows
 from bot.evaluation.views.leaking_names import check_names
 from bot.evaluation.views.names import INFO, VALIDATION, ViewName
 from bot.evaluation.views.self_reported import write_reason
-from bot.evaluation.views.split import Split, SplitKind, few_rows, seeded, split_rows
+from bot.evaluation.views.split import Split, SplitKind, few_rows, rows_by, seeded, split_rows
 from bot.evaluation.views.write import (
     ViewRows,
     validation_name,
@@ -204,10 +204,7 @@ def _asked(layout: Layout, rows: Sequence[int], rng: random.Random) -> list[int]
         rng.shuffle(asked)
         return asked
     # Rows of one id stay in their order: that is how equal ids are told apart.
-    units: dict[str, list[int]] = {}
-    for row in asked:
-        units.setdefault(layout.together[row], []).append(row)
-    order = list(units.values())
+    order = list(rows_by(asked, layout.together.__getitem__).values())
     rng.shuffle(order)
     return [row for unit in order for row in unit]
 
