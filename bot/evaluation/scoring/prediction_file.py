@@ -16,7 +16,7 @@ from bot.evaluation.tables.csv_table import read_table
 from bot.evaluation.tables.untrusted_csv import Limits, UntrustedRows, foreign_bytes, open_rows, short
 from scrapers.card import TaskCard
 from scrapers.numbers import read_number
-from scrapers.row_keys import Repeats, row_key, shown_key
+from scrapers.row_keys import row_key, shown_key
 from state.errors import InvalidSubmission
 
 _NO_LABEL = frozenset({"", "nan"})
@@ -31,6 +31,10 @@ _EACH_TEXT = 100
 _TRUSTED = Limits(file_bytes=1 << 40, row_characters=_ROW_OF_TEXT)
 OF_OTHERS = Limits(file_bytes=1 << 30, row_characters=_ROW_OF_TEXT)
 """For files that somebody else wrote, and that no sample says anything of."""
+
+
+_TAKEN = -1
+"""The place of an id whose rows have all been taken."""
 
 
 @dataclass(frozen=True)
@@ -141,20 +145,17 @@ def _collect(rows: UntrustedRows, ids: Sequence[str], card: TaskCard, *, strict:
     values: NDArray[Any] = np.empty(shape, dtype=float if kind == "number" else object)
     ids_at = [rows.header.index(column) for column in card.row_columns]
     columns = [rows.header.index(column) for column in card.prediction_columns]
-    wanted, given, count = Repeats(), Repeats(), 0
-    places = {wanted.numbered(one): place for place, one in enumerate(ids)}
-    # Ids that nobody asked for are not kept, as a stranger's file may hold any number of them.
-    known = frozenset(ids)
+    places, count = _Places(ids), 0
     # One letter beyond Latin makes each of a text take four bytes.
     room = rows.limits.file_bytes + _EACH_TEXT * len(ids) * len(columns)
     for number, row in _whole(rows):
         count += 1
         identifier = row_key([row[at] for at in ids_at])
-        place = places.pop(given.numbered(identifier), None) if identifier in known else None
-        if place is None:
+        place = places.take(identifier)
+        if place is None or place == _TAKEN:
             if strict:
                 _reject_bytes([(rows.header[at], row[at]) for at in ids_at], where=f"{rows.name}, row {number}")
-                _reject_id(identifier, ids, known=identifier in known, where=f"{rows.name}, row {number}")
+                _reject_id(identifier, ids, known=place is not None, where=f"{rows.name}, row {number}")
             continue
         cells = [read(row[at]) for at in columns]
         if None in cells:
@@ -168,11 +169,36 @@ def _collect(rows: UntrustedRows, ids: Sequence[str], card: TaskCard, *, strict:
             room -= sum(map(sys.getsizeof, cells))
             if room < 0:
                 raise InvalidSubmission(f"{rows.name}, row {number}: up to here its predictions take too much memory.")
-    if (left := next(iter(places), None)) is not None:
+    if (left := places.first_free()) is not None:
         raise InvalidSubmission(
             f"{rows.name} has {count} rows where {len(ids)} are expected; the first missing id is {_shown(left)}."
         )
     return values
+
+
+class _Places:
+    """Where the rows of given ids stand, each to be taken once: equal ones in order, in one dict, as there may be millions."""
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self._ids = ids
+        self._free: dict[str, int] = {}
+        self._next: dict[int, int] = {}
+        for place in range(len(ids) - 1, -1, -1):
+            if (later := self._free.get(ids[place])) is not None:
+                self._next[place] = later
+            self._free[ids[place]] = place
+
+    def take(self, identifier: str) -> int | None:
+        """Return the next free place of an id, `_TAKEN` where all are taken, and None for an unknown id."""
+        place = self._free.get(identifier)
+        if place is None or place == _TAKEN:
+            return place
+        self._free[identifier] = self._next.pop(place, _TAKEN)
+        return place
+
+    def first_free(self) -> str | None:
+        """Return the first id that has a free place; None: all are taken."""
+        return next((one for one in self._ids if self._free[one] != _TAKEN), None)
 
 
 def _whole(rows: UntrustedRows) -> Iterator[tuple[int, list[str]]]:

@@ -1,7 +1,8 @@
 """Checks that the names and folders of the training files do not give their labels away."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 
 from bot.evaluation.layouts.data_files import archive_names, data_files
@@ -24,7 +25,8 @@ def check_names(data_dir: Path, layout: Layout) -> None:
         return
     labels = {stem(i): cells[0] for i, cells in zip(layout.ids, layout.labels, strict=True)}
     matched, leaked, seen = 0, 0, set[str]()
-    for name in file_names(data_dir):
+    inside = ((path.as_posix(), *(archive_names(data_dir / path) or ())) for path in data_files(data_dir))
+    for name in chain.from_iterable(inside):
         row = row_of(name, labels)
         if row is not None:
             matched += 1
@@ -33,13 +35,6 @@ def check_names(data_dir: Path, layout: Layout) -> None:
                 seen.add(labels[row])
     if matched >= min(_FEWEST, len(labels)) and leaked >= _SHARE * matched and len(seen) > 1:
         raise UnsupportedLayout("The names or folders of the training files hold the labels.")
-
-
-def file_names(data_dir: Path) -> Iterator[str]:
-    """Yield the names of all files and of all members of zip and tar archives, with their folders."""
-    for path in data_files(data_dir):
-        yield path.as_posix()
-        yield from archive_names(data_dir / path) or ()
 
 
 def row_of(name: str, labels: Mapping[str, str]) -> str | None:

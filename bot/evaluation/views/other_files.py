@@ -232,7 +232,7 @@ def _may_tell(path: Path, withheld: Withheld) -> bool:
         for name, opened in _members(path):
             member = PurePosixPath(name.lower())
             # Arrays in an .npz are members named by their columns.
-            if name != path.name and member.stem in lowered:
+            if name != path.name and member.suffix and member.stem in lowered:
                 return True
             if member.suffix in _TEXT_TABLES | _OPAQUE:
                 with opened() as file:
@@ -250,7 +250,7 @@ def _members(path: Path) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
         left_out = _has_litter(path)
         with zipfile.ZipFile(path) as archive:
             for info in archive.infolist():
-                if not (left_out and is_litter(info.filename)):
+                if not info.is_dir() and not (left_out and is_litter(info.filename)):
                     yield info.filename, partial(archive.open, info)
     elif is_tar(path):
         with tarfile.open(path) as tar:
