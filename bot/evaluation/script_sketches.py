@@ -4,8 +4,6 @@ import base64
 
 from scrapers.posts.sketches import sketch_of
 
-__all__ = ["sketch_script"]
-
 
 def sketch_script(text: str) -> dict[str, str | None] | None:
     """Return a script's sketch, None for one without a word.

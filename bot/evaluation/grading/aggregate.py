@@ -5,7 +5,6 @@ of seed i; for each seed, the share of the split's competitions with each flag, 
 the seeds, and mean ± 1.96 standard errors.
 """
 
-import json
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -22,18 +21,27 @@ _Z = 1.96
 
 
 class Row(BaseModel):
-    """What counts of the report of one submission."""
+    """What counts of the report of one submission; MLE-bench's own script needs all of it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     competition_id: StrictStr
-    gold_medal: StrictBool = False
-    silver_medal: StrictBool = False
-    bronze_medal: StrictBool = False
-    above_median: StrictBool = False
-    submission_exists: StrictBool = False
-    valid_submission: StrictBool = False
+    gold_medal: StrictBool
+    silver_medal: StrictBool
+    bronze_medal: StrictBool
+    above_median: StrictBool
+    submission_exists: StrictBool
+    valid_submission: StrictBool
 
+
+class _Report(BaseModel):
+    """What counts of a grading report."""
+
+    competition_reports: tuple[Row, ...]
+
+
+_NOTHING = dict.fromkeys(Row.model_fields, False)
+"""What is true of a submission that was never made."""
 
 _SHARES: Mapping[str, Callable[[Row], bool]] = {
     "submission_exists_percentage": lambda row: row.submission_exists,
@@ -55,24 +63,15 @@ def read_reports(paths: Sequence[Path]) -> list[Row]:
     rows: list[Row] = []
     for path in sorted(paths, key=str):
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))["competition_reports"]
-            read = [Row.model_validate(_flags(one)) for one in found]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            what = _fault(error)
-            raise UsageError(f"{path} is no grading report: {what}.") from error
-        rows += sorted(read, key=lambda row: row.competition_id)
+            report = _Report.model_validate_json(path.read_bytes())
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error}.") from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise UsageError(f"{path} is no grading report: {where or 'it'}: {first['msg']}.") from error
+        rows += sorted(report.competition_reports, key=lambda row: row.competition_id)
     return rows
-
-
-def _fault(error: Exception) -> str:
-    """Say what is wrong with a file that should be a report."""
-    if isinstance(error, ValidationError):
-        return f"{error.error_count()} values are missing or wrong"
-    if isinstance(error, json.JSONDecodeError):
-        return f"it is not JSON (line {error.lineno})"
-    if isinstance(error, KeyError):
-        return f"it has no {error.args[0]!r}"
-    return str(error)
 
 
 def read_split(path: Path) -> list[str]:
@@ -122,7 +121,7 @@ def aggregate(rows: Sequence[Row], competitions: Sequence[str], *, pad_missing: 
 
 
 def _of_seed(found: Sequence[Row], competition: str, seed: int) -> Row:
-    return found[seed] if seed < len(found) else Row(competition_id=competition)
+    return found[seed] if seed < len(found) else Row.model_validate(_NOTHING | {"competition_id": competition})
 
 
 def _shares(rows: Sequence[Row]) -> dict[str, float]:
@@ -134,8 +133,3 @@ def _summary(values: Sequence[float]) -> dict[str, float]:
     mean = statistics.fmean(values)
     error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
     return {"mean": mean, "ci_lower": mean - _Z * error, "ci_upper": mean + _Z * error, "standard_error": error}
-
-
-def _flags(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what counts; that MLE-bench's own script needs each of them makes a lack of one a mistake."""
-    return {name: row[name] for name in Row.model_fields}

@@ -113,7 +113,7 @@ def grade_some(
         card: the task.
         submission_paths: the files; None where a run left none, which MLE-bench writes as "None".
         seconds: after which no further file is begun; four times what opening took, if that is more.
-        clock: tells when they were graded.
+        clock: says when they were graded.
 
     Returns:
         A report as of `grade` for each that was graded, in order.

@@ -1,5 +1,7 @@
 """Grades many submissions of many competitions: one broken file, or snapshot, spoils only itself."""
 
+import contextlib
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -133,12 +135,9 @@ def write_report(summary: Mapping[str, Any], folder: Path, now: datetime) -> Pat
     folder.mkdir(parents=True, exist_ok=True)
     stamp = f"{now.astimezone(UTC):%Y-%m-%dT%H-%M-%S}-GMT"
     text = json.dumps(summary, indent=2, allow_nan=False)
-    for count in range(1, 1000):
+    for count in itertools.count(1):
         path = folder / f"{stamp}{'' if count == 1 else f'-{count}'}_grading_report.json"
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text + "\n")
-        except FileExistsError:
-            continue
-        return path
-    raise UsageError(f"{folder} holds a thousand reports of this second.")
+        with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
+            file.write(text + "\n")
+            break
+    return path

@@ -121,7 +121,7 @@ class Search:
             for trial in trials(truth, sample, rng) if len(left) > 1 else ():
                 if trial.name != PERFECT and _differ(left, self.submissions.perfect, trial) and self.ask(trial):
                     left = [candidate for candidate in left if self._agrees(candidate)]
-            if len(self.scored) == before:  # all that would tell is refused, or nothing would
+            if len(self.scored) == before:  # whatever would decide is refused, or nothing would
                 break
         return left
 
@@ -141,7 +141,7 @@ class Search:
         if len(self.scored) >= FEWEST and len(different) >= FEWEST_DIFFERENT:
             return
         said = f"gives {len(self.scored)} of {len(self.scored) + len(self.faults)} made submissions a finite score"
-        said += f", {len(different)} different ones: too few to tell its metric and direction by"
+        said += f", {len(different)} different ones: too few to know its metric and direction by"
         if self.faults:
             said += f" ({self.faults[0]})"
         raise SnapshotError([Problem(OWN_GRADER, None, said)])

@@ -178,10 +178,10 @@ def _without_letter(text: str, rng: np.random.Generator) -> str:
     return text[:at] + text[at + 1 :]
 
 
-def _each(cells: Cells, edit: Callable[[str], str]) -> Cells:
+def _each(cells: NDArray[Any], edit: Callable[[Any], str]) -> Cells:
     made = np.empty(cells.shape, dtype=object)
     for at, cell in np.ndenumerate(cells):
-        made[at] = edit(str(cell))
+        made[at] = edit(cell)
     return made
 
 
@@ -191,14 +191,8 @@ def _order(label: str) -> tuple[float, str]:
 
 
 def _text(values: NDArray[np.float64]) -> Cells:
-    made = np.empty(values.shape, dtype=object)
-    for at, number in np.ndenumerate(values):
-        made[at] = repr(float(number))
-    return made
+    return _each(values, lambda number: repr(float(number)))
 
 
 def _whole(values: NDArray[np.float64]) -> Cells:
-    made = np.empty(values.shape, dtype=object)
-    for at, number in np.ndenumerate(values):
-        made[at] = str(int(number))
-    return made
+    return _each(values, lambda number: str(int(number)))

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from bot.evaluation.guards.findings import Finding, passed, suspicious
 from scrapers.snapshots.card import TaskCard
 
-__all__ = ["NAME", "beyond_board", "board_finding"]
-
 NAME = "beyond the leaderboard"
 FEWEST = 3
 """Entries of a board that says anything."""
@@ -37,7 +35,7 @@ def beyond_board(score: float, board: Sequence[float], card: TaskCard, noise: fl
 
 def board_finding(score: float, board: Sequence[float], card: TaskCard) -> Finding:
     """Return what a hidden score looks like beside the real leaderboard, which nobody may know before the end."""
-    told = beyond_board(score, board, card)
-    if told is not None:
-        return suspicious(NAME, told, score=score, best=board[0])
+    sentence = beyond_board(score, board, card)
+    if sentence is not None:
+        return suspicious(NAME, sentence, score=score, best=board[0])
     return passed(NAME, f"the hidden score of {score:.6g} is not far beyond the leaderboard's best of {board[0]:.6g}")

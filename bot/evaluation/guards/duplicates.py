@@ -21,7 +21,7 @@ AGREE = 0.9
 AS_OFTEN = 0.5
 """Share of repeated test rows, as a part of that of validation rows, from which a score that counts them is one of the test."""
 CHANCE = 0.05
-"""Chance of two rows to have the same value, above which a quantity tells no copy."""
+"""Chance of two rows to have the same value, above which equal quantities show no copy."""
 _CLOSE = 0.05
 """Ranks (between 0 and 1) of quantities that agree."""
 _ERRORS = 2.0
@@ -34,15 +34,15 @@ class _Repeats:
     validation: NDArray[np.bool_]
     test: NDArray[np.bool_]
     agreement: float | None
-    """None: too few rows are repeated to tell."""
+    """None: too few rows are repeated to know."""
     coarse: bool
 
 
 def duplicates_of_training(guard: str, view: GuardedView) -> Finding:
     """Count the validation and test rows whose features are all those of a training row, and compare the labels.
 
-    Things that are told apart by none of their columns may differ in their labels all the same, and such tables have equal rows
-    by right. There a quantity tells a copy: it is the same to the last digit.
+    Things that no column distinguishes may differ in their labels all the same, and such tables have equal rows by right. There
+    a quantity shows a copy: it is the same to the last digit.
     """
     if not view.features:
         return passed(guard, "rows have no columns to compare them by")
@@ -53,21 +53,21 @@ def duplicates_of_training(guard: str, view: GuardedView) -> Finding:
         "test_share": round(shares[1], 4),
         "agreement": found.agreement,
     }
-    told = f"{shares[0]:.1%} of the validation rows and {shares[1]:.1%} of the test rows repeat a training row"
+    repeated = f"{shares[0]:.1%} of the validation rows and {shares[1]:.1%} of the test rows repeat a training row"
     many = any(side.sum() >= FEWEST and side.mean() >= SHARE for side in (found.validation, found.test))
     copies = _copies(view)
     if copies.sum() >= FEWEST and copies.mean() >= SHARE:
         sentence = f"{copies.mean():.1%} of the validation rows are training rows under another id, label included"
         return suspicious(guard, sentence, copies=round(float(copies.mean()), 4), **evidence)
     if not many:
-        return passed(guard, told, **evidence)
+        return passed(guard, repeated, **evidence)
     if found.coarse:
-        return passed(guard, f"{told}, in columns that have few values", **evidence)
+        return passed(guard, f"{repeated}, in columns that have few values", **evidence)
     if found.agreement is None:
-        return suspicious(guard, f"{told}, and too few of them have labels to tell whether these agree", **evidence)
+        return suspicious(guard, f"{repeated}, and too few of them have labels to see whether these agree", **evidence)
     if found.agreement < AGREE:
-        return passed(guard, f"{told}, but labels of repeated rows differ", **evidence)
-    return suspicious(guard, f"{told}, and {found.agreement:.0%} of repeated rows have the same label", **evidence)
+        return passed(guard, f"{repeated}, but labels of repeated rows differ", **evidence)
+    return suspicious(guard, f"{repeated}, and {found.agreement:.0%} of repeated rows have the same label", **evidence)
 
 
 def better_on_duplicates(guard: str, traces: Traces) -> Finding:
@@ -94,15 +94,15 @@ def better_on_duplicates(guard: str, traces: Traces) -> Finding:
     if without is None:
         return passed(guard, "the metric is not defined without the repeated rows")
     worse = traces.oriented(traces.score) - traces.oriented(without)
-    told = f"without the {len(repeated)} validation rows that repeat training rows the score is {without:.6g}"
+    sentence = f"without the {len(repeated)} validation rows that repeat training rows the score is {without:.6g}"
     evidence = {"repeated": len(repeated), "without": without, "score_error": traces.error}
     tested = float(np.isin(_keys(view.test), _keys(view.train)).mean()) if len(view.test) else 0.0
     evidence["test_share"] = round(tested, 4)
     if tested >= AS_OFTEN * len(repeated) / len(traces.ids):
-        return passed(guard, f"{told}, but {tested:.0%} of the test rows repeat training rows as well", **evidence)
+        return passed(guard, f"{sentence}, but {tested:.0%} of the test rows repeat training rows as well", **evidence)
     if traces.error is not None and worse > _ERRORS * traces.error:
-        return suspicious(guard, f"{told}, not {traces.score:.6g}", **evidence)
-    return passed(guard, told, **evidence)
+        return suspicious(guard, f"{sentence}, not {traces.score:.6g}", **evidence)
+    return passed(guard, sentence, **evidence)
 
 
 def _validation_repeats(view: GuardedView) -> NDArray[np.bool_]:

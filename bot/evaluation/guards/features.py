@@ -7,7 +7,7 @@ from bot.evaluation.guards.foretelling import FEWEST, as_numbers, by_neighbours,
 from bot.evaluation.guards.guarded_view import GuardedView
 
 ENOUGH = 0.95
-"""Skill of one column by itself; what honest columns tell of a target that is worth a competition is far less."""
+"""Skill of one column by itself; what honest columns know of a target that is worth a competition is far less."""
 
 SECONDS = 60.0
 
@@ -36,11 +36,11 @@ def target_in_features(guard: str, view: GuardedView, seconds: float = SECONDS) 
     if best < ENOUGH and tried < len(view.features):
         return not_run(guard, f"{tried} of {len(view.features)} columns could be tried within {seconds:g} s")
     if best < ENOUGH:
-        told = (
+        best_of_all = (
             f"no column foretells a target by itself; the best, {which!r}, has a skill of {best:.2f}" if which else ""
         )
-        return passed(guard, told or "no column tells anything by itself", skill=round(best, 4), column=which)
+        return passed(guard, best_of_all or "no column says anything by itself", skill=round(best, 4), column=which)
     there = view.test[which].nunique() > 1 if len(view.test) else True
-    more = "" if there else f"; the test rows all have the same {which!r}, so that it tells nothing of them"
+    more = "" if there else f"; the test rows all have the same {which!r}, so that it says nothing of them"
     sentence = f"the column {which!r} by itself foretells {what!r} with a skill of {best:.3f} (1 is always){more}"
     return suspicious(guard, sentence, skill=round(best, 4), column=which)

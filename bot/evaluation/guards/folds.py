@@ -1,7 +1,6 @@
 """A fold far from the others: a part of the rows on which the model does something else altogether."""
 
 import math
-import re
 import statistics
 from collections.abc import Sequence
 
@@ -18,30 +17,21 @@ ERRORS = 5.0
 """Standard errors of one fold's score, above what it may differ from the middle of the others by chance."""
 FACTOR = 2.0
 """How many times as much, or as little, as the others a fold leaves unexplained."""
-_FOLD = re.compile(
-    r"\bfold[\s_#:=]*(\d{1,2})(?:\s*/\s*\d+)?\b[^\n\d-]{0,40}?(-?\d*\.\d+(?:[eE][+-]?\d+)?)", re.IGNORECASE
-)
 
 
 def fold_far_from_others(guard: str, traces: Traces) -> Finding:
-    """Compare folds: those that the evaluator scored, else those the script printed, else blocks of the validation rows.
-
-    Blocks are runs of rows in the order of the ids. Scores that were printed count only if they lie around the evaluator's.
-    """
-    printed = _printed(traces)
+    """Compare folds: those that the evaluator scored, else blocks of validation rows in the order of their ids."""
     if len(traces.folds) >= FEWEST_FOLDS:
         found, what, rows = list(traces.folds), "fold", len(traces.ids)
-    elif printed:
-        found, what, rows = printed, "printed fold", len(traces.ids)
     else:
         found, rows = _blocks(traces)
         what = "block of validation rows"
     if len(found) < FEWEST_FOLDS:
         return passed(guard, "there are no folds, and too few validation rows to make blocks of", rows=len(traces.ids))
     place, others, far = _farthest(traces, found, rows)
-    told = f"{what} {place + 1} of {len(found)} scores {found[place]:.6g}, the others {others:.6g} in the middle"
+    sentence = f"{what} {place + 1} of {len(found)} scores {found[place]:.6g}, the others {others:.6g} in the middle"
     evidence = {"fold": place + 1, "score": found[place], "others": others}
-    return suspicious(guard, told, **evidence) if far else passed(guard, told, **evidence)
+    return suspicious(guard, sentence, **evidence) if far else passed(guard, sentence, **evidence)
 
 
 def _farthest(traces: Traces, found: Sequence[float], rows: int) -> tuple[int, float, bool]:
@@ -67,18 +57,3 @@ def _blocks(traces: Traces) -> tuple[list[float], int]:
     order = np.array(sorted(range(len(traces.ids)), key=lambda at: (len(traces.ids[at]), traces.ids[at])))
     scores = [traces.scored(part) for part in np.array_split(order, BLOCKS)]
     return [score for score in scores if score is not None], rows
-
-
-def _printed(traces: Traces) -> list[float]:
-    """Return the last table of folds that the script printed, one score a fold."""
-    table: dict[int, float] = {}
-    for number, score in _FOLD.findall(traces.output):
-        if int(number) in table and int(number) <= min(table):
-            table = {}
-        table[int(number)] = abs(float(score)) if traces.score >= 0 else float(score)
-    scores = list(table.values())
-    if len(scores) < FEWEST_FOLDS:
-        return []
-    own, theirs = traces.unexplained(traces.score), traces.unexplained(statistics.median(scores))
-    near = own is not None and theirs is not None and max(own, theirs) <= FACTOR * min(own, theirs)
-    return scores if near else []

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from bot.evaluation.guards.guarded_view import Target
 
-__all__ = ["FEWEST", "as_numbers", "by_neighbours", "by_value", "skill"]
-
 FEWEST = 30
 """Validation rows, fewer of which show nothing."""
 _SIDE = 3
@@ -43,7 +41,7 @@ def by_neighbours(train: Numbers, asked: Numbers, target: Target) -> float:
     places = np.searchsorted(train[ordered], asked[kept])
     starts = np.clip(places - _SIDE, 0, len(ordered) - 2 * _SIDE)
     near = target.train[ordered[starts[:, None] + np.arange(2 * _SIDE)]]
-    return skill(target, _guess(target, near), kept)
+    return skill(target, guess(target, near), kept)
 
 
 def by_value(train: Sequence[str], asked: Sequence[str], target: Target) -> float:
@@ -58,25 +56,25 @@ def by_value(train: Sequence[str], asked: Sequence[str], target: Target) -> floa
         blind: float = float(seen["target"].mode().iloc[0])
     else:
         table, blind = seen.groupby("value")["target"].mean(), float(seen["target"].mean())
-    guess = pd.Series(list(asked)).map(table).fillna(blind).to_numpy(float)
-    return skill(target, guess, np.ones(len(guess), dtype=bool))
+    looked_up = pd.Series(list(asked)).map(table).fillna(blind).to_numpy(float)
+    return skill(target, looked_up, np.ones(len(looked_up), dtype=bool))
 
 
-def skill(target: Target, guess: Numbers, kept: NDArray[np.bool_]) -> float:
+def skill(target: Target, guesses: Numbers, kept: NDArray[np.bool_]) -> float:
     """Return 1 for guesses (of the `kept` validation rows) that are all right, 0 or less for those no better than blind ones."""
     truth = target.validation[kept]
     if target.kind == "classes":
         blind = np.bincount(truth).max() / len(truth)
-        return float((np.mean(guess == truth) - blind) / (1 - blind)) if blind < 1 else 0.0
+        return float((np.mean(guesses == truth) - blind) / (1 - blind)) if blind < 1 else 0.0
     spread = float(((truth - truth.mean()) ** 2).sum())
-    return 1.0 - float(((guess - truth) ** 2).sum()) / spread if spread > 0 else 0.0
+    return 1.0 - float(((guesses - truth) ** 2).sum()) / spread if spread > 0 else 0.0
 
 
 def _has_target(target: Target) -> NDArray[np.bool_]:
     return target.train >= 0 if target.kind == "classes" else np.isfinite(target.train)
 
 
-def _guess(target: Target, near: NDArray[np.float64]) -> Numbers:
+def guess(target: Target, near: NDArray[np.float64]) -> Numbers:
     """Return the mean of each row's neighbours, or the class that most of them have."""
     votes = (near[:, :, None] == near[:, None, :]).sum(axis=2)
     common: Numbers = near[np.arange(len(near)), votes.argmax(axis=1)].astype(float)

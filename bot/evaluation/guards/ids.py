@@ -1,4 +1,4 @@
-"""Leak by ids: the label of a row can be told from its id, which is then no mere name."""
+"""Leak by ids: the label of a row can be read off its id, which is then no mere name."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ def labels_by_id(guard: str, view: GuardedView) -> Finding:
     if len(ids) < FEWEST:
         return passed(guard, f"{len(ids)} validation rows are too few to try ids on", rows=len(ids))
     if parse_times(train) is not None:
-        return passed(guard, "ids are times, which may tell of labels by right")
+        return passed(guard, "ids are times, which may go with labels by right")
     best, how, what = 0.0, "", ""
     for target in view.targets:
         for name, seen, asked in _numbers(train, ids):
@@ -36,7 +36,7 @@ def labels_by_id(guard: str, view: GuardedView) -> Finding:
             best, how, what = max((best, how, what), (found, name, target.name))
     enough = max(LEAST, _ERRORS / np.sqrt(len(ids)))
     if best < enough:
-        return passed(guard, f"ids do not tell of labels (skill {best:.2f})", skill=round(best, 4))
+        return passed(guard, f"ids do not go with labels (skill {best:.2f})", skill=round(best, 4))
     sentence = f"{what!r} can be foretold by {how} of the id with a skill of {best:.2f} (random ids have none)"
     return suspicious(guard, sentence, skill=round(best, 4), by=how)
 

@@ -26,7 +26,7 @@ _OTHERS = frozenset((
     *("precision", "recall", "time", "seconds", "rows", "epoch", "epochs", "rank", "alpha", "iteration", "iterations"),
     *("error", "shape", "std", "sd", "fold", "folds", "weight", "weights", "threshold", "params", "size", "index"),
 ))  # fmt: skip
-"""Words of lines that tell of something else."""
+"""Words of lines about something else."""
 _SCORE = frozenset({"score", "scores", "metric"})
 _WORD = re.compile(r"[a-z0-9]+")
 

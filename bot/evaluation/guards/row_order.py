@@ -1,12 +1,13 @@
 """Leak by row order: the table is sorted by its labels, and the test table may be too."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.guards.findings import Finding, passed, suspicious
-from bot.evaluation.guards.foretelling import FEWEST, as_numbers
+from bot.evaluation.guards.foretelling import FEWEST, as_numbers, guess, skill
 from bot.evaluation.guards.guarded_view import GuardedView, Target
 from bot.evaluation.views.timeline import parse_times
 
@@ -28,7 +29,7 @@ def labels_by_row_order(guard: str, view: GuardedView) -> Finding:
         return passed(guard, f"training rows are sorted by {column!r}, which every row has")
     best, which = max(((_skill(target), target.name) for target in view.targets), default=(0.0, ""))
     if best < LEAST:
-        return passed(guard, f"rows do not tell of their neighbours' labels (skill {best:.2f})", skill=round(best, 4))
+        return passed(guard, f"rows say nothing of their neighbours' labels (skill {best:.2f})", skill=round(best, 4))
     sentence = f"training rows are sorted by {which!r}: neighbours in the table foretell it with a skill of {best:.2f}"
     return suspicious(guard, sentence, skill=round(best, 4))
 
@@ -54,11 +55,6 @@ def _skill(target: Target) -> float:
         return 0.0
     shifts = [step for step in range(-_REACH, _REACH + 1) if step]
     inner = np.arange(_REACH, len(known) - _REACH)
-    near, truth = np.stack([known[inner + step] for step in shifts], axis=1), known[inner]
-    if target.kind == "quantity":
-        spread = float(((truth - truth.mean()) ** 2).sum())
-        return 1.0 - float(((near.mean(axis=1) - truth) ** 2).sum()) / spread if spread > 0 else 0.0
-    votes = (near[:, :, None] == near[:, None, :]).sum(axis=2)
-    guess = near[np.arange(len(near)), votes.argmax(axis=1)]
-    blind = np.bincount(truth).max() / len(truth)
-    return float((np.mean(guess == truth) - blind) / (1 - blind)) if blind < 1 else 0.0
+    near = np.stack([known[inner + step] for step in shifts], axis=1)
+    itself = replace(target, validation=known[inner])
+    return skill(itself, guess(itself, near), np.ones(len(inner), dtype=bool))

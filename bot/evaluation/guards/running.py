@@ -1,4 +1,4 @@
-"""Runs the guards, each by itself, so that one that fails is told as such and takes no other down."""
+"""Runs the guards, each by itself, so that one that fails is reported as such and takes no other down."""
 
 import importlib
 import time
@@ -13,8 +13,6 @@ from bot.evaluation.guards.registry import EXECUTION_GUARDS, VIEW_GUARDS
 from bot.evaluation.guards.traces import OtherNode, Traces
 from scrapers.snapshots.card import TaskCard
 from state.errors import BotError
-
-__all__ = ["guard_execution", "guard_view"]
 
 SECONDS = 60.0
 """After which no further guard is begun; what is left counts as not run."""

@@ -33,8 +33,8 @@ def too_good(guard: str, traces: Traces) -> Finding:
     )
     if found is not None:
         return found
-    told = f"{own:.1%} of what a blind guess gets wrong is still wrong"
-    return passed(guard, told, unexplained=round(own, 6), score_error=traces.error)
+    sentence = f"{own:.1%} of what a blind guess gets wrong is still wrong"
+    return passed(guard, sentence, unexplained=round(own, 6), score_error=traces.error)
 
 
 def _beyond_others(guard: str, traces: Traces, own: float, best: OtherNode) -> Finding | None:
@@ -64,8 +64,8 @@ def _perfect(guard: str, traces: Traces, own: float) -> Finding | None:
 
 
 def _beyond_board(guard: str, traces: Traces, own: float) -> Finding | None:
-    told = beyond_board(traces.score, traces.board, traces.view.card, ERRORS * (traces.error or 0.0))
-    return None if told is None else suspicious(guard, told, unexplained=round(own, 6), noise=traces.error)
+    sentence = beyond_board(traces.score, traces.board, traces.view.card, ERRORS * (traces.error or 0.0))
+    return None if sentence is None else suspicious(guard, sentence, unexplained=round(own, 6), noise=traces.error)
 
 
 def _tenth(board: Sequence[float]) -> float:

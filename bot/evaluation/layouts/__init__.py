@@ -1,1 +1,1 @@
-"""Layouts: how a competition's data folder tells its training rows, its test rows and the labels."""
+"""Layouts: where the training rows, the test rows and the labels are in a competition's data folder."""

@@ -28,7 +28,7 @@ class RowFile:
 
 @dataclass(frozen=True)
 class FileTable(Rows):
-    """Files by id and label; where their places tell the labels, those that are asked for go to another one."""
+    """Files by id and label; where their places give the labels away, those that are asked for go to another one."""
 
     data_dir: Path
     entries: tuple[RowFile, ...]
@@ -93,7 +93,7 @@ def file_name(entry: RowFile) -> str:
 
 
 def fingerprint(path: Path) -> str:
-    """Return a hash of a file's size, beginning and end, by which files can be put into an order that tells nothing else."""
+    """Return a hash of a file's size, beginning and end, by which files can be put into an order that gives nothing away."""
     size = path.stat().st_size
     with path.open("rb") as file:
         digest = hashlib.sha256(str(size).encode() + file.read(_ENDS))

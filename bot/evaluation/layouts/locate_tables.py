@@ -1,4 +1,4 @@
-"""Finds which files hold the training and the test rows, whatever they are named, and which column tells rows apart."""
+"""Finds which files hold the training and the test rows, whatever they are named, and which column holds their ids."""
 
 import zipfile
 from collections.abc import Iterator

@@ -61,7 +61,7 @@ def _read(data_dir: Path, card: TaskCard) -> Layout:
         if layout is not None:
             return layout
     raise UnsupportedLayout(
-        faults[0] if faults else "There is no train.csv, and nothing else that tells training labels."
+        faults[0] if faults else "There is no train.csv, and nothing else that holds training labels."
     )
 
 

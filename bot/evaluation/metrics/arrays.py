@@ -1,6 +1,6 @@
 """What metrics' formulas share: arrays of shape (rows, prediction columns), one column after another, and what is not defined."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
@@ -29,3 +29,9 @@ def defined(function: ScoreFunction) -> ScoreFunction:
 def mean_over_columns(y_true: Values, y_pred: Values, score: Callable[[Values, Values], float]) -> float:
     """Return the mean of each column's score, of arrays of shape (n,); NaN if any is."""
     return float(np.mean([score(truth, predicted) for truth, predicted in zip(y_true.T, y_pred.T, strict=True)]))
+
+
+def text_pairs(y_true: Values, y_pred: Values) -> Iterator[tuple[str, str]]:
+    """Yield the true and the predicted text of each cell; several columns are as good as more rows."""
+    for truth, predicted in zip(y_true.ravel(), y_pred.ravel(), strict=True):
+        yield str(truth), str(predicted)

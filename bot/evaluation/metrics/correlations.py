@@ -6,13 +6,12 @@ All are the mean over the columns where there are several, but for the two that 
 import math
 
 import numpy as np
+from scipy.stats import rankdata
 
 from bot.evaluation.metrics import ranks
 from bot.evaluation.metrics.arrays import Values, mean_over_columns
 from bot.evaluation.metrics.params import number
 from bot.evaluation.metrics.registry import Params
-
-_NAN = float("nan")
 
 
 def r2(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -23,7 +22,7 @@ def r2(y_true: Values, y_pred: Values, params: Params) -> float:
     truth, predicted = (np.asarray(side, dtype=float) for side in (y_true, y_pred))
     spread = ((truth - truth.mean(axis=0)) ** 2).sum(axis=0)
     if (np.ptp(truth, axis=0) == 0).any():
-        return _NAN
+        return math.nan
     return float((1 - ((truth - predicted) ** 2).sum(axis=0) / spread).mean())
 
 
@@ -42,15 +41,15 @@ def spearman(y_true: Values, y_pred: Values, params: Params) -> float:
     In MLE-bench: google-quest-challenge, whose grader sorts by id but never compares ids.
     """
     return mean_over_columns(
-        y_true, y_pred, lambda truth, predicted: _correlation(ranks.mean_ranks(truth), ranks.mean_ranks(predicted))
+        y_true, y_pred, lambda truth, predicted: _correlation(rankdata(truth), rankdata(predicted))
     )
 
 
 def _correlation(truth: Values, predicted: Values) -> float:
     if np.ptp(truth) == 0 or np.ptp(predicted) == 0:
-        return _NAN
+        return math.nan
     found = ranks.pearson(truth, predicted)
-    return _NAN if found is None else found
+    return math.nan if found is None else found
 
 
 def gini(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -64,11 +63,9 @@ def gini(y_true: Values, y_pred: Values, params: Params) -> float:
 
     def one(truth: Values, predicted: Values) -> float:
         if np.ptp(truth) == 0:
-            return _NAN
+            return math.nan
         middle = (len(truth) + 1) / 2
-        return float(
-            (truth * (ranks.mean_ranks(predicted) - middle)).sum() / (truth * (ranks.mean_ranks(truth) - middle)).sum()
-        )
+        return float((truth * (rankdata(predicted) - middle)).sum() / (truth * (rankdata(truth) - middle)).sum())
 
     return mean_over_columns(np.asarray(y_true, dtype=float), y_pred, one)
 
@@ -85,12 +82,12 @@ def laplace_log_likelihood(y_true: Values, y_pred: Values, params: Params) -> fl
         most: the largest absolute error; 1000 by default.
     """
     if y_true.shape[1] != 2 or y_pred.shape[1] != 2:
-        return _NAN
+        return math.nan
     root = math.sqrt(2)
     error = np.minimum(np.abs(y_true[:, 0] - y_pred[:, 0]), number(params, "most", 1000.0, least=0.0))
     sigma = np.maximum(y_pred[:, 1], number(params, "clip", 70.0))
     if (sigma <= 0).any():
-        return _NAN
+        return math.nan
     return float((-root * error / sigma - np.log(root * sigma)).mean())
 
 
@@ -101,7 +98,7 @@ def mean_angular_error(y_true: Values, y_pred: Values, params: Params) -> float:
     vectors' product, cut to [-1, 1]. In MLE-bench: icecube-neutrinos-in-deep-ice.
     """
     if y_true.shape[1] != 2 or y_pred.shape[1] != 2:
-        return _NAN
+        return math.nan
     product = (_unit_vectors(y_true) * _unit_vectors(y_pred)).sum(axis=1)
     return float(np.arccos(np.clip(product, -1.0, 1.0)).mean())
 

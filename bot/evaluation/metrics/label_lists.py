@@ -3,16 +3,15 @@
 Labels are compared letter by letter. Several prediction columns are scored as more rows.
 """
 
+import math
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 
-from bot.evaluation.metrics.arrays import Values
+from bot.evaluation.metrics.arrays import Values, text_pairs
 from bot.evaluation.metrics.params import whole_number
 from bot.evaluation.metrics.registry import Params
 
-_NAN = float("nan")
 _Sets = tuple[set[str], set[str]]
 
 
@@ -43,7 +42,7 @@ def multilabel_macro_f1(y_true: Values, y_pred: Values, params: Params) -> float
         found.update(truth & predicted)
         named.update(truth)
         named.update(predicted)
-    return float(np.mean([2 * found[label] / many for label, many in named.items()])) if named else _NAN
+    return float(np.mean([2 * found[label] / many for label, many in named.items()])) if named else math.nan
 
 
 def multilabel_samples_f1(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -71,7 +70,7 @@ def map_at_k(y_true: Values, y_pred: Values, params: Params) -> float:
     """
     k = whole_number(params, "k", 5, least=1)
     return float(
-        np.mean([_average_precision(truth.split(), said.split()[:k], k) for truth, said in _cells(y_true, y_pred)])
+        np.mean([_average_precision(truth.split(), said.split()[:k], k) for truth, said in text_pairs(y_true, y_pred)])
     )
 
 
@@ -84,7 +83,7 @@ def top_k_error(y_true: Values, y_pred: Values, params: Params) -> float:
         k: 1 by default.
     """
     k = whole_number(params, "k", 1, least=1)
-    return float(np.mean([truth.strip() not in said.split()[:k] for truth, said in _cells(y_true, y_pred)]))
+    return float(np.mean([truth.strip() not in said.split()[:k] for truth, said in text_pairs(y_true, y_pred)]))
 
 
 def _average_precision(truth: list[str], ranked: list[str], k: int) -> float:
@@ -98,17 +97,12 @@ def _average_precision(truth: list[str], ranked: list[str], k: int) -> float:
 
 
 def _known(y_true: Values, y_pred: Values, params: Params) -> list[_Sets]:
-    pairs = [(set(truth.split()), set(said.split())) for truth, said in _cells(y_true, y_pred)]
+    pairs = [(set(truth.split()), set(said.split())) for truth, said in text_pairs(y_true, y_pred)]
     if not params.get("known_only", False):
         return pairs
     known = set().union(*(truth for truth, _ in pairs))
     return [(truth, said & known) for truth, said in pairs]
 
 
-def _cells(y_true: Values, y_pred: Values) -> Iterator[tuple[str, str]]:
-    for truth, said in zip(y_true.ravel(), y_pred.ravel(), strict=True):
-        yield str(truth), str(said)
-
-
 def _ratio(above: float, below: float) -> float:
-    return above / below if below else _NAN
+    return above / below if below else math.nan

@@ -4,6 +4,7 @@ Labels that are numbers are compared as numbers (`1` is `1.0`). `accuracy` and `
 the score is the mean over the columns. Predicted labels that the truth lacks are wrong, and else as any other.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,8 +17,6 @@ from bot.evaluation.metrics.params import number
 from bot.evaluation.metrics.registry import Params
 from scrapers.snapshots.tables import read_number
 from state.errors import UsageError
-
-_NAN = float("nan")
 
 
 def canonical_labels(labels: NDArray[Any]) -> NDArray[Any]:
@@ -72,7 +71,7 @@ def cohen_kappa(y_true: Values, y_pred: Values, params: Params) -> float:
     """
 
     def one(truth: Values, predicted: Values) -> float:
-        return _NAN if _of_one_label(truth, predicted) else float(cohen_kappa_score(truth, predicted))
+        return math.nan if _of_one_label(truth, predicted) else float(cohen_kappa_score(truth, predicted))
 
     return _by_column(y_true, y_pred, one)
 
@@ -88,10 +87,10 @@ def quadratic_weighted_kappa(y_true: Values, y_pred: Values, params: Params) -> 
 
     def one(truth: Values, predicted: Values) -> float:
         apart = truth.var() + predicted.var() + (truth.mean() - predicted.mean()) ** 2
-        return float(1 - ((truth - predicted) ** 2).mean() / apart) if apart > 0 else _NAN
+        return float(1 - ((truth - predicted) ** 2).mean() / apart) if apart > 0 else math.nan
 
     sides = _as_numbers(y_true), _as_numbers(y_pred)
-    return _NAN if sides[0] is None or sides[1] is None else mean_over_columns(sides[0], sides[1], one)
+    return math.nan if sides[0] is None or sides[1] is None else mean_over_columns(sides[0], sides[1], one)
 
 
 def mcc(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -101,7 +100,7 @@ def mcc(y_true: Values, y_pred: Values, params: Params) -> float:
     """
 
     def one(truth: Values, predicted: Values) -> float:
-        return _NAN if _of_one_label(truth, predicted) else float(matthews_corrcoef(truth, predicted))
+        return math.nan if _of_one_label(truth, predicted) else float(matthews_corrcoef(truth, predicted))
 
     return _by_column(y_true, y_pred, one)
 
@@ -150,7 +149,7 @@ def binary_f_beta(y_true: Values, y_pred: Values, params: Params) -> float:
 
     def one(truth: Values, predicted: Values) -> float:
         if not (truth.any() or predicted.any()):
-            return _NAN
+            return math.nan
         return float(fbeta_score(truth, predicted, beta=beta, zero_division=0))
 
     return mean_over_columns(_are(y_true, positive), _are(y_pred, positive), one)

@@ -4,14 +4,15 @@ NaN where a text is no run lengths. The order in which pixels are counted falls 
 images' size, and a run beyond an image's end is not noticed. Several prediction columns are scored as more rows.
 """
 
+import math
+
 import numpy as np
 
-from bot.evaluation.metrics.arrays import Values
+from bot.evaluation.metrics.arrays import Values, text_pairs
 from bot.evaluation.metrics.params import number, numbers
 from bot.evaluation.metrics.registry import Params
 from bot.evaluation.metrics.run_lengths import overlap, read_mask
 
-_NAN = float("nan")
 _THRESHOLDS = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
 
 _Counts = tuple[int, int, int]
@@ -29,7 +30,7 @@ def dice(y_true: Values, y_pred: Values, params: Params) -> float:
     """
     counts = _counts(y_true, y_pred)
     square = number(params, "beta", 1.0, least=0.0) ** 2
-    return _NAN if counts is None else float(np.mean([_f_beta(one, square) for one in counts]))
+    return math.nan if counts is None else float(np.mean([_f_beta(one, square) for one in counts]))
 
 
 def global_dice(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -42,10 +43,10 @@ def global_dice(y_true: Values, y_pred: Values, params: Params) -> float:
     """
     counts = _counts(y_true, y_pred)
     if counts is None:
-        return _NAN
+        return math.nan
     truth, predicted, both = (sum(one[place] for one in counts) for place in range(3))
     square = number(params, "beta", 1.0, least=0.0) ** 2
-    return _f_beta((truth, predicted, both), square) if truth or predicted else _NAN
+    return _f_beta((truth, predicted, both), square) if truth or predicted else math.nan
 
 
 def mask_map_iou(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -60,7 +61,7 @@ def mask_map_iou(y_true: Values, y_pred: Values, params: Params) -> float:
     """
     counts = _counts(y_true, y_pred)
     if counts is None:
-        return _NAN
+        return math.nan
     thresholds = np.array(numbers(params, "thresholds", _THRESHOLDS))
 
     def one(truth: int, predicted: int, both: int) -> float:
@@ -68,7 +69,7 @@ def mask_map_iou(y_true: Values, y_pred: Values, params: Params) -> float:
             return 1.0
         return float((both / (truth + predicted - both) > thresholds).mean()) if truth and predicted else 0.0
 
-    return float(np.mean([one(*sizes) for sizes in counts])) if len(thresholds) else _NAN
+    return float(np.mean([one(*sizes) for sizes in counts])) if len(thresholds) else math.nan
 
 
 def _f_beta(counts: _Counts, square: float) -> float:
@@ -78,8 +79,8 @@ def _f_beta(counts: _Counts, square: float) -> float:
 
 def _counts(y_true: Values, y_pred: Values) -> list[_Counts] | None:
     found = []
-    for truth_text, predicted_text in zip(y_true.ravel(), y_pred.ravel(), strict=True):
-        truth, predicted = read_mask(str(truth_text)), read_mask(str(predicted_text))
+    for truth_text, predicted_text in text_pairs(y_true, y_pred):
+        truth, predicted = read_mask(truth_text), read_mask(predicted_text)
         if truth is None or predicted is None:
             return None
         found.append((truth.size, predicted.size, overlap(truth, predicted)))

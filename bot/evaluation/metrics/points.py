@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bot.evaluation.metrics.arrays import Values
+from bot.evaluation.metrics.arrays import Values, text_pairs
 from bot.evaluation.metrics.registry import Params
 from scrapers.snapshots.tables import read_number
 
-_NAN = float("nan")
 _BOX, _POINT = 5, 3
 """Words of a box (label, x, y, width, height) and of a point (label, x, y)."""
 
@@ -28,14 +27,14 @@ def points_in_boxes_f1(y_true: Values, y_pred: Values, params: Params) -> float:
     MLE-bench: kuzushiji-recognition (where a file without any point has 0).
     """
     right = boxes = points = 0
-    for truth_text, predicted_text in zip(y_true.ravel(), y_pred.ravel(), strict=True):
-        truth, predicted = _read(str(truth_text), _BOX), _read(str(predicted_text), _POINT)
+    for truth_text, predicted_text in text_pairs(y_true, y_pred):
+        truth, predicted = _read(truth_text, _BOX), _read(predicted_text, _POINT)
         if truth is None or predicted is None:
-            return _NAN
+            return math.nan
         right += _matched(truth, predicted)
         boxes += len(truth)
         points += len(predicted)
-    return 2 * right / (boxes + points) if boxes + points else _NAN
+    return 2 * right / (boxes + points) if boxes + points else math.nan
 
 
 def centres(y_true: Values) -> Values:

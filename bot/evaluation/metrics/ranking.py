@@ -4,6 +4,7 @@ Only the order counts, but for `probabilistic_f1`. The truth of each column is 0
 """
 
 import itertools
+import math
 
 import numpy as np
 from sklearn.metrics import (
@@ -17,8 +18,6 @@ from bot.evaluation.metrics.arrays import Values, mean_over_columns
 from bot.evaluation.metrics.params import number, numbers
 from bot.evaluation.metrics.registry import Params
 from state.errors import UsageError
-
-_NAN = float("nan")
 
 
 def roc_auc(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -35,7 +34,7 @@ def roc_auc(y_true: Values, y_pred: Values, params: Params) -> float:
     return mean_over_columns(
         y_true,
         y_pred,
-        lambda truth, scores: float(roc_auc_score(truth, scores)) if np.unique(truth).size == 2 else _NAN,
+        lambda truth, scores: float(roc_auc_score(truth, scores)) if np.unique(truth).size == 2 else math.nan,
     )
 
 
@@ -44,7 +43,7 @@ def average_precision(y_true: Values, y_pred: Values, params: Params) -> float:
     return mean_over_columns(
         y_true,
         y_pred,
-        lambda truth, scores: float(average_precision_score(truth, scores)) if _binary(truth) else _NAN,
+        lambda truth, scores: float(average_precision_score(truth, scores)) if _binary(truth) else math.nan,
     )
 
 
@@ -63,11 +62,11 @@ def weighted_auc(y_true: Values, y_pred: Values, params: Params) -> float:
         raise UsageError(f"metric.params.thresholds is {thresholds}; thresholds go up from 0 to 1.")
     weights = numbers(params, "weights", [2.0, 1.0], many=len(thresholds) - 1, least=0.0)
     if not any(weights):
-        return _NAN
+        return math.nan
 
     def one(truth: Values, scores: Values) -> float:
         if not _binary(truth):
-            return _NAN
+            return math.nan
         curve = roc_curve(truth, scores, drop_intermediate=False)[:2]
         bands = list(itertools.pairwise(thresholds))
         reached = sum(weight * _right_of(curve, *band) for weight, band in zip(weights, bands, strict=True))
@@ -97,7 +96,7 @@ def lwlrap(y_true: Values, y_pred: Values, params: Params) -> float:
     labels = truth.sum(axis=1)
     counted = labels > 0
     if not counted.any():
-        return _NAN
+        return math.nan
     scores = np.asarray(y_pred, dtype=float)[counted]
     return float(label_ranking_average_precision_score(truth[counted], scores, sample_weight=labels[counted]))
 
@@ -119,7 +118,7 @@ def probabilistic_f1(y_true: Values, y_pred: Values, params: Params) -> float:
         cut = np.clip(chance, 0.0, 1.0)
         found, wrong = cut[positive].sum(), cut[~positive].sum()
         if not positive.any():
-            return _NAN
+            return math.nan
         return float((1 + square) * found / (square * positive.sum() + found + wrong)) if found > 0 else 0.0
 
     return mean_over_columns(y_true, np.asarray(y_pred, dtype=float), one)

@@ -1,9 +1,11 @@
 """Rank correlation with ties."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 
 def spearman(left: Sequence[float] | NDArray[np.float64], right: Sequence[float] | NDArray[np.float64]) -> float | None:
@@ -11,15 +13,7 @@ def spearman(left: Sequence[float] | NDArray[np.float64], right: Sequence[float]
 
     None if there are fewer than two values, or one side is constant and the other is not; 1 if both are constant.
     """
-    return pearson(mean_ranks(left), mean_ranks(right))
-
-
-def mean_ranks(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the rank of each value, from 1; equal values share the mean of their ranks."""
-    _, place, counts = np.unique(np.asarray(values, dtype=float), return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    ranks: NDArray[np.float64] = (last - (counts - 1) / 2)[place]
-    return ranks
+    return pearson(rankdata(left), rankdata(right))
 
 
 def pearson(left: NDArray[np.float64], right: NDArray[np.float64]) -> float | None:
@@ -29,8 +23,6 @@ def pearson(left: NDArray[np.float64], right: NDArray[np.float64]) -> float | No
     constant = [bool(np.ptp(side) == 0) for side in (left, right)]
     if any(constant):
         return 1.0 if all(constant) else None
-    centred = [side - side.mean() for side in (np.asarray(left, dtype=float), np.asarray(right, dtype=float))]
-    scale = np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum())
-    if scale == 0:
-        return None
-    return float(np.clip((centred[0] * centred[1]).sum() / scale, -1.0, 1.0))
+    with np.errstate(all="ignore"):
+        found = float(np.clip(np.corrcoef(left, right)[0, 1], -1.0, 1.0))
+    return found if math.isfinite(found) else None

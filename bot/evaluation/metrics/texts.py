@@ -3,16 +3,14 @@
 Several prediction columns are scored as more rows.
 """
 
+import math
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from bot.evaluation.metrics.arrays import Values
-from bot.evaluation.metrics.edit_distance import edit_distance
+from bot.evaluation.metrics.arrays import Values, text_pairs
 from bot.evaluation.metrics.registry import Params
-
-_NAN = float("nan")
 
 
 def word_jaccard(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -26,7 +24,7 @@ def word_jaccard(y_true: Values, y_pred: Values, params: Params) -> float:
         left, right = set(truth.lower().split()), set(said.lower().split())
         return len(left & right) / len(left | right) if left or right else 1.0
 
-    return float(np.mean([one(truth, said) for truth, said in _cells(y_true, y_pred)]))
+    return float(np.mean([one(truth, said) for truth, said in text_pairs(y_true, y_pred)]))
 
 
 def levenshtein(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -34,7 +32,7 @@ def levenshtein(y_true: Values, y_pred: Values, params: Params) -> float:
 
     In MLE-bench: billion-word-imputation, bms-molecular-translation.
     """
-    return float(np.mean([edit_distance(truth, said) for truth, said in _cells(y_true, y_pred)]))
+    return float(np.mean([edit_distance(truth, said) for truth, said in text_pairs(y_true, y_pred)]))
 
 
 def levenshtein_ratio(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -42,9 +40,9 @@ def levenshtein_ratio(y_true: Values, y_pred: Values, params: Params) -> float:
 
     NaN where the truth has no words. In MLE-bench: multi-modal-gesture-recognition, whose words are whole numbers.
     """
-    pairs = [(truth.split(), said.split()) for truth, said in _cells(y_true, y_pred)]
+    pairs = [(truth.split(), said.split()) for truth, said in text_pairs(y_true, y_pred)]
     words = sum(len(truth) for truth, _ in pairs)
-    return sum(edit_distance(truth, said) for truth, said in pairs) / words if words else _NAN
+    return sum(edit_distance(truth, said) for truth, said in pairs) / words if words else math.nan
 
 
 def kendall_tau(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -54,14 +52,14 @@ def kendall_tau(y_true: Values, y_pred: Values, params: Params) -> float:
     NaN where a row's prediction does not list the true things, each once, or no row lists two. In MLE-bench: AI4Code.
     """  # noqa: D205 - one sentence
     swaps = most = 0
-    for truth, said in _cells(y_true, y_pred):
+    for truth, said in text_pairs(y_true, y_pred):
         places = {thing: place for place, thing in enumerate(truth.split())}
         listed = said.split()
         if len(listed) != len(places) or set(listed) != places.keys():
-            return _NAN
+            return math.nan
         swaps += _inversions([places[thing] for thing in listed])
         most += len(listed) * (len(listed) - 1)
-    return 1 - 4 * swaps / most if most else _NAN
+    return 1 - 4 * swaps / most if most else math.nan
 
 
 def _inversions(order: list[int]) -> int:
@@ -74,6 +72,43 @@ def _inversions(order: list[int]) -> int:
     return count
 
 
-def _cells(y_true: Values, y_pred: Values) -> Iterator[tuple[str, str]]:
-    for truth, said in zip(y_true.ravel(), y_pred.ravel(), strict=True):
-        yield str(truth), str(said)
+def edit_distance(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
+    """Return the least number of insertions, deletions and substitutions of one element that make `left` `right`.
+
+    Hyyrö's form of Myers' bit-vector algorithm ("A bit-vector algorithm for computing Levenshtein and Damerau edit
+    distances", 2003): a column of the table is a pair of whole numbers, whose bits say where the distance rises and where it
+    falls, so that a row of the table costs a dozen operations. What both begin and end with is cut off first.
+    """
+    left, right = _unequal(left, right)
+    if not left or not right:
+        return len(left) + len(right)
+    places: dict[Hashable, int] = {}
+    for place, element in enumerate(left):
+        places[element] = places.get(element, 0) | 1 << place
+    last = 1 << len(left) - 1
+    every = (last << 1) - 1
+    rises, falls, distance = every, 0, len(left)
+    for element in right:
+        equal = places.get(element, 0)
+        diagonal = (((equal & rises) + rises) ^ rises) | equal | falls
+        up = falls | ~(diagonal | rises)
+        down = rises & diagonal
+        if up & last:
+            distance += 1
+        elif down & last:
+            distance -= 1
+        up = up << 1 | 1
+        rises = (down << 1 | ~(diagonal | up)) & every
+        falls = up & diagonal & every
+    return distance
+
+
+def _unequal(left: Sequence[Hashable], right: Sequence[Hashable]) -> tuple[Sequence[Hashable], Sequence[Hashable]]:
+    shorter = min(len(left), len(right))
+    begin = 0
+    while begin < shorter and left[begin] == right[begin]:
+        begin += 1
+    end = 0
+    while end < shorter - begin and left[-1 - end] == right[-1 - end]:
+        end += 1
+    return left[begin : len(left) - end], right[begin : len(right) - end]

@@ -41,11 +41,11 @@ def preview(
     parts = []
     for title, share, lines in _sections(data_dir, card, labels_dir, doubts):
         try:
-            told = lines()
+            shown = lines()
         except UnsupportedLayout as error:
-            told = [str(error)]
-        if told:
-            parts.append(_section(title, told, int(max_chars * share)))
+            shown = [str(error)]
+        if shown:
+            parts.append(_section(title, shown, int(max_chars * share)))
     text = "\n\n".join(parts)
     return text if len(text) <= max_chars else f"{text[: max_chars - 20].rsplit(chr(10), 1)[0]}\n… (cut)"[:max_chars]
 

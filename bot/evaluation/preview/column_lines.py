@@ -7,8 +7,6 @@ from itertools import groupby, islice
 
 from bot.evaluation.preview.profile import Column, Kind, clean, ordered
 
-__all__ = ["column_lines", "percent", "target_lines", "written"]
-
 _FEW_VALUES = 8
 _CLASSES = 20
 _RUN = 4
@@ -71,8 +69,8 @@ def _lacking(column: Column) -> str:
     if not column.missing or column.kind == "empty":
         return ""
     words = [repr(clean(cell)) for cell, _ in ordered(column.markers) if cell.strip()]
-    told = f", written {' or '.join(words[:3])}" if words else ""
-    return f"; {column.missing:,} missing ({percent(column.missing, column.rows)}{told})"
+    written_as = f", written {' or '.join(words[:3])}" if words else ""
+    return f"; {column.missing:,} missing ({percent(column.missing, column.rows)}{written_as})"
 
 
 def _content(column: Column, few: bool = True) -> str:
@@ -110,9 +108,9 @@ def target_lines(columns: Sequence[Column]) -> list[str]:
     if len(hot) < _RUN:
         return [_target_line(column) for column in columns]
     shares = sorted((column.values["1"] / max(1, column.rows), column.name) for column in hot)
-    told = [f"{clean(name)} {share:.2%}" for share, name in (*shares[:3], shares[len(shares) // 2], *shares[-2:])]
+    shown = [f"{clean(name)} {share:.2%}" for share, name in (*shares[:3], shares[len(shares) // 2], *shares[-2:])]
     constant = [clean(column.name) for column in hot if len(column.values) < 2]
-    line = f"{len(hot)} columns of 0 and 1; share of 1, from the rarest: {', '.join(dict.fromkeys(told))}"
+    line = f"{len(hot)} columns of 0 and 1; share of 1, from the rarest: {', '.join(dict.fromkeys(shown))}"
     more = [f"Constant in these rows: {', '.join(constant[:10])}"] if constant else []
     return [line, *more, *(_target_line(column) for column in columns if column not in hot)]
 

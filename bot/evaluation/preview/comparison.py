@@ -11,10 +11,11 @@ from bot.evaluation.preview.column_lines import percent
 from bot.evaluation.preview.profile import Column, clean, is_missing
 from bot.evaluation.tables.csv_table import Rows
 
-__all__ = ["comparison_lines"]
-
 Profiles = Mapping[str, Mapping[str, Column]]
 """Columns by name, by the name of their file."""
+
+Profiled = Sequence[tuple[str, Column]]
+"""One column of each file, by the name of the file."""
 
 _CELLS = 3_000_000
 """Cells of a table that are read, which takes seconds."""
@@ -75,8 +76,9 @@ def comparison_lines(
     if features:
         lines += _row_lines(trained, parts)
     lines += _group_lines(trained, parts, groups, profiles[name])
-    for tell in (_missing_line, _time_line, _median_line):
-        found = [line for column in shared if (line := tell(column, (name, *asked), profiles))]
+    profiled = {column: [(file, profiles[file][column]) for file in (name, *asked)] for column in shared}
+    for describe in (_missing_line, _time_line, _median_line):
+        found = [line for column, columns in profiled.items() if (line := describe(column, columns))]
         lines += found[:_LINES] + ([f"… and {len(found) - _LINES} more columns like that"] if found[_LINES:] else [])
     return lines
 
@@ -85,9 +87,9 @@ def _may_group(features: Sequence[str], profiles: Sequence[Mapping[str, Column]]
     """Return columns of text or whole numbers whose values repeat, in training rows or in those to predict."""
     found = []
     for name in features:
-        told = [known[name] for known in profiles if name in known and known[name].kind != "empty"]
-        repeated = any(column.values.total() >= _REPEATED * len(column.values) for column in told)
-        if repeated and all(column.kind in ("text", "integer") for column in told):
+        columns = [known[name] for known in profiles if name in known and known[name].kind != "empty"]
+        repeated = any(column.values.total() >= _REPEATED * len(column.values) for column in columns)
+        if repeated and all(column.kind in ("text", "integer") for column in columns):
             found.append(name)
     return found[:_GROUPS]
 
@@ -149,10 +151,10 @@ def _row_lines(train: _Part, parts: Sequence[_Part]) -> Iterator[str]:
         )
     counts = [(part, sum(row in first for row in part.features)) for part in parts]
     if any(count for _, count in counts):
-        told = " and ".join(
+        shares = " and ".join(
             f"{count:,} of {part.name} ({percent(count, len(part.features))})" for part, count in counts
         )
-        yield f"Rows with all the features of a row of {train.name}: {told}."
+        yield f"Rows with all the features of a row of {train.name}: {shares}."
 
 
 def _group_lines(
@@ -160,7 +162,7 @@ def _group_lines(
 ) -> Iterator[str]:
     found: list[tuple[float, str]] = []
     for name in groups:
-        told, least = [], 1.0
+        sentences, least = [], 1.0
         for part in parts:
             values = part.groups[name]
             known = [value for value in values if value in train.groups[name]]
@@ -169,32 +171,29 @@ def _group_lines(
             least = min(least, len(known) / len(values))
             rows = percent(sum(values[value] for value in known), values.total())
             some = f"{len(known):,}" if known else "none"
-            told.append(
+            sentences.append(
                 f"{some} of the {len(values):,} values in {part.name}{f' ({rows} of its rows)' if known else ''}"
             )
-        telling = columns[name].kind == "text" or _LIKE_AN_ID.search(name) or least < _MOST
-        if least < _ALL and telling:
-            found.append((least, f"{clean(name)}: {train.name} has {', and '.join(told)}"))
+        worth_a_line = columns[name].kind == "text" or _LIKE_AN_ID.search(name) or least < _MOST
+        if least < _ALL and worth_a_line:
+            found.append((least, f"{clean(name)}: {train.name} has {', and '.join(sentences)}"))
     yield from (line for _, line in sorted(found)[:_LINES])
 
 
-def _missing_line(name: str, files: Sequence[str], profiles: Profiles) -> str | None:
-    columns = [(file, profiles[file][name]) for file in files]
+def _missing_line(name: str, columns: Profiled) -> str | None:
     shares = [column.missing / max(1, column.rows) for _, column in columns]
     if max(abs(share - shares[0]) for share in shares) < _MISSING_APART:
         return None
-    told = ", ".join(f"{percent(column.missing, column.rows)} of {file}" for file, column in columns)
-    return f"{clean(name)} is missing in {told}"
+    shares_missing = ", ".join(f"{percent(column.missing, column.rows)} of {file}" for file, column in columns)
+    return f"{clean(name)} is missing in {shares_missing}"
 
 
-def _time_line(name: str, files: Sequence[str], profiles: Profiles) -> str | None:
-    columns = [(file, profiles[file][name]) for file in files]
+def _time_line(name: str, columns: Profiled) -> str | None:
     spans = [f"{clean(column.span[0])} to {clean(column.span[1])} in {file}" for file, column in columns if column.span]
     return f"{clean(name)}: {', '.join(spans)}" if len(spans) > 1 else None
 
 
-def _median_line(name: str, files: Sequence[str], profiles: Profiles) -> str | None:
-    columns = [(file, profiles[file][name]) for file in files]
+def _median_line(name: str, columns: Profiled) -> str | None:
     if any(len(column.numbers) < 2 for _, column in columns) or _LIKE_AN_ID.search(name):
         return None
     quarters = statistics.quantiles(columns[0][1].numbers, n=4, method="inclusive")

@@ -5,6 +5,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from io import FileIO
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeVar
 
@@ -40,7 +41,7 @@ def file_lines(data_dir: Path) -> list[str]:
             kind = suffix or "without suffix"
             lines.append(f"{clean(folder)}/: {len(paths):,} files {kind}, {human(size)}, e.g. {_few(paths)}")
             if suffix in IMAGES:
-                lines.append(_images_line([_opener(data_dir / path) for path in _spread(paths)]))
+                lines.append(_images_line([partial(FileIO, data_dir / path) for path in _spread(paths)]))
         else:
             lines += [_file_line(data_dir, path) for path in paths]
     more = len(lines) - _LINES
@@ -123,10 +124,6 @@ def _spread(items: Sequence[ItemT]) -> list[ItemT]:
     """Return a few of many, from the first to the last."""
     count = min(_IMAGES, len(items))
     return [items[at * (len(items) - 1) // max(1, count - 1)] for at in range(count)]
-
-
-def _opener(path: Path) -> Callable[[], IO[bytes]]:
-    return lambda: path.open("rb")
 
 
 def _images_line(images: Sequence[Callable[[], IO[bytes]]]) -> str:

@@ -5,13 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.evaluation.layouts.data_files import data_files
-from bot.evaluation.layouts.locate_tables import read_any, table_kind
+from bot.evaluation.layouts.locate_tables import find_training_tables, read_any, table_kind
 from bot.evaluation.preview.profile import Column, profile
 from bot.evaluation.tables.csv_table import Rows
 from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
-
-__all__ = ["MOST_IDS", "TABLES", "MainTables", "main_tables"]
 
 TABLES = frozenset({".csv", ".tsv"})
 _LARGEST_OTHER = 64 * 1024**2
@@ -76,7 +74,8 @@ def main_tables(data_dir: Path, card: TaskCard) -> MainTables:
             except UnsupportedLayout:
                 continue
     asked = tuple(name for kind in ("validation", "test") if (name := _named(tables, kind)) is not None)
-    train = _named(tables, "train") or _wider(tables, asked)
+    training = (path.relative_to(data_dir).as_posix() for path in find_training_tables(data_dir, None))
+    train = next((name for name in training if name in tables), None)
     shown = {*card.row_columns}.union(*(tables[name].header for name in asked))
     lacking = () if train is None else tuple(c for c in tables[train].header if c not in shown)
     return MainTables(tables, train, asked, lacking)
@@ -90,13 +89,3 @@ def _rank(path: Path) -> int:
 def _named(tables: Mapping[str, Rows], kind: str) -> str | None:
     found = [name for name in tables if name.split(".")[0] == kind]
     return min(found, key=lambda name: (name != f"{kind}.csv", name)) if found else None
-
-
-def _wider(tables: Mapping[str, Rows], asked: Sequence[str]) -> str | None:
-    """The table with all the columns of the rows to predict and more, where none is named for training."""
-    for name in asked:
-        shown = set(tables[name].header)
-        wider = [one for one, table in tables.items() if shown < set(table.header) and "test" not in one]
-        if wider:
-            return wider[0]
-    return None

@@ -12,8 +12,6 @@ from bot.evaluation.tables.csv_table import Rows
 from bot.evaluation.views.timeline import parse_times
 from scrapers.snapshots.tables import read_number
 
-__all__ = ["Column", "Kind", "clean", "is_missing", "ordered", "profile"]
-
 _ROWS, _CELLS, _CHARACTERS = 50_000, 1_000_000, 50_000_000
 _EXAMPLE = 60
 _MISSING = frozenset({"", "nan", "na", "null", "none", "n/a", "<na>", "#n/a"})

@@ -78,20 +78,15 @@ def _mean_correlation(left: NDArray[Any], right: NDArray[Any], *, probabilities:
 
 def _moved(left: NDArray[Any], right: NDArray[Any]) -> str | None:
     """Say that the mean of a quantity is elsewhere; None where it is not."""
-    shift = _shift(left, right)
-    if shift <= SHIFT_CEILING:
+    means, spread = (left.mean(axis=0), right.mean(axis=0)), left.std(axis=0)
+    moved = np.abs(means[0] - means[1])
+    shifts = np.divide(moved, spread, out=np.where(moved > 0, np.inf, 0.0), where=spread > 0)
+    at = int(shifts.argmax())
+    if shifts[at] <= SHIFT_CEILING:
         return None
-    if math.isfinite(shift):
-        return f"the mean moved by {shift:.2f} standard deviations (at most {SHIFT_CEILING})"
-    means = left.mean(axis=0), right.mean(axis=0)
-    at = next(at for at in range(left.shape[1]) if left.std(axis=0)[at] == 0 and means[0][at] != means[1][at])
+    if math.isfinite(shifts[at]):
+        return f"the mean moved by {shifts[at]:.2f} standard deviations (at most {SHIFT_CEILING})"
     return f"one file predicts {means[0][at]:.6g} for every row, where the mean of the other is {means[1][at]:.6g}"
-
-
-def _shift(left: NDArray[Any], right: NDArray[Any]) -> float:
-    spread = left.std(axis=0)
-    moved = np.abs(left.mean(axis=0) - right.mean(axis=0))
-    return float(np.max(np.divide(moved, spread, out=np.where(moved > 0, np.inf, 0.0), where=spread > 0)))
 
 
 def _probability_shares(left: NDArray[Any], right: NDArray[Any]) -> float | None:

@@ -17,8 +17,6 @@ from bot.evaluation.tables.csv_table import read_table, write_table
 from scrapers.snapshots.card import TaskCard
 from state.errors import GraderStopped, InvalidSubmission
 
-__all__ = ["GraderScorer"]
-
 
 class GraderScorer:
     """A `Scorer`."""

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from bot.evaluation.metrics.registry import Bounds, PredictionKind, prediction_bounds, prediction_kind
 from bot.evaluation.tables.csv_table import read_table
-from bot.evaluation.tables.untrusted_csv import Limits, Rows, foreign_bytes, open_rows, short
+from bot.evaluation.tables.untrusted_csv import Limits, UntrustedRows, foreign_bytes, open_rows, short
 from scrapers.snapshots.card import TaskCard
-from scrapers.snapshots.tables import Repeats, read_number, row_key, shown_key
+from scrapers.snapshots.tables import read_number, row_key, shown_key
 from state.errors import InvalidSubmission
 
 _NO_LABEL = frozenset({"", "nan"})
@@ -25,12 +25,15 @@ _SLACK_BYTES, _SLACK_BYTES_OF_TEXT = 10_000_000, 100_000_000
 """A file of the sample's rows is never larger than so many times the sample and this; reading more could exhaust the memory."""
 _ROW, _ROW_OF_TEXT = 1 << 20, 1 << 23
 """Characters of a row; one cell of text may hold the run lengths of a mask of a gigapixel."""
-_BLANK_LINES = 1000
 _EACH_TEXT = 100
 """Bytes that a short text takes in memory."""
-_TRUSTED = Limits(file_bytes=1 << 40, row_characters=_ROW_OF_TEXT, blank_lines=1 << 40)
-OF_OTHERS = Limits(file_bytes=1 << 30, row_characters=_ROW_OF_TEXT, blank_lines=1 << 20)
+_TRUSTED = Limits(file_bytes=1 << 40, row_characters=_ROW_OF_TEXT)
+OF_OTHERS = Limits(file_bytes=1 << 30, row_characters=_ROW_OF_TEXT)
 """For files that somebody else wrote, and that no sample says anything of."""
+
+
+_TAKEN = -1
+"""The place of an id whose rows have all been taken."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,6 @@ def expected_by(sample_path: Path, card: TaskCard) -> Expected:
     limits = Limits(
         file_bytes=slack + _TIMES_SAMPLE * sample_path.stat().st_size,
         row_characters=row + _TIMES_SAMPLE * sum(map(len, sample.header)),
-        blank_lines=_BLANK_LINES + len(ids),
     )
     return Expected(ids, sample.header, limits)
 
@@ -119,7 +121,7 @@ def read_truth(path: Path, ids: Sequence[str], card: TaskCard, limits: Limits = 
         return _collect(rows, ids, card, strict=False)
 
 
-def _check_header(rows: Rows, expected: Expected, card: TaskCard) -> None:
+def _check_header(rows: UntrustedRows, expected: Expected, card: TaskCard) -> None:
     wanted = card.columns
     times, known = Counter(rows.header), {*wanted, *expected.columns}
     repeated = [column for column, count in times.items() if count > 1]
@@ -133,7 +135,7 @@ def _check_header(rows: Rows, expected: Expected, card: TaskCard) -> None:
             )
 
 
-def _collect(rows: Rows, ids: Sequence[str], card: TaskCard, *, strict: bool) -> NDArray[Any]:
+def _collect(rows: UntrustedRows, ids: Sequence[str], card: TaskCard, *, strict: bool) -> NDArray[Any]:
     """Place each row's values where its id stands in `ids`; equal ids are filled in order of appearance."""
     kind = prediction_kind(card)
     bounds = prediction_bounds(card) if strict else Bounds()
@@ -142,20 +144,17 @@ def _collect(rows: Rows, ids: Sequence[str], card: TaskCard, *, strict: bool) ->
     values: NDArray[Any] = np.empty(shape, dtype=float if kind == "number" else object)
     ids_at = [rows.header.index(column) for column in card.row_columns]
     columns = [rows.header.index(column) for column in card.prediction_columns]
-    wanted, given, count = Repeats(), Repeats(), 0
-    places = {wanted.numbered(one): place for place, one in enumerate(ids)}
-    # Ids that nobody asked for are not kept, as a stranger's file may hold any number of them.
-    known = frozenset(ids)
+    places, count = _Places(ids), 0
     # One letter beyond Latin makes each of a text take four bytes.
     room = rows.limits.file_bytes + _EACH_TEXT * len(ids) * len(columns)
     for number, row in _whole(rows):
         count += 1
         identifier = row_key([row[at] for at in ids_at])
-        place = places.pop(given.numbered(identifier), None) if identifier in known else None
-        if place is None:
+        place = places.take(identifier)
+        if place is None or place == _TAKEN:
             if strict:
                 _reject_bytes([(rows.header[at], row[at]) for at in ids_at], where=f"{rows.name}, row {number}")
-                _reject_id(identifier, ids, known=identifier in known, where=f"{rows.name}, row {number}")
+                _reject_id(identifier, ids, known=place is not None, where=f"{rows.name}, row {number}")
             continue
         cells = [read(row[at]) for at in columns]
         if None in cells:
@@ -169,14 +168,39 @@ def _collect(rows: Rows, ids: Sequence[str], card: TaskCard, *, strict: bool) ->
             room -= sum(map(sys.getsizeof, cells))
             if room < 0:
                 raise InvalidSubmission(f"{rows.name}, row {number}: up to here its predictions take too much memory.")
-    if (left := next(iter(places), None)) is not None:
+    if (left := places.first_free()) is not None:
         raise InvalidSubmission(
             f"{rows.name} has {count} rows where {len(ids)} are expected; the first missing id is {_shown(left)}."
         )
     return values
 
 
-def _whole(rows: Rows) -> Iterator[tuple[int, list[str]]]:
+class _Places:
+    """Where the rows of given ids stand, each to be taken once: equal ones in order, in one dict, as there may be millions."""
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self._ids = ids
+        self._free: dict[str, int] = {}
+        self._next: dict[int, int] = {}
+        for place in range(len(ids) - 1, -1, -1):
+            if (later := self._free.get(ids[place])) is not None:
+                self._next[place] = later
+            self._free[ids[place]] = place
+
+    def take(self, identifier: str) -> int | None:
+        """Return the next free place of an id, `_TAKEN` where all are taken, and None for an unknown id."""
+        place = self._free.get(identifier)
+        if place is None or place == _TAKEN:
+            return place
+        self._free[identifier] = self._next.pop(place, _TAKEN)
+        return place
+
+    def first_free(self) -> str | None:
+        """Return the first id that has a free place; None: all are taken."""
+        return next((one for one in self._ids if self._free[one] != _TAKEN), None)
+
+
+def _whole(rows: UntrustedRows) -> Iterator[tuple[int, list[str]]]:
     """Yield rows with as many cells as the header, and refuse others."""
     width = len(rows.header)
     for number, row in rows:

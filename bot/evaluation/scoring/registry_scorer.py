@@ -9,14 +9,16 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.metrics.registry import Metric
+from bot.evaluation.metrics.arrays import Values
+from bot.evaluation.metrics.registry import Metric, Params
 from bot.evaluation.scoring.prediction_file import read_submission, read_truth
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth
-from bot.evaluation.scoring.undefined import fault_of_predictions, fault_of_truth
 from bot.evaluation.tables.csv_table import read_table
 from scrapers.snapshots.card import TaskCard
+from state.errors import UsageError
 
-__all__ = ["RegistryScorer"]
+_SHOWN = 3
+"""Columns that are named, of those that leave a metric undefined."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,48 @@ class _Values:
         return float(score) if np.isfinite(score) else None
 
     def fault(self) -> str | None:
-        return fault_of_truth(self.metric, self.values, self.card.metric.params, self.card.prediction_columns)
+        return _fault_of_truth(self.metric, self.values, self.card.metric.params, self.card.prediction_columns)
 
     def why_not(self, predicted: Predicted) -> str:
         assert predicted.values is not None  # noqa: S101 - read by this class
-        return fault_of_predictions(predicted.values, self.card.prediction_columns)
+        return _fault_of_predictions(predicted.values, self.card.prediction_columns)
+
+
+def _fault_of_truth(metric: Metric, truth: Values, params: Params, columns: Sequence[str]) -> str | None:
+    """Say why not even right predictions have a score, with the columns; None: they have one.
+
+    Raises:
+        UsageError: a parameter of the metric is wrong.
+    """
+    if np.isfinite(metric.score(truth, metric.perfect(truth), params)):
+        return None
+    faulty = [at for at in range(truth.shape[1]) if not _scores_alone(metric, truth[:, [at]], params)]
+    return _constants("truth", truth, faulty, columns) or "even right predictions have none"
+
+
+def _fault_of_predictions(predicted: Values, columns: Sequence[str]) -> str:
+    """Say why predictions have no score, where others would have one."""
+    every = range(predicted.shape[1])
+    return _constants("prediction", predicted, every, columns) or "it is not defined on these predictions"
+
+
+def _scores_alone(metric: Metric, truth: Values, params: Params) -> bool:
+    try:
+        return bool(np.isfinite(metric.score(truth, metric.perfect(truth), params)))
+    except UsageError:  # the parameters are those of all columns together
+        return False
+
+
+def _constants(what: str, values: Values, places: Sequence[int], columns: Sequence[str]) -> str | None:
+    """Name the columns among some that are constant; None: none is."""
+    found = [at for at in places if len(values) and (values[:, at] == values[0, at]).all()]
+    if not found:
+        return None
+    named = [f"{columns[at]} ({_cell(values[0, at])})" for at in found[:_SHOWN]]
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    several = "columns" if len(found) > 1 else "column"
+    return f"the {what} of {several} {', '.join(named)}{more} is constant in all {len(values):,} rows"
+
+
+def _cell(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else repr(str(value)[:40])

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from bot.evaluation.graders.process import GraderProcess
 from state.errors import GraderStopped, InvalidSubmission
 
-__all__ = ["Predicted", "Rows", "Truth", "score_or_nan"]
-
 Rows = NDArray[np.int64]
 
 

@@ -14,7 +14,7 @@ from state.errors import UnsupportedLayout
 
 SUFFIXES = frozenset({".gz", ".zip"})
 EARLIEST = (1980, 1, 1, 0, 0, 0)
-"""The time of every member that is written into an archive: the first that zip knows, so that none tells anything."""
+"""The time of every member that is written into an archive: the first that zip knows, so that no time gives anything away."""
 _BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 """What a damaged or encrypted archive raises, a missing member's name apart."""
 
@@ -95,7 +95,7 @@ def _text(file: IO[bytes] | gzip.GzipFile) -> TextIO:
 
 
 def member(name: str, *, packed: bool = True) -> zipfile.ZipInfo:
-    """Describe a member that is to be written, so that it tells nothing but its name and its content."""
+    """Describe a member that is to be written, so that it shows nothing but its name and its content."""
     described = zipfile.ZipInfo(name, EARLIEST)
     described.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
     described.external_attr = 0o644 << 16

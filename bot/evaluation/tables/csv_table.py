@@ -39,10 +39,7 @@ class Rows(ABC):
         Raises:
             UnsupportedLayout: there is no such column.
         """
-        if name not in self.header:
-            raise UnsupportedLayout(f"{self.path.name} has no column {name!r}.")
-        at = self.header.index(name)
-        return [row[at] for row in self.rows()]
+        return [cell for (cell,) in self.columns([name])]
 
     def keys(self, names: Sequence[str]) -> list[str]:
         """Return what tells each row apart by some columns, as `row_key` writes it.
@@ -50,8 +47,6 @@ class Rows(ABC):
         Raises:
             UnsupportedLayout: there is no such column.
         """
-        if lacking := [name for name in names if name not in self.header]:
-            raise UnsupportedLayout(f"{self.path.name} has no column {lacking[0]!r}.")
         return [row_key(cells) for cells in self.columns(names)]
 
     def heads(self, names: Sequence[str], count: int | None) -> dict[str, list[str]]:
@@ -64,7 +59,13 @@ class Rows(ABC):
         return dict(zip(names, cells, strict=True))
 
     def columns(self, names: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return some columns (all must exist) as one tuple a row."""
+        """Return some columns as one tuple a row.
+
+        Raises:
+            UnsupportedLayout: there is no such column.
+        """
+        if lacking := [name for name in names if name not in self.header]:
+            raise UnsupportedLayout(f"{self.path.name} has no column {lacking[0]!r}.")
         at = [self.header.index(name) for name in names]
         return [tuple(row[i] for i in at) for row in self.rows()]
 

@@ -49,10 +49,9 @@ class Limits:
     """A larger file is refused unread."""
     row_characters: int
     """Of the longest row, its line ends included; what the reader needs for one is ten times as many bytes or less."""
-    blank_lines: int
 
 
-class Rows:
+class UntrustedRows:
     """The rows of an open file: `header`, then each with its number (from 1, below the header); blank lines are skipped."""
 
     def __init__(self, text: io.TextIOWrapper, name: str, limits: Limits) -> None:
@@ -64,7 +63,7 @@ class Rows:
         self.name = name
         self._text = text
         self.limits = limits
-        self._pending = self._total = self._blank = 0
+        self._pending = self._total = 0
         self._number = -1
         # The limit is the csv module's own and cannot be set per reader; ours is on rows.
         csv.field_size_limit(_LONGEST_CELL)
@@ -80,10 +79,6 @@ class Rows:
             self._number += 1
             if len(row) > 1 or (row and row[0].strip()):
                 yield self._number, row
-                continue
-            self._blank += 1
-            if self._blank > self.limits.blank_lines:
-                raise InvalidSubmission(f"{self.name} has more than {self.limits.blank_lines:,} blank lines.")
 
     def _lines(self) -> Iterator[str]:
         longest = self.limits.row_characters
@@ -104,7 +99,7 @@ class Rows:
 
 
 @contextmanager
-def open_rows(path: Path, limits: Limits) -> Iterator[Rows]:
+def open_rows(path: Path, limits: Limits) -> Iterator[UntrustedRows]:
     """Open a comma-separated file with a header, UTF-8 with or without a mark, whatever its line ends.
 
     Bytes that are not UTF-8 become surrogates (`errors="surrogateescape"`), so that whoever looks at a cell can name it. At most
@@ -124,7 +119,7 @@ def open_rows(path: Path, limits: Limits) -> Iterator[Rows]:
             raise InvalidSubmission(f"{name} {fault}.")
         text = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8-sig", errors="surrogateescape", newline="")
         try:
-            yield Rows(text, name, limits)
+            yield UntrustedRows(text, name, limits)
         except csv.Error as error:
             _refuse_changed(raw, before, name)
             raise InvalidSubmission(f"{name} cannot be read as CSV: {error}.") from error

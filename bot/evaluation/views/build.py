@@ -3,20 +3,19 @@
 import random
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict
 
 from bot.evaluation.layouts.data_files import data_files, share
 from bot.evaluation.layouts.file_index import FileTable
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.layouts.reader import read_layout, read_sample
 from bot.evaluation.views.folds import fold_rows
+from bot.evaluation.views.leaking_names import check_names
 from bot.evaluation.views.names import INFO, VALIDATION, ViewName
 from bot.evaluation.views.self_reported import write_reason
-from bot.evaluation.views.split import Split, SplitKind, few_rows, seeded, split_rows
-from bot.evaluation.views.telling_names import check_names
+from bot.evaluation.views.split import Split, SplitKind, few_rows, rows_by, seeded, split_rows
 from bot.evaluation.views.write import (
     ViewRows,
     validation_name,
@@ -36,9 +35,10 @@ FULL_VALIDATION = 20
 _OURS = (*VALIDATION, "sample_validation.csv")
 
 
-@dataclass(frozen=True)
-class ViewInfo:
+class ViewInfo(BaseModel):
     """What a view holds and what it withholds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     seed: int
@@ -55,13 +55,10 @@ class ViewInfo:
     notes: tuple[str, ...]
 
 
-_READER = TypeAdapter(ViewInfo)
-
-
 def view_info(labels_dir: Path) -> ViewInfo | None:
     """Return what is known of a view, by the folder of its labels; None where none was built."""
     file = labels_dir / INFO
-    return _READER.validate_json(file.read_bytes()) if file.is_file() else None
+    return ViewInfo.model_validate_json(file.read_bytes()) if file.is_file() else None
 
 
 def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Path, labels_dir: Path) -> ViewInfo:
@@ -97,9 +94,9 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
     done = _few_test_rows(data_dir, layout, seed, staging) if view.kind == "sample" else set()
     notes = [*layout.notes, note, *write_others(data_dir, layout, view, rows, done, staging)]
     info = ViewInfo(
-        str(view),
-        seed,
-        VERSION,
+        name=str(view),
+        seed=seed,
+        version=VERSION,
         train_rows=len(rows.train),
         of_rows=len(layout.ids),
         validation_rows=len(rows.validation),
@@ -109,7 +106,7 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
         drawn=_drawn(layout, view, split, rows, note),
         notes=tuple(notes),
     )
-    (labels_dir / INFO).write_bytes(_READER.dump_json(info))
+    (labels_dir / INFO).write_text(info.model_dump_json(), encoding="utf-8")
     _put_in_place(staging, out_dir)
     return info
 
@@ -207,10 +204,7 @@ def _asked(layout: Layout, rows: Sequence[int], rng: random.Random) -> list[int]
         rng.shuffle(asked)
         return asked
     # Rows of one id stay in their order: that is how equal ids are told apart.
-    units: dict[str, list[int]] = {}
-    for row in asked:
-        units.setdefault(layout.together[row], []).append(row)
-    order = list(units.values())
+    order = list(rows_by(asked, layout.together.__getitem__).values())
     rng.shuffle(order)
     return [row for unit in order for row in unit]
 

@@ -96,10 +96,7 @@ class OpenedView:
 
     @cached_property
     def _validation_ids(self) -> tuple[str, ...]:
-        table, parts = self.validation_table, self.layout.id_parts
-        if lacking := [name for name in parts if name not in table.header]:
-            raise UnsupportedLayout(f"{table.path.name} has no column {lacking[0]!r}.")
-        return joined_ids(table, parts)[: self._most]
+        return joined_ids(self.validation_table, self.layout.id_parts)[: self._most]
 
     @cached_property
     def _asked(self) -> list[Sequence[int]]:

@@ -1,16 +1,20 @@
 """Carries a competition's other files into a view: hard-linked, filtered where they hold labels, or left out."""
 
 import gzip
+import shutil
 import tarfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from bot.evaluation.layouts.data_files import is_tar, share
 from bot.evaluation.layouts.layout import Layout
+from bot.evaluation.tables.compressed import only_member, reading, writing
 from bot.evaluation.tables.csv_table import Table, read_table, write_table
+from scrapers.snapshots.archives import is_litter
 from state.errors import UnsupportedLayout
 
 _TEXT_TABLES = frozenset({".csv", ".tsv", ".txt", ".tab"})
@@ -73,9 +77,36 @@ class Withheld:
 
 
 def withheld_from(layout: Layout, rows: Sequence[int]) -> Withheld:
-    """Describe what must not be told of those training rows."""
+    """Describe what must stay hidden of those training rows."""
     columns = frozenset(layout.withheld_columns) | frozenset(layout.card.prediction_columns)
     return Withheld(layout, frozenset(rows), columns, layout.test_units())
+
+
+def share_readable(source: Path, target: Path) -> None:
+    """Share a file; of a zip with one table, beside which a Mac has put something, the table alone: readers take no other."""
+    if not (source.suffix.lower() == ".zip" and _has_litter(source) and _copied(source, target)):
+        share(source, target)
+
+
+def _has_litter(path: Path) -> bool:
+    """Whether a zip holds one table and what a Mac has put beside it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            table = PurePosixPath(only_member(archive, path.name).filename)
+            return len(archive.infolist()) > 1 and table.suffix.lower() in _TEXT_TABLES | _KEYED
+    except (OSError, zipfile.BadZipFile, UnsupportedLayout):
+        return False
+
+
+def _copied(source: Path, target: Path) -> bool:
+    """Write a compressed text anew, unless it is damaged or encrypted."""
+    try:
+        with reading(source) as text, writing(target) as copy:
+            shutil.copyfileobj(text, copy)
+    except UnsupportedLayout:
+        target.unlink(missing_ok=True)
+        return False
+    return True
 
 
 def carry(source: Path, target: Path, withheld: Withheld) -> str | None:
@@ -101,7 +132,7 @@ def carry(source: Path, target: Path, withheld: Withheld) -> str | None:
             return f"{name} left out: {error}"
     if _may_tell(source, withheld):
         return f"{name} left out: it may hold the labels"
-    share(source, target)
+    share_readable(source, target)
     return None
 
 
@@ -152,7 +183,7 @@ def swap_sibling(source: Path, target: Path, withheld: Withheld, asked: Sequence
 
 
 def _training_key(table: Table, withheld: Withheld) -> str | None:
-    """The column by which a table tells more of training rows alone; None where it tells as much of test rows, or of none.
+    """The column by which a table says more of training rows alone; None where it says as much of test rows, or of none.
 
     What there is of training rows and not of test rows is as good as a column that test rows lack: parts of the target,
     notes of those who labelled. Rows of test rows may stand in a table of their own.
@@ -196,53 +227,42 @@ def _filter(table: Table, target: Path, key: str, withheld: Withheld) -> int:
 def _may_tell(path: Path, withheld: Withheld) -> bool:
     """Whether a file that is not rewritten names a withheld column, and so may hold its values."""
     names = [column.encode("utf-8", "surrogateescape") for column in withheld.columns]
-    suffix = path.suffix.lower()
+    lowered = {name.lower() for name in withheld.columns}
     try:
-        if zipfile.is_zipfile(path):
-            return _zip_tells(path, names)
-        if is_tar(path):
-            return _tar_tells(path, names)
-        if suffix == ".gz":
-            with gzip.open(path) as file:
-                return _names_any(cast(IO[bytes], file), names)
-    except (OSError, EOFError, zipfile.BadZipFile, tarfile.TarError):
-        return True
-    if suffix in _OPAQUE:
-        with path.open("rb") as file:
-            return _tells(file, suffix, names)
-    return False
-
-
-def _zip_tells(path: Path, names: Sequence[bytes]) -> bool:
-    lowered = {name.lower() for name in names}
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
+        for name, opened in _members(path):
+            member = PurePosixPath(name.lower())
             # Arrays in an .npz are members named by their columns.
-            stem, _, suffix = member.filename.lower().rpartition("/")[2].rpartition(".")
-            if stem.encode("utf-8", "surrogateescape") in lowered:
+            if name != path.name and member.suffix and member.stem in lowered:
                 return True
-            if f".{suffix}" in _TEXT_TABLES | _OPAQUE:
-                if member.flag_bits & 1:
-                    return True
-                with archive.open(member) as file:
-                    if _tells(file, f".{suffix}", names):
+            if member.suffix in _TEXT_TABLES | _OPAQUE:
+                with opened() as file:
+                    if _tells(file, member.suffix, names):
                         return True
+    # A RuntimeError is what zipfile raises for an encrypted member.
+    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError):
+        return True
     return False
 
 
-def _tar_tells(path: Path, names: Sequence[bytes]) -> bool:
-    with tarfile.open(path) as archive:
-        for member in archive:
-            suffix = Path(member.name).suffix.lower()
-            if member.isfile() and suffix in _TEXT_TABLES | _OPAQUE:
-                file = archive.extractfile(member)
-                if file is not None and _tells(file, suffix, names):
-                    return True
-    return False
+def _members(path: Path) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
+    """Yield the members of an archive, or else the file itself, each by name and how it is opened."""
+    if zipfile.is_zipfile(path):
+        left_out = _has_litter(path)
+        with zipfile.ZipFile(path) as archive:
+            for info in archive.infolist():
+                if not info.is_dir() and not (left_out and is_litter(info.filename)):
+                    yield info.filename, partial(archive.open, info)
+    elif is_tar(path):
+        with tarfile.open(path) as tar:
+            for member in filter(tarfile.TarInfo.isfile, tar):
+                yield member.name, cast(Callable[[], IO[bytes]], partial(tar.extractfile, member))
+    else:
+        opened = gzip.open if path.suffix.lower() == ".gz" else open
+        yield path.name, cast(Callable[[], IO[bytes]], partial(opened, path, "rb"))
 
 
 def _tells(file: IO[bytes], suffix: str, names: Sequence[bytes]) -> bool:
-    """A text table tells by its header alone; anything else by what it holds anywhere."""
+    """Whether a text table names one in its header, or anything else anywhere."""
     if suffix in _TEXT_TABLES:
         first = file.readline(_CHUNK)
         return any(name in first for name in names)

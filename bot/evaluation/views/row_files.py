@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.evaluation.layouts.data_files import archive_names, data_files
-from bot.evaluation.views.telling_names import row_of
+from bot.evaluation.views.leaking_names import row_of, stem
 
 _SHARE = 0.2
 """A pattern of paths that fewer rows than this have a file of is no pattern."""
@@ -70,7 +70,7 @@ def row_files(data_dir: Path, train_ids: Sequence[str], test_ids: frozenset[str]
     in many names.
     """
     trained = frozenset(train_ids)
-    names = {_stem(identifier): identifier for identifier in (*test_ids, *train_ids)}
+    names = {stem(identifier): identifier for identifier in (*test_ids, *train_ids)}
     sides: tuple[dict[Pattern, dict[str, str]], ...] = (defaultdict(dict), defaultdict(dict))
     for archive, path in _paths(data_dir):
         key = row_of(path, names)
@@ -115,9 +115,4 @@ def _pattern(path: str, key: str) -> str:
 
 def placed(pattern: Pattern, identifier: str) -> str:
     """Return the path that a row's file would have."""
-    return pattern.path.replace("{id}", _stem(identifier))
-
-
-def _stem(identifier: str) -> str:
-    head, dot, _ = identifier.rpartition(".")
-    return head if dot and head else identifier
+    return pattern.path.replace("{id}", stem(identifier))

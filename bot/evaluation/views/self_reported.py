@@ -5,8 +5,6 @@ import math
 import re
 from pathlib import Path
 
-__all__ = ["LINE", "printed_score", "reason_in", "write_reason"]
-
 LINE = "validation score"
 """What the line begins with: `validation score: 0.123`; the last such line of the output counts."""
 _FILE = "self_reported.json"

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -67,10 +67,8 @@ def split_rows(layout: Layout, seed: int, version: int) -> Split:
 def _varied(layout: Layout, scored: Sequence[int], split: Split, rng: random.Random) -> Split:
     """Move a few rows, whole groups of a grouped split, so that each target varies in each part where the rows allow it."""
     if split.kind == "grouped" and split.column is not None:
-        groups: dict[str, list[int]] = {}
-        for row, cell in enumerate(layout.train.column(split.column)):
-            groups.setdefault(cell, []).append(row)
-        units: list[Sequence[int]] = list(groups.values())
+        cells = layout.train.column(split.column)
+        units: list[Sequence[int]] = list(rows_by(range(len(cells)), cells.__getitem__).values())
     else:
         units = list(rows_by_unit(layout, scored).values())
     known = set(scored)
@@ -92,6 +90,14 @@ def _whole(layout: Layout, split: Split | None) -> Split | None:
     for key, part in zip(layout.together, split.parts, strict=True):
         parts.setdefault(key, set()).add(part)
     return split if all(len(several) == 1 for several in parts.values()) else None
+
+
+def rows_by(rows: Iterable[int], key: Callable[[int], str]) -> dict[str, list[int]]:
+    """Group rows by a key, in order."""
+    groups: dict[str, list[int]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 def seeded(seed: int, version: int, purpose: str) -> random.Random:
@@ -196,13 +202,9 @@ def rows_by_unit(layout: Layout, scored: Sequence[int]) -> Mapping[int, Sequence
     """Return the rows that go with each row that stands for them: the first with a label of what stays together."""
     if layout.together is None:
         return {row: (row,) for row in scored}
-    members: dict[str, list[int]] = {}
-    for row, key in enumerate(layout.together):
-        members.setdefault(key, []).append(row)
-    first: dict[str, int] = {}
-    for row in scored:
-        first.setdefault(layout.together[row], row)
-    return {row: members[key] for key, row in first.items()}
+    members = rows_by(range(len(layout.together)), layout.together.__getitem__)
+    labelled = rows_by(scored, layout.together.__getitem__)
+    return {rows[0]: members[key] for key, rows in labelled.items()}
 
 
 def strata_of(layout: Layout, scored: Sequence[int]) -> tuple[Mapping[str, Sequence[int]], SplitKind, str]:
@@ -232,15 +234,10 @@ def strata_of(layout: Layout, scored: Sequence[int]) -> tuple[Mapping[str, Seque
 
 def by_class(layout: Layout, rows: Sequence[int]) -> dict[str, list[int]]:
     """Group rows by their labels; several label columns count together, or else the first alone if that is too fine."""
-    joint: dict[str, list[int]] = {}
-    for row in rows:
-        joint.setdefault("\x1f".join(layout.labels[row]), []).append(row)
+    joint = rows_by(rows, lambda row: "\x1f".join(layout.labels[row]))
     if len(layout.label_columns) == 1 or len(joint) * 10 <= len(rows):
         return joint
-    first: dict[str, list[int]] = {}
-    for row in rows:
-        first.setdefault(layout.labels[row][0], []).append(row)
-    return first
+    return rows_by(rows, lambda row: layout.labels[row][0])
 
 
 def few_rows(layout: Layout, rows: Sequence[int], limit: int, per_class: int, rng: random.Random) -> list[int]:
@@ -256,9 +253,8 @@ def few_rows(layout: Layout, rows: Sequence[int], limit: int, per_class: int, rn
     scored = [row for row in shuffled if layout.has_label(row)]
     chosen: set[int] = set()
     for column in range(len(layout.label_columns)) if layout.is_classification else ():
-        classes: dict[str, list[int]] = {}
-        for row in scored:
-            classes.setdefault(layout.labels[row][column], []).append(row)
+        cells = [cells[column] for cells in layout.labels]
+        classes = rows_by(scored, cells.__getitem__)
         if len(classes) * _PARTED <= len(scored):
             chosen.update(row for members in classes.values() for row in members[:per_class])
     for row in scored:

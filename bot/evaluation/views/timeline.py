@@ -1,4 +1,4 @@
-"""Tells whether test rows were cut from training rows by time, and which stretches of time are training."""
+"""Finds out whether test rows were cut from training rows by time, and which stretches of time are training."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime

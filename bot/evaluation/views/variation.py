@@ -6,8 +6,6 @@ from typing import Literal
 
 from bot.evaluation.layouts.layout import Layout
 
-__all__ = ["Part", "add_variation", "is_constant", "move_for_variation", "targets"]
-
 Part = Literal["train", "holdout", "final"]
 Target = Callable[[int], object]
 """Returns the value of one target in a training row; equal numbers are equal, however they are written."""

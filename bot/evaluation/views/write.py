@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.evaluation.layouts.data_files import data_files, share
+from bot.evaluation.layouts.data_files import data_files
 from bot.evaluation.layouts.file_index import FileTable, file_name
 from bot.evaluation.layouts.layout import ONE_BY_ONE, Layout
 from bot.evaluation.layouts.locate_tables import default_row, table_kind
@@ -14,7 +14,7 @@ from bot.evaluation.replaced_files import ReplacedFiles, put_added, replaced_fil
 from bot.evaluation.tables.compressed import kind_of
 from bot.evaluation.tables.csv_table import Rows, write_table
 from bot.evaluation.views.names import ViewName
-from bot.evaluation.views.other_files import carry, is_submission, swap_sibling, withheld_from
+from bot.evaluation.views.other_files import carry, is_submission, share_readable, swap_sibling, withheld_from
 from bot.evaluation.views.row_files import placed
 from state.errors import UnsupportedLayout
 
@@ -27,7 +27,7 @@ _WORD = re.compile(r"[\s,;:|/\\\"'<>()\[\]{}]+")
 
 @dataclass(frozen=True)
 class ViewRows:
-    """Training rows of a view, in order: those it shows, those it asks for (shuffled), those nothing may tell of."""
+    """Training rows of a view, in order: those it shows, those it asks for (shuffled), those nothing may give away."""
 
     train: Sequence[int]
     validation: Sequence[int]
@@ -132,7 +132,7 @@ def write_others(
         if path in done or path in changes.files:
             continue
         if view.kind == "full" or path in untouched:
-            share(data_dir / path, out / path)
+            share_readable(data_dir / path, out / path)
         elif swap and is_submission(data_dir / path, withheld):
             write_sample(layout, rows, out / path)
         elif swap and (note := swap_sibling(data_dir / path, out / path, withheld, rows.validation)) is not None:

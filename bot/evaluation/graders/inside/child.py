@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> None:
         _prepare_pandas()
         grade = importlib.import_module("competition.grade").grade
         _answer(channel, {"n": 0})
-    except BaseException as error:  # a supervision boundary: whatever foreign code raises is told to the bot
+    except BaseException as error:  # a supervision boundary: whatever foreign code raises is reported to the bot
         _answer(channel, {"n": 0, "failed": _failure(error)})
         return
     while True:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.evaluation.metrics.edit_distance import edit_distance
+from bot.evaluation.metrics.texts import edit_distance
 
 
 def by_table(left, right):

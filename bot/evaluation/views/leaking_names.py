@@ -1,7 +1,8 @@
-"""Tells whether the names or folders of the training files give their labels away."""
+"""Checks that the names and folders of the training files do not give their labels away."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 
 from bot.evaluation.layouts.data_files import archive_names, data_files
@@ -22,33 +23,27 @@ def check_names(data_dir: Path, layout: Layout) -> None:
     """
     if not layout.is_classification or len(layout.label_columns) != 1:
         return
-    labels = {_stem(i): cells[0] for i, cells in zip(layout.ids, layout.labels, strict=True)}
-    matched, told, seen = 0, 0, set[str]()
-    for name in file_names(data_dir):
+    labels = {stem(i): cells[0] for i, cells in zip(layout.ids, layout.labels, strict=True)}
+    matched, leaked, seen = 0, 0, set[str]()
+    inside = ((path.as_posix(), *(archive_names(data_dir / path) or ())) for path in data_files(data_dir))
+    for name in chain.from_iterable(inside):
         row = row_of(name, labels)
         if row is not None:
             matched += 1
             if labels[row] in _words(name, row):
-                told += 1
+                leaked += 1
                 seen.add(labels[row])
-    if matched >= min(_FEWEST, len(labels)) and told >= _SHARE * matched and len(seen) > 1:
+    if matched >= min(_FEWEST, len(labels)) and leaked >= _SHARE * matched and len(seen) > 1:
         raise UnsupportedLayout("The names or folders of the training files hold the labels.")
-
-
-def file_names(data_dir: Path) -> Iterator[str]:
-    """Yield the names of all files and of all members of zip and tar archives, with their folders."""
-    for path in data_files(data_dir):
-        yield path.as_posix()
-        yield from archive_names(data_dir / path) or ()
 
 
 def row_of(name: str, labels: Mapping[str, str]) -> str | None:
     """Return the id (without suffix) that a path names, as a folder, a file, or a file's first or last word."""
     for part in reversed(name.split("/")):
-        stem = _stem(part)
-        if stem in labels:
-            return stem
-        words = _BREAK.split(stem)
+        whole = stem(part)
+        if whole in labels:
+            return whole
+        words = _BREAK.split(whole)
         for candidate in (part, words[0], words[-1]):
             if candidate in labels:
                 return candidate
@@ -59,12 +54,11 @@ def _words(name: str, row: str) -> set[str]:
     """All other words of a path: its folders, and the pieces of its names."""
     words: set[str] = set()
     for part in name.split("/"):
-        stem = _stem(part)
-        words |= {part, stem, *_BREAK.split(stem)}
+        words |= {part, stem(part), *_BREAK.split(stem(part))}
     return words - {row}
 
 
-def _stem(name: str) -> str:
-    """A file's name without its suffix; quicker than pathlib's, for archives of many thousand members."""
+def stem(name: str) -> str:
+    """Return a file's name without its suffix; quicker than pathlib's, for archives of many thousand members."""
     head, dot, _ = name.rpartition(".")
     return head if dot and head else name
