@@ -48,18 +48,14 @@ def prepare(runs: Iterable[tuple[Snapshot, ReplaySettings]], out: Path, now: dat
         name = run_id(snapshot.card.slug, settings.agent, settings.model, settings.seed, at)
         folder = RunFolder(out / name)
         folder.make()
-        _keep_grader(snapshot, folder)
+        grader = snapshot.path / GRADER
+        if snapshot.card.metric.name not in METRIC_DIRECTIONS and grader.is_file():
+            keep_grader(grader, folder)
         partial = folder.config.with_suffix(".partial")
         partial.write_text(json.dumps(config_record(name, settings), indent=1) + "\n", encoding="utf-8")
         partial.replace(folder.config)
         prepared.append(PreparedRun(name, settings, snapshot, folder))
     return prepared
-
-
-def _keep_grader(snapshot: Snapshot, folder: RunFolder) -> None:
-    grader = snapshot.path / GRADER
-    if snapshot.card.metric.name not in METRIC_DIRECTIONS and grader.is_file():
-        keep_grader(grader, folder)
 
 
 def read_config(folder: RunFolder) -> tuple[str, ReplaySettings]:

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlmodel import col, select
 
@@ -44,6 +43,9 @@ from state.tables import Event, Run
 
 GRACE = 15.0
 """Seconds that handing in, grading and the report may still take when somebody has asked to stop."""
+
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,12 @@ async def replay(
                     await search.run()
                 else:
                     search.stopped_by = ended.data["error"]
-                return await _bounded(_end(run, context, search, worker, sandbox, stopwatch), search, run.folder.path)
+                ending = _end(run, context, search, worker, sandbox, stopwatch)
+                result = await _unless_stopped(ending, search, grace=GRACE)
+                if result is None:
+                    going_on = f"`bot resume {run.folder.path}` goes on"
+                    raise Interrupted(f"stopped before the result was written: {going_on}")
+                return result
 
 
 def _clock(run: PreparedRun) -> Clock:
@@ -125,36 +132,27 @@ async def _end(
     return await finish(ended, handed, run.snapshot.path, worker)
 
 
-async def _bounded(ending: Coroutine[Any, Any, RunResult], search: Search, folder: Path) -> RunResult:
-    """Return what comes of it; who asks to stop does not wait for it longer than `GRACE`."""
-    ended = asyncio.create_task(ending)
-    interrupt = asyncio.create_task(search.wait_for_interrupt())
-    try:
-        await asyncio.wait({ended, interrupt}, return_when=asyncio.FIRST_COMPLETED)
-        if not ended.done():
-            await asyncio.wait({ended}, timeout=GRACE)
-        if ended.done():
-            return ended.result()
-        raise Interrupted(f"stopped before the result was written: `bot resume {folder}` goes on")
-    finally:
-        for task in (ended, interrupt):
-            task.cancel()
-        await asyncio.gather(ended, interrupt, return_exceptions=True)
-
-
 async def _hand_in(run: PreparedRun, context: RunContext, search: Search, worker: Worker) -> HandedIn:
     """Hand in, without the refit if somebody asks to stop before or during it."""
     file, tree = run.folder.submission, search.tree()
     if not search.interrupted:
-        handing = asyncio.create_task(hand_in(context, tree, file, worker, hurried=False))
-        stop = asyncio.create_task(search.wait_for_interrupt())
-        await asyncio.wait({handing, stop}, return_when=asyncio.FIRST_COMPLETED)
-        stop.cancel()
-        if handing.done():
-            return handing.result()
-        handing.cancel()
-        await asyncio.wait({handing})
+        handed = await _unless_stopped(hand_in(context, tree, file, worker, hurried=False), search, grace=0.0)
+        if handed is not None:
+            return handed
     return await hand_in(context, tree, file, worker, hurried=True)
+
+
+async def _unless_stopped(work: Coroutine[Any, Any, Result], search: Search, *, grace: float) -> Result | None:
+    """Return what comes of it; None where somebody asked to stop, and it did not end within so many seconds from then on."""
+    task, interrupt = asyncio.create_task(work), asyncio.create_task(search.wait_for_interrupt())
+    try:
+        await asyncio.wait({task, interrupt}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task}, timeout=grace)
+        return task.result() if task.done() else None
+    finally:
+        task.cancel()
+        interrupt.cancel()
+        await asyncio.gather(task, interrupt, return_exceptions=True)
 
 
 async def _begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> Event | None:

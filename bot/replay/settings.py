@@ -77,20 +77,10 @@ def config_record(run_id: str, settings: ReplaySettings) -> dict[str, Any]:
     return {
         "run_id": run_id,
         "settings": chosen,
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
         "git_commit": _commit(),
         "hash": hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest(),
     }
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def _commit() -> str | None:

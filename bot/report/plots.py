@@ -6,7 +6,6 @@ In all of them up or right is better, whatever the metric's direction.
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -59,13 +58,7 @@ def _histogram(axes: Axes, board: Sequence[float], shown: Shown) -> None:
 
 
 def _beaten(axes: Axes, board: Sequence[float], shown: Shown, result: RunResult) -> None:
-    scores = np.sort(np.asarray(board, dtype=float))
-    xs = np.linspace(shown.low, shown.high, 400)
-    if result.is_lower_better:
-        beaten = len(scores) - np.searchsorted(scores, xs, side="right")
-    else:
-        beaten = np.searchsorted(scores, xs, side="left")
-    axes.plot(xs, beaten / len(scores), color=COLOURS["muted"], linewidth=1.8)
+    axes.ecdf(board, complementary=result.is_lower_better, color=COLOURS["muted"], linewidth=1.8)
     axes.set_ylim(-0.03, 1.03)
     axes.set_ylabel("teams beaten")
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
@@ -116,7 +109,7 @@ def time_unit(last: float) -> tuple[float, str]:
 def time_figure(result: RunResult, nodes: Sequence[NodeRow]) -> Markup | None:
     """Draw every node's validation score over time with the best so far, and what share of the teams the bests beat."""
     scored = [n for n in nodes if n.validation is not None and n.ended is not None]
-    if not scored:
+    if not result.best_over_time:
         return None
     last = max(n.ended for n in nodes if n.ended is not None)
     unit, unit_name = time_unit(last)
@@ -138,12 +131,12 @@ def _scores(
     axes: Axes, result: RunResult, nodes: Sequence[NodeRow], scored: Sequence[NodeRow], unit: float, last: float
 ) -> None:
     values = [n.validation or 0.0 for n in scored]
-    bests = _best_so_far(result, scored)
-    shown = shown_range(values, [score for _, score in bests[1:]] or values[:1])
-    times = [seconds / unit for seconds, _ in bests]
+    bests = [score for _, score, _ in result.best_over_time]
+    shown = shown_range(values, bests[1:] or values[:1])
+    times = [seconds / unit for seconds, _, _ in result.best_over_time]
     axes.step(
         [*times, last / unit],
-        [shown.clamp(s) for _, s in (*bests, bests[-1])],
+        [shown.clamp(score) for score in (*bests, bests[-1])],
         where="post",
         color=COLOURS["good"],
         linewidth=2,
@@ -195,16 +188,6 @@ def _number(axes: Axes, nodes: Sequence[NodeRow], points: Sequence[tuple[float, 
     for node, at in zip(nodes, points, strict=True):
         if node.chosen:
             axes.plot(*at, "*", color=COLOURS["ours"], markersize=15, zorder=6, label=label, clip_on=False)
-
-
-def _best_so_far(result: RunResult, scored: Sequence[NodeRow]) -> list[tuple[float, float]]:
-    """Return (seconds, score) at each gain."""
-    bests: list[tuple[float, float]] = []
-    for node in sorted(scored, key=lambda n: (n.ended or 0.0, n.id)):
-        value = node.validation or 0.0
-        if not bests or result.oriented(value) > result.oriented(bests[-1][1]):
-            bests.append((node.ended or 0.0, value))
-    return bests
 
 
 def _win_rates(axes: Axes, graded: Sequence[tuple[float, float]], last: float) -> None:

@@ -57,40 +57,33 @@ class TreeDrawing:
     edges: tuple[Edge, ...]
 
 
-@dataclass(frozen=True)
-class _Place:
-    column: int
-    y: int
+Place = tuple[int, int]
+"""A box's corner, across and down."""
 
 
 def tree_drawing(nodes: Sequence[NodeRow], drafts: Sequence[DraftRow], result: RunResult) -> TreeDrawing:
     """Lay out all nodes; a node stands in the row of its first parent or below, one column to the right of it."""
     children = _children(nodes)
     by_id = {n.id: n for n in nodes}
-    places: dict[int, _Place] = {}
+    places: dict[int, Place] = {}
     bands: list[Band] = []
     y = MARGIN
-    for heading, roots in _groups(nodes, drafts):
+    for heading, roots in _groups(children.get(None, []), by_id, drafts):
         top = y + HEADING
         rows = 0
         for root in roots:
-            rows = _place(root, 0, rows, top, children, places)
+            rows = _place(root, rows, top, children, places)
         bands.append(Band(heading, y, HEADING + rows * ROW))
         y += HEADING + rows * ROW + BAND_GAP
     merits = _merits(nodes, result)
-    drawn = 2 * MARGIN + BOX_WIDTH + COLUMN * max((p.column for p in places.values()), default=0)
-    width = max(drawn, LEAST_WIDTH)
+    width = max(LEAST_WIDTH, MARGIN + BOX_WIDTH + max((x for x, _ in places.values()), default=0))
     return TreeDrawing(
         width=width,
         height=y + MARGIN - BAND_GAP,
         bands=tuple(replace(b, heading=first_words(b.heading, int((width - 2 * MARGIN) / CHARACTER))) for b in bands),
-        boxes=tuple(Box(by_id[i], _x(p), p.y, merits.get(i)) for i, p in sorted(places.items())),
+        boxes=tuple(Box(by_id[i], *place, merits.get(i)) for i, place in sorted(places.items())),
         edges=tuple(_edges(nodes, places)),
     )
-
-
-def _x(place: _Place) -> int:
-    return MARGIN + place.column * COLUMN
 
 
 def _first_parent(node: NodeRow, known: Mapping[int, object]) -> int | None:
@@ -106,12 +99,13 @@ def _children(nodes: Sequence[NodeRow]) -> dict[int | None, list[int]]:
     return children
 
 
-def _groups(nodes: Sequence[NodeRow], drafts: Sequence[DraftRow]) -> list[tuple[str, list[int]]]:
+def _groups(
+    roots: Sequence[int], by_id: Mapping[int, NodeRow], drafts: Sequence[DraftRow]
+) -> list[tuple[str, list[int]]]:
     """Return heading and roots of each band, in the order of the first root."""
     titles = {d.id: d.title for d in drafts}
-    by_id = {n.id: n for n in nodes}
     groups: dict[str, list[int]] = {}
-    for root in _children(nodes).get(None, []):
+    for root in roots:
         draft = by_id[root].draft_id
         if draft is None:
             heading = "Baseline" if root == 1 else f"Grown from node {root}"
@@ -122,26 +116,21 @@ def _groups(nodes: Sequence[NodeRow], drafts: Sequence[DraftRow]) -> list[tuple[
 
 
 def _place(
-    root: int,
-    column: int,
-    row: int,
-    top: int,
-    children: Mapping[int | None, Sequence[int]],
-    places: dict[int, _Place],
+    root: int, row: int, top: int, children: Mapping[int | None, Sequence[int]], places: dict[int, Place]
 ) -> int:
     """Place a node and all that grew from it, a stack instead of recursion; returns the next free row."""
-    stack = [(root, column, True)]
+    stack = [(root, MARGIN, True)]
     free = row
     while stack:
-        node, column, opens_row = stack.pop()
+        node, x, opens_row = stack.pop()
         if opens_row:
             current, free = free, free + 1
         else:
             current = free - 1
-        places[node] = _Place(column, top + current * ROW)
+        places[node] = x, top + current * ROW
         # The first child goes on in its parent's row, so it is placed next; the others open rows below.
         below = list(children.get(node, ()))
-        stack += [(child, column + 1, index > 0) for index, child in reversed(list(enumerate(below)))]
+        stack += [(child, x + COLUMN, index > 0) for index, child in reversed(list(enumerate(below)))]
     return free
 
 
@@ -154,7 +143,7 @@ def _merits(nodes: Sequence[NodeRow], result: RunResult) -> dict[int, float]:
     return {n.id: place[result.oriented(n.validation or 0.0)] for n in scored}
 
 
-def _edges(nodes: Sequence[NodeRow], places: Mapping[int, _Place]) -> list[Edge]:
+def _edges(nodes: Sequence[NodeRow], places: Mapping[int, Place]) -> list[Edge]:
     edges = []
     for node in nodes:
         first = _first_parent(node, places)
@@ -164,9 +153,9 @@ def _edges(nodes: Sequence[NodeRow], places: Mapping[int, _Place]) -> list[Edge]
     return edges
 
 
-def _curve(start: _Place, end: _Place) -> str:
-    x1, y1 = _x(start) + BOX_WIDTH, start.y + BOX_HEIGHT // 2
-    x2, y2 = _x(end), end.y + BOX_HEIGHT // 2
+def _curve(start: Place, end: Place) -> str:
+    x1, y1 = start[0] + BOX_WIDTH, start[1] + BOX_HEIGHT // 2
+    x2, y2 = end[0], end[1] + BOX_HEIGHT // 2
     if y1 == y2 and x2 > x1:
         return f"M{x1} {y1} H{x2}"
     middle = max(x1 + 8, x2 - 14)

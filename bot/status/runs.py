@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import BaseModel
 
 from bot.budgets.figures import Figure, figure, project, share
 from bot.budgets.kinds import Kind
@@ -56,16 +56,19 @@ class RunStanding:
     doing: Sequence[Doing] = ()
 
 
-@dataclass(frozen=True)
-class _Configured:
-    """What a status needs of a run's settings."""
+class _Settings(BaseModel):
+    snapshot: Path
+    steps: int | None = None
+    seconds: float
+    max_cost: float | None = None
+    budget: BudgetSettings = BudgetSettings()
+
+
+class _Config(BaseModel):
+    """What a status needs of config.json."""
 
     run_id: str
-    steps: int | None
-    seconds: float
-    caps: BudgetSettings
-    lower_is_better: bool | None
-    """None where the snapshot is no longer there."""
+    settings: _Settings
 
 
 def standing(folder: RunFolder, now: datetime) -> RunStanding:
@@ -77,36 +80,20 @@ def standing(folder: RunFolder, now: datetime) -> RunStanding:
     """
     place, name = str(folder.path), folder.path.name
     try:
-        if is_live(json.loads(folder.config.read_text(encoding="utf-8"))):
-            return RunStanding(
-                place, name, "live", "of the daemon: `bot status` without a path, with its bot.toml, shows it"
-            )
-        configured = _configured(folder)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        record = json.loads(folder.config.read_text(encoding="utf-8"))
+        if is_live(record):
+            told = "of the daemon: `bot status` without a path, with its bot.toml, shows it"
+            return RunStanding(place, name, "live", told)
+        config = _Config.model_validate(record)
+    except (OSError, ValueError) as error:
         return RunStanding(place, name, "unreadable", f"{folder.config} cannot be read: {error}")
     if not folder.database.exists():
-        return RunStanding(place, configured.run_id, "not started", steps=configured.steps)
+        return RunStanding(place, config.run_id, "not started", steps=config.settings.steps)
     try:
         with read_only(folder.database) as connection:
-            return _read(connection, folder, configured, now)
+            return _read(connection, folder, config.run_id, config.settings, now)
     except InfrastructureFailure as error:
-        return RunStanding(place, configured.run_id, "unreadable", str(error))
-
-
-def _configured(folder: RunFolder) -> _Configured:
-    record = json.loads(folder.config.read_text(encoding="utf-8"))
-    chosen = record["settings"]
-    try:
-        caps = BudgetSettings.model_validate(chosen.get("budget") or {})
-    except ValidationError as error:
-        raise ValueError(f"its budget is of another version ({error.error_count()} unknown or wrong values)") from None
-    return _Configured(
-        run_id=record["run_id"],
-        steps=chosen.get("steps"),
-        seconds=float(chosen["seconds"]),
-        caps=caps.with_run_money(chosen.get("max_cost")),
-        lower_is_better=_lower_is_better(Path(chosen["snapshot"])),
-    )
+        return RunStanding(place, config.run_id, "unreadable", str(error))
 
 
 def _lower_is_better(snapshot: Path) -> bool | None:
@@ -117,28 +104,30 @@ def _lower_is_better(snapshot: Path) -> bool | None:
         return None
 
 
-def _read(connection: sqlite3.Connection, folder: RunFolder, configured: _Configured, now: datetime) -> RunStanding:
-    run = connection.execute("SELECT status FROM run WHERE id = ?", (configured.run_id,)).fetchone()
+def _read(
+    connection: sqlite3.Connection, folder: RunFolder, run_id: str, settings: _Settings, now: datetime
+) -> RunStanding:
+    run = connection.execute("SELECT status FROM run WHERE id = ?", (run_id,)).fetchone()
     if run is None:
-        return RunStanding(str(folder.path), configured.run_id, "not started", steps=configured.steps)
+        return RunStanding(str(folder.path), run_id, "not started", steps=settings.steps)
     status, note = _status(run["status"], folder)
-    (ledger,) = [one for one in read_ledger(connection) if one.run_id == configured.run_id]
-    nodes = connection.execute("SELECT score FROM node WHERE run_id = ?", (configured.run_id,)).fetchall()
+    (ledger,) = [one for one in read_ledger(connection) if one.run_id == run_id]
+    nodes = connection.execute("SELECT score FROM node WHERE run_id = ?", (run_id,)).fetchall()
     wall = ledger.wall_seconds
     if status == "running":
-        wall += max(0.0, (now - _last_event(connection, configured.run_id)).total_seconds())
-    done = share(len(nodes), configured.steps, wall, configured.seconds) if status == "running" else None
+        wall += max(0.0, (now - _last_event(connection, run_id)).total_seconds())
+    done = share(len(nodes), settings.steps, wall, settings.seconds) if status == "running" else None
     return RunStanding(
         run=str(folder.path),
-        run_id=configured.run_id,
+        run_id=run_id,
         status=status,
         note=note,
         nodes=len(nodes),
-        steps=configured.steps,
-        best_score=_best([row["score"] for row in nodes], configured.lower_is_better),
-        budget=_budget(configured, ledger, wall, done),
+        steps=settings.steps,
+        best_score=_best([row["score"] for row in nodes], _lower_is_better(settings.snapshot)),
+        budget=_budget(settings, ledger, wall, done),
         unpriced_calls=ledger.unpriced,
-        doing=_doing(connection, configured.run_id) if status == "running" else (),
+        doing=_doing(connection, run_id) if status == "running" else (),
     )
 
 
@@ -157,11 +146,12 @@ def _best(scores: Sequence[float | None], lower_is_better: bool | None) -> float
     return min(found) if lower_is_better else max(found)
 
 
-def _budget(configured: _Configured, ledger: Ledger, wall: float, done: float | None) -> dict[str, Figure]:
+def _budget(settings: _Settings, ledger: Ledger, wall: float, done: float | None) -> dict[str, Figure]:
     spent = {**used(ledger), Kind.WALL_SECONDS: wall}
-    caps = {kind: configured.caps.run.of(kind) for kind in Kind}
+    run = settings.budget.with_run_money(settings.max_cost).run
+    caps = {kind: run.of(kind) for kind in Kind}
     bound = caps[Kind.WALL_SECONDS]
-    caps[Kind.WALL_SECONDS] = configured.seconds if bound is None else min(configured.seconds, bound)
+    caps[Kind.WALL_SECONDS] = settings.seconds if bound is None else min(settings.seconds, bound)
     return {kind.value: figure(kind, caps[kind], spent[kind], project(kind, spent[kind], done)) for kind in Kind}
 
 

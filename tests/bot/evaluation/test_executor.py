@@ -17,7 +17,7 @@ from bot.budgets.settings import Caps
 from bot.engine.attempts import read_tree
 from bot.engine.tree import TreeCache
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.execution import Execution, why
+from bot.evaluation.execution import PREDICTIONS, Execution, kept_execution, why
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.guarding import FOUND, Guarding, node_findings, view_findings
 from bot.evaluation.guards.registry import EXECUTION_GUARDS
@@ -223,6 +223,20 @@ async def test_guards_look_at_a_scored_execution_and_at_the_view_and_what_they_d
         end_node(tx, RUN, node, "valid", score=done.value)
     tree = read_tree(trial.store, RUN, True, TreeCache())
     assert tree[node].spoiled
+
+
+async def test_a_score_is_kept_with_its_noise_which_takes_nothing_from_it_where_it_cannot_be_had(trial: Trial) -> None:
+    first, node = trial.new_node(), trial.new_node()
+    await trial.execute(first, PREDICTS)
+    done = await trial.executor.execute(node, PREDICTS, "holdout", 30.0, compared=first, noise_seconds=1.0)
+    assert done.score is not None
+    assert done.score.noise.score_error == pytest.approx(0.0, abs=1e-9), "every row loses as much"
+    assert (done.score.noise.gain, done.score.noise.gain_error) == pytest.approx((0.0, 0.0), abs=1e-9)
+    with trial.store.read() as session:
+        assert kept_execution(session, RUN, node) == done
+    (trial.folder_of(node) / PREDICTIONS).write_text("id,label\n")
+    lost = await trial.executor.noise(node, first, 1.0)
+    assert lost.score_error is None and lost.note
 
 
 async def test_guards_look_at_the_data_before_the_first_execution_and_only_once(trial: Trial) -> None:

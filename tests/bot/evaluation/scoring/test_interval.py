@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bot.evaluation.answers import LabelledView
+from bot.evaluation.answers import Interval, LabelledView
 from bot.evaluation.scoring.interval import validation_interval
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
@@ -47,8 +47,9 @@ def laid_out(
     return write(folder / "own.csv", ["id", "y"], zip(ids, labels + errors, strict=True))
 
 
-def told(folder: Path, task: TaskCard = MAE, **more: Any) -> dict[str, Any]:
-    return validation_interval(LabelledView(folder / "view", folder / "labels", task), folder / "own.csv", 0, **more)
+def told(folder: Path, task: TaskCard = MAE, grader: Path | None = None, **more: Any) -> Interval:
+    view = LabelledView(folder / "view", folder / "labels", task, grader)
+    return validation_interval(view, folder / "own.csv", 0, **more)
 
 
 def width(folder: Path, **more: Any) -> float:
