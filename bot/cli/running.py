@@ -12,7 +12,7 @@ from rich.console import Console
 
 from bot.cli.output import number, print_json, print_table
 from bot.engine.patience import may_pass
-from bot.evaluation.grading.leaderboard import MEDALS
+from bot.evaluation.board import MEDALS
 from bot.evaluation.guards.findings import told_together
 from bot.models.settings import ModelSettings
 from bot.replay.prepare import PreparedRun

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from bot.evaluation.board import MEDALS, Medal
 from bot.evaluation.graders import GraderKind
-from bot.evaluation.grading.leaderboard import MEDALS, Medal
 from scrapers.snapshots.card import TaskCard
 
 

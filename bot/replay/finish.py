@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from bot.engine.attempts import load_tree
+from bot.evaluation.board import read_leaderboard
 from bot.evaluation.execution import GUARDED
-from bot.evaluation.grading.leaderboard import read_leaderboard
 from bot.evaluation.guards.beyond_board import board_finding
 from bot.evaluation.worker import Worker
 from bot.report.finish import Ended, Graded, leave

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from bot.evaluation.board import SCORE_DIGITS
 from bot.evaluation.grade_calls import GradeCall
-from bot.evaluation.grading.leaderboard import SCORE_DIGITS
 from bot.evaluation.grading.trial_submissions import PERFECT, Cells, Trial, numbers, trials
 from bot.evaluation.metrics.registry import METRICS, Metric, Params, PredictionKind
 from bot.evaluation.tables.csv_table import write_table

@@ -120,7 +120,7 @@ async def test_memory_has_a_limit(data):
 
 def test_the_bots_own_process_loads_no_heavy_module():
     code = (
-        "import sys, bot.evaluation.worker, bot.evaluation.metrics.registry, bot.evaluation.grading.leaderboard\n"
+        "import sys, bot.evaluation.worker, bot.evaluation.metrics.registry, bot.evaluation.board\n"
         "print([m for m in ('pandas', 'numpy', 'sklearn', 'scipy', 'matplotlib', 'PIL') if m in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
