@@ -11,9 +11,8 @@ from bot.evaluation.worker import Worker
 from scrapers.duplicates import band_digests, similarity
 from scrapers.sketches import Sketch
 from state.clock import Clock
-from state.likeness import KeptSketch, Likeness, SketchBand
 from state.store import Store
-from state.tables import KernelVersion
+from state.tables import KeptSketch, KernelVersion, Likeness, SketchBand
 
 __all__ = ["Likenesses", "Likest"]
 

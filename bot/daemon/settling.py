@@ -15,11 +15,10 @@ from bot.submission.exactly_once import Also, ExactlyOnce
 from bot.submission.relation import Pair, Relation, relation_of
 from state.errors import KaggleError, SiteUnavailable, SubmissionRefused
 from state.outward import advance_submission, update_submission
-from state.polled import Reading
+from state.polled import Reading, watermark
 from state.series import last
 from state.store import Transaction
 from state.tables import Node, Notification, Submission
-from state.watermarks import watermark
 
 __all__ = ["PROPOSED", "Settling", "choose"]
 

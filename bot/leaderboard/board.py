@@ -9,10 +9,9 @@ from sqlmodel import Session
 
 from bot.leaderboard.sent import Sent, number
 from scrapers.fields import parse_time
-from state.polled import Reading
+from state.polled import Reading, watermark
 from state.series import ReadingKind, last
 from state.store import read_blob
-from state.watermarks import watermark
 
 __all__ = ["Board", "Place", "Seen", "Stood", "own_place", "read_board", "read_seen", "same_score", "shown", "stood"]
 

@@ -9,8 +9,7 @@ from sqlmodel import Session, func, select
 from bot.leaderboard.board import Board, Seen, Stood, own_place, read_board, shown, stood
 from bot.leaderboard.sent import Sent, sent_files
 from bot.leaderboard.standing import Ranked, Standing, stands
-from state.polled import Reading
-from state.watermarks import watermark
+from state.polled import Reading, watermark
 
 __all__ = ["Look", "inputs_of", "look_at"]
 

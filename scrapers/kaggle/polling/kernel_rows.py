@@ -12,7 +12,7 @@ from scrapers.duplicates import note_sketches, sketched
 from scrapers.kaggle.kernels import Kernel, KernelBlob
 from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.watch import Watch
-from state.observing import observe
+from state.collect import observe
 from state.polled import PolledKernel
 from state.store import Transaction, put_blob
 from state.tables import KernelVersion

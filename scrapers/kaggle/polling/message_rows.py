@@ -12,7 +12,7 @@ from scrapers.duplicates import note_sketches, sketched
 from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.said import Said
 from scrapers.kaggle.polling.watch import Watch
-from state.observing import observe
+from state.collect import observe
 from state.store import Transaction
 from state.tables import Message
 

@@ -20,8 +20,8 @@ from scrapers.kaggle.polling.topics import poll_topics
 from scrapers.kaggle.polling.units import ready, refusal
 from scrapers.kaggle.polling.watch import Part, Watch
 from state.errors import BotError, KaggleError, NotAuthenticated, QuotaReached, SiteUnavailable, SubmissionRefused
+from state.polled import mark_failed, watermarks
 from state.store import Store
-from state.watermarks import mark_failed, watermarks
 
 __all__ = ["Cycle", "Poller"]
 

@@ -10,9 +10,8 @@ from scrapers.kaggle.polling.topic_rows import mark_gone, store_topics
 from scrapers.kaggle.polling.topics import listed
 from scrapers.kaggle.polling.watch import Mark, Watch
 from state.errors import NotEntered, NotFound
-from state.polled import PolledTopic
+from state.polled import PolledTopic, watermark
 from state.tables import Topic
-from state.watermarks import watermark
 
 __all__ = ["SweepMark", "sweep_topics"]
 

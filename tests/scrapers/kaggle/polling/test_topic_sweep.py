@@ -5,8 +5,8 @@ import pytest
 from scrapers.kaggle.polling.poller import Poller
 from state.community import CommunityView
 from state.errors import SiteUnavailable
+from state.polled import watermark
 from state.store import Store
-from state.watermarks import watermark
 from tests.scrapers.kaggle.polling.test_topics import pages, topics, votes
 from tests.scrapers.kaggle.polling.world import SLUG, World, down
 

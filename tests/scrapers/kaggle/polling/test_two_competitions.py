@@ -23,8 +23,7 @@ from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.watch import Part
 from scrapers.kaggle.settings import Pace
 from scrapers.snapshot import Snapshot
-from state.polled import PolledTopic
-from state.requests import RequestMeter
+from state.polled import PolledTopic, RequestMeter
 from state.store import Store
 from state.tables import KernelVersion, Message, Topic
 from tests import needs
