@@ -1,1 +1,1 @@
-"""State: tables, migrations, steps and events, as-of queries, and what all packages share."""
+"""State: tables, steps and events, as-of queries, and what all packages share."""

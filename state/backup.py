@@ -1,6 +1,7 @@
 """Copies of the database: a backup beside it, made now and then while it is written to, or a new file in its place."""
 
 import fcntl
+import logging
 import os
 import sqlite3
 import threading
@@ -15,6 +16,8 @@ from state.errors import BotError, StateUnavailable
 from state.faults import backup_path, damaged, free_bytes, translating
 
 __all__ = ["Backup", "Backups", "back_up", "compact", "sync"]
+
+_LOG = logging.getLogger(__name__)
 
 EVERY = 300.0
 """Seconds between automatic backups; there are fewer of a database whose copy takes long."""
@@ -157,10 +160,6 @@ class Backups:
         self._due = time.monotonic() + (first if new else self._wait())
         self._busy = threading.Lock()
         self._thread: threading.Thread | None = None
-        self.last: Backup | None = None
-        """The last one made here."""
-        self.problem: str | None = None
-        """Why the last one that was due could not be made; None where it was."""
 
     def after_commit(self) -> None:
         """Begin a backup if one is due; costs a look at the clock where none is."""
@@ -172,7 +171,7 @@ class Backups:
             self._thread.start()
         except RuntimeError as error:  # no thread can be started now
             self._busy.release()
-            self.problem = str(error)
+            _LOG.warning("the database was not backed up: %s", error)
 
     def now(self) -> Backup:
         """Make one at once, after one that is being made."""
@@ -188,14 +187,13 @@ class Backups:
         try:
             self._make()
         except (BotError, OSError, sqlite3.Error) as error:
-            self.problem = str(error)
+            _LOG.warning("the database was not backed up: %s", error)
         finally:
             self._busy.release()
 
     def _make(self) -> Backup:
         made = back_up(self._path)
         self._due = time.monotonic() + max(self._every, made.seconds / self._share)
-        self.last, self.problem = made, None
         return made
 
     def _wait(self) -> float:

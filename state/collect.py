@@ -1,4 +1,4 @@
-"""Collecting: rows of a community go into the store once, in any order and however often they come."""
+"""Collecting: rows of a community go into the store once, however often they come, and readings where they differ."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -12,10 +12,11 @@ from sqlmodel.sql.expression import SelectOfScalar
 from state.store import Transaction
 from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
 
-__all__ = ["add_community"]
+__all__ = ["add_community", "observe"]
 
 _BATCH = 400
 _NEVER = datetime.min.replace(tzinfo=UTC)
+_TARGETS = {Topic: "topic", Message: "message", KernelVersion: "kernel"}
 
 PostT = TypeVar("PostT", Topic, Message, KernelVersion)
 _Reading = tuple[str, str, datetime, int | None, float | None, str | None]
@@ -41,6 +42,40 @@ def add_community(tx: Transaction, competition: str, rows: Iterable[CommunityRow
         _add_posts(tx.session, competition, Message, [row for row in batch if isinstance(row, Message)])
         _add_posts(tx.session, competition, KernelVersion, [row for row in batch if isinstance(row, KernelVersion)])
         _add_observations(tx.session, competition, [row for row in batch if isinstance(row, Observation)])
+
+
+def observe(
+    tx: Transaction,
+    row: Topic | Message | KernelVersion,
+    served_at: datetime | None,
+    *,
+    votes: int | None = None,
+    public_score: float | None = None,
+    tier: str | None = None,
+) -> bool:
+    """Keep what was read of a polled row now, as far as it is news; return whether any of it is.
+
+    The row itself holds the last reading of each field, and is brought up to date with it. What is None was not read,
+    and says nothing.
+
+    Args:
+        tx: the transaction, in which the row was read or added.
+        row: whose.
+        served_at: the site's time.
+        votes: of the post.
+        public_score: of a kernel.
+        tier: of the author.
+    """
+    read = {"votes": votes, "public_score": public_score, "tier": tier}
+    news = {name: value for name, value in read.items() if value is not None and value != getattr(row, name)}
+    if not news:
+        return False
+    where = {"competition": row.competition, "target": _TARGETS[type(row)], "target_id": row.id}
+    reading = Observation.model_validate({**where, "at": tx.now(), "served_at": served_at, **news})
+    for name, value in news.items():
+        setattr(row, name, value)
+    tx.add(reading)
+    return True
 
 
 def _add_posts(session: Session, competition: str, table: type[PostT], rows: Sequence[PostT]) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import Integer, cast, func
 from sqlmodel import Session, col, select
@@ -120,17 +120,13 @@ def advance_submission(
     return row
 
 
-def update_submission(
-    tx: Transaction, run_id: str, id: str, *, status: str | None = None, score: float | None = None
-) -> Submission:
-    """Set what became known of a submission, such as its public score; None leaves a field as it is."""
+def update_submission(tx: Transaction, run_id: str, id: str, *, score: float) -> Submission:
+    """Set a submission's public score, once the site shows it."""
     check_score(score)
     row = tx.session.get_one(Submission, (run_id, id))
-    row.status = row.status if status is None else status
-    row.score = row.score if score is None else score
+    row.score = score
     tx.add(row)
-    told: dict[str, Any] = {"submission": id, "status": row.status, "score": row.score}
-    tx.record("submission.updated", run_id=run_id, node=row.node, **told)
+    tx.record("submission.updated", run_id=run_id, node=row.node, submission=id, status=row.status, score=score)
     return row
 
 

@@ -1,12 +1,33 @@
-"""Tables of what is read from a site again and again: how far it was read, what it said, how often it was asked."""
+"""What is read from a site again and again: how far it was read, what it said, how often it was asked."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, ClassVar
 
 from sqlalchemy import JSON, Index
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field, Session, SQLModel, select
 
-__all__ = ["Author", "PolledKernel", "PolledTopic", "Reading", "RequestCount", "Watermark"]
+from state.store import Store, Transaction
+
+__all__ = [
+    "Author",
+    "PolledKernel",
+    "PolledTopic",
+    "Reading",
+    "RequestCount",
+    "RequestMeter",
+    "Watermark",
+    "mark_failed",
+    "mark_read",
+    "watermark",
+    "watermarks",
+]
+
+_MOST_WORDS = 500
+_COUNT = (
+    "INSERT INTO requestcount (day, family, count) VALUES (?, ?, 1) "
+    "ON CONFLICT (day, family) DO UPDATE SET count = count + 1"
+)
+_TOTAL = "SELECT sum(count) FROM requestcount WHERE day = ?"
 
 
 class RequestCount(SQLModel, table=True):
@@ -109,3 +130,78 @@ class Reading(SQLModel, table=True):
     """Of its content, in hex; None: it is there no more."""
     data: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
     """What is small; a large content is the blob of its hash."""
+
+
+def watermark(session: Session, competition: str, part: str) -> Watermark:
+    """Return a part's watermark; one that is not stored yet is new, and has no time."""
+    return session.get(Watermark, (competition, part)) or Watermark(competition=competition, part=part)
+
+
+def watermarks(session: Session, competition: str) -> dict[str, Watermark]:
+    """Return a competition's watermarks by part; the account's own are those of the competition `""`."""
+    return {row.part: row for row in session.exec(select(Watermark).where(Watermark.competition == competition))}
+
+
+def mark_read(
+    tx: Transaction,
+    competition: str,
+    part: str,
+    value: dict[str, Any],
+    served_at: datetime | None,
+    *,
+    ended: bool = True,
+) -> None:
+    """Move a watermark, in the transaction that stores what it promises.
+
+    Args:
+        tx: the transaction.
+        competition: whose, empty: the account's.
+        part: of what.
+        value: how far; small JSON.
+        served_at: the site's time.
+        ended: whether the part was read to its end; else only `value` moves, and it stays as due as it was.
+    """
+    row = watermark(tx.session, competition, part)
+    row.value = value
+    if ended:
+        row.at, row.served_at = tx.now(), served_at
+        row.tried_at, row.failures, row.refused, row.error = None, 0, False, None
+    tx.add(row)
+
+
+def mark_failed(tx: Transaction, competition: str, part: str, error: Exception, *, refused: bool) -> None:
+    """Record that a part could not be read; how far it was read before stays."""
+    row = watermark(tx.session, competition, part)
+    row.tried_at = tx.now()
+    row.failures += 1
+    row.refused = refused
+    row.error = str(error)[:_MOST_WORDS]
+    tx.add(row)
+
+
+class RequestMeter:
+    """A meter (`scrapers.kaggle.pacing.Meter`) in the database; processes that share the file share the count.
+
+    A request is counted before it is made, so that one cut short by the end of the process is counted too.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def count(self, day: date, family: str) -> int:
+        """Count one more request of a family, and return how many there were that day over all families, this included.
+
+        Raises:
+            StateUnavailable: it could not be counted.
+        """
+        # A power cut may forget the last few; a disk's answer for each request would cost more than they are worth.
+        with self._store.write(durable=False) as tx:
+            tx.connection.exec_driver_sql(_COUNT, (day.isoformat(), family))
+            total: int = tx.connection.exec_driver_sql(_TOTAL, (day.isoformat(),)).scalar_one()
+        return total
+
+    def counts(self, day: date) -> dict[str, int]:
+        """Return the counts of a UTC day by family."""
+        with self._store.read() as session:
+            rows = session.exec(select(RequestCount).where(RequestCount.day == day.isoformat())).all()
+        return {row.family: row.count for row in rows}

@@ -8,8 +8,7 @@ from sqlalchemy import func
 from sqlmodel import select
 
 from state.ledgers import worked_seconds
-from state.outward import add_submission, check_score, update_submission
-from state.spending import charge, log_model_call
+from state.outward import check_score
 from state.store import Transaction, put_blob
 from state.tables import Evaluation, Event, Execution, Node, Run, Step
 from state.words import iso
@@ -17,19 +16,15 @@ from state.words import iso
 __all__ = [
     "NodeStatus",
     "add_evaluation",
-    "add_submission",
-    "charge",
     "create_node",
     "create_run",
     "end_execution",
     "end_node",
     "end_run",
-    "log_model_call",
     "restart_node",
     "resume_run",
     "start_execution",
     "update_node",
-    "update_submission",
 ]
 
 NodeStatus = Literal["valid", "buggy", "failed"]

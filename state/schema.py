@@ -19,7 +19,7 @@ def create(connection: Connection) -> None:
     """
     if not inspect(connection).get_table_names():
         # What declares the tables; here, as one of them imports the store.
-        from state import approvals, likeness, polled, pulses, steering, tables, tasks  # noqa: F401
+        from state import polled, pulses, steering, tables, tasks  # noqa: F401
 
         SQLModel.metadata.create_all(connection)
         connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")

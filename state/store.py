@@ -133,7 +133,6 @@ class Store:
         self.redactor = redactor
         """Takes secrets out of all that is written here; whoever writes files beside it asks it too."""
         self.backups = backups
-        """What is known of the automatic backups."""
         self._writer = writer
         self._reader = reader
         self._lock = threading.Lock()

@@ -10,10 +10,6 @@ from typing import Any, ClassVar
 from sqlalchemy import JSON, Index, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
-from state.held import Approval, Wish
-from state.letters import Letter, LetterPart
-from state.likeness import KeptSketch, Likeness, SketchBand
-
 __all__ = [
     "Analysis",
     "Approval",
@@ -154,6 +150,50 @@ class Observation(SQLModel, table=True):
 
 
 CommunityRow = Topic | Message | KernelVersion | Observation
+
+
+class KeptSketch(SQLModel, table=True):
+    """One text's sketch, once for all posts of a competition that have the text."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_keptsketch_text", "competition", "kind", "sha256", unique=True),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    competition: str
+    kind: str
+    """`message` or `kernel`."""
+    sha256: str
+    """Hex, of the text without layout."""
+    code: bytes | None = None
+    """MinHash signatures, see `scrapers.posts.sketches`; None where there is too little to compare."""
+    prose: bytes | None = None
+
+
+class SketchBand(SQLModel, table=True):
+    """A part of a signature by its hash: two sketches that share one are worth comparing."""
+
+    __table_args__: ClassVar[Any] = {"sqlite_with_rowid": False}
+
+    digest: int = Field(primary_key=True)
+    sketch: int = Field(primary_key=True)
+
+
+class Likeness(SQLModel, table=True):
+    """Which earlier post a message or a kernel version repeats, if any."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_likeness_sketch", "sketch", "known_at", "post_id"),)
+
+    competition: str = Field(primary_key=True)
+    kind: str = Field(primary_key=True)
+    """`message` or `kernel`."""
+    post_id: str = Field(primary_key=True)
+    sketch: int
+    known_at: datetime
+    """Since when the post's text is known."""
+    original: str | None = None
+    """Id of the earliest post of the kind whose text is the same or nearly so."""
+    original_at: datetime | None = None
+    similarity: float | None = None
+    """Of the two texts, 1 where they are the same."""
 
 
 class Run(SQLModel, table=True):
@@ -337,6 +377,79 @@ class Notification(SQLModel, table=True):
     created_at: datetime
     sent_at: datetime | None = Field(default=None, index=True)
     """When the last of the services had it."""
+
+
+class Letter(SQLModel, table=True):
+    """One message to one service: one notification, or several together; it stays as it was first tried."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_letter_key", "service", "key", unique=True),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    service: str
+    """The name under which its address is kept, never the address."""
+    run_id: str | None = None
+    key: str
+    kind: str
+    title: str
+    body: str
+    markdown: str = ""
+    urgent: bool = False
+    plots: list[dict[str, Any]] = Field(default_factory=list, sa_type=JSON)
+    created_at: datetime
+    due_at: datetime
+    """Not tried before."""
+    tried_at: datetime | None = Field(default=None, index=True)
+    """When the last attempt began."""
+    sent_at: datetime | None = Field(default=None, index=True)
+    attempts: int = 0
+    last_error: str | None = None
+
+
+class LetterPart(SQLModel, table=True):
+    """Which letter to a service holds a notification; there is one at most."""
+
+    notification_id: int = Field(primary_key=True)
+    service: str = Field(primary_key=True)
+    letter_id: int = Field(index=True)
+
+
+class Approval(SQLModel, table=True):
+    """A submission that is held until a person lets it go, refuses it, or its time is over."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_approval_submission", "run_id", "submission", unique=True),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    """By which it is approved."""
+    run_id: str
+    submission: str
+    """Its number within the run."""
+    asked_at: datetime
+    expires_at: datetime
+    why: str = ""
+    """Why it is to go, and what is to be looked at."""
+    decision: str | None = None
+    """See `state.approvals.Verdict`; None: nobody has said a word."""
+    decided_at: datetime | None = None
+    by: str | None = None
+    """Who decided: a user of the machine, or `bot` where its time was over."""
+
+
+class Wish(SQLModel, table=True):
+    """A node whose file a person wants to be submitted."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: str = Field(index=True)
+    node: int
+    wished_at: datetime
+    by: str
+    seen_at: datetime | None = None
+    """When a daemon looked at it last."""
+    state: str = "open"
+    """`open`, `intended` (it became a submission) or `refused`."""
+    why: str = ""
+    """What the daemon said."""
+    submission: str | None = None
+    """What it became."""
 
 
 class LedgerEntry(SQLModel, table=True):

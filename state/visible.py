@@ -6,7 +6,7 @@ They are made once, with the parameters `competition` and `as_of`: making one ta
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import (
     BindParameter,
@@ -27,28 +27,24 @@ from sqlalchemy.sql.elements import SQLCoreOperations
 from sqlmodel import col
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-from state.readings import latest_reading
-from state.tables import KernelVersion, Likeness, Message, Topic
+from state.tables import KernelVersion, Likeness, Message, Observation, Topic
 
 __all__ = [
-    *(
-        "PostTable",
-        "as_of",
-        "competition",
-        "counts",
-        "kernels",
-        "latest_versions",
-        "messages",
-        "topics",
-        "version_order",
-    ),
-    *("visible_kernel", "visible_message", "visible_topic"),
+    "PostTable",
+    "as_of",
+    "counts",
+    "kernels",
+    "latest_versions",
+    "messages",
+    "repeats",
+    "topics",
+    "version_order",
 ]
 
 PostTable = type[Topic] | type[Message] | type[KernelVersion]
 
 
-def competition() -> BindParameter[str]:
+def _competition() -> BindParameter[str]:
     """Return the parameter that names the competition."""
     return bindparam("competition", type_=String())
 
@@ -67,18 +63,18 @@ def topics(*, collected: bool) -> Select[Any]:
         col(Topic.title),
         literal("").label("text"),
         col(Topic.author),
-        latest_reading(Topic, "topic", "tier", as_of(), collected=collected),
-        latest_reading(Topic, "topic", "votes", as_of(), collected=collected),
+        _latest_reading(Topic, "topic", "tier", collected=collected),
+        _latest_reading(Topic, "topic", "votes", collected=collected),
         col(Topic.id).label("topic_id"),
         col(Topic.url),
-    ).where(*visible_topic())
+    ).where(*_visible_topic())
 
 
 @cache
 def messages(*, collected: bool) -> Select[Any]:
     """Select the visible messages; `collected` as in `topics`."""
     title = select(col(Topic.title)).where(
-        col(Topic.competition) == competition(), col(Topic.id) == col(Message.topic_id)
+        col(Topic.competition) == _competition(), col(Topic.id) == col(Message.topic_id)
     )
     return select(
         col(Message.id),
@@ -86,11 +82,11 @@ def messages(*, collected: bool) -> Select[Any]:
         title.scalar_subquery().label("title"),
         col(Message.markdown).label("text"),
         col(Message.author),
-        latest_reading(Message, "message", "tier", as_of(), collected=collected),
-        latest_reading(Message, "message", "votes", as_of(), collected=collected),
+        _latest_reading(Message, "message", "tier", collected=collected),
+        _latest_reading(Message, "message", "votes", collected=collected),
         col(Message.topic_id),
         col(Message.parent_id),
-    ).where(*visible_message())
+    ).where(*_visible_message())
 
 
 @cache
@@ -102,9 +98,9 @@ def kernels(*, collected: bool) -> Select[Any]:
         col(KernelVersion.title),
         col(KernelVersion.text),
         col(KernelVersion.author),
-        latest_reading(KernelVersion, "kernel", "tier", as_of(), collected=collected),
-        latest_reading(KernelVersion, "kernel", "votes", as_of(), collected=collected),
-        latest_reading(KernelVersion, "kernel", "public_score", as_of(), collected=collected),
+        _latest_reading(KernelVersion, "kernel", "tier", collected=collected),
+        _latest_reading(KernelVersion, "kernel", "votes", collected=collected),
+        _latest_reading(KernelVersion, "kernel", "public_score", collected=collected),
         col(KernelVersion.ref),
         col(KernelVersion.version),
         col(KernelVersion.language),
@@ -112,7 +108,7 @@ def kernels(*, collected: bool) -> Select[Any]:
         col(KernelVersion.parent_ref),
         col(KernelVersion.datasets),
         col(KernelVersion.url),
-    ).where(*visible_kernel())
+    ).where(*_visible_kernel())
 
 
 @cache
@@ -120,7 +116,7 @@ def latest_versions(*, collected: bool) -> Select[Any]:
     """Select the highest of each kernel's visible versions; `collected` as in `topics`."""
     later = aliased(KernelVersion)
     superseded = exists().where(
-        col(later.competition) == competition(),
+        col(later.competition) == _competition(),
         col(later.ref) == col(KernelVersion.ref),
         col(later.created_at) <= as_of(),
         tuple_(*_by_number(later)) > tuple_(*_by_number(KernelVersion)),
@@ -136,12 +132,12 @@ def counts() -> Select[*tuple[Any, ...]]:
         return select(func.count()).select_from(table).where(*where).scalar_subquery().label(name)
 
     def undated(name: str, table: PostTable, time: SQLCoreOperations[Any]) -> ColumnElement[int]:
-        return count(name, table, col(table.competition) == competition(), time.is_(None))
+        return count(name, table, col(table.competition) == _competition(), time.is_(None))
 
     return select(
-        count("topics", Topic, *visible_topic()),
-        count("messages", Message, *visible_message()),
-        count("kernels", KernelVersion, *visible_kernel()),
+        count("topics", Topic, *_visible_topic()),
+        count("messages", Message, *_visible_message()),
+        count("kernels", KernelVersion, *_visible_kernel()),
         undated("undated_topics", Topic, col(Topic.posted_at)),
         undated("undated_messages", Message, col(Message.posted_at)),
         undated("undated_kernels", KernelVersion, col(KernelVersion.created_at)),
@@ -154,11 +150,11 @@ def repeats() -> Select[*tuple[Any, ...]]:
 
     def visible(id: SQLCoreOperations[Any]) -> ColumnElement[bool]:
         # What may be known of a message hangs on its topic, and of a kernel version on its time alone.
-        message = exists().where(col(Message.id) == id, *visible_message()).correlate(Likeness)
+        message = exists().where(col(Message.id) == id, *_visible_message()).correlate(Likeness)
         return or_(col(Likeness.kind) == "kernel", message)
 
     return select(col(Likeness.kind), col(Likeness.post_id), col(Likeness.original), col(Likeness.similarity)).where(
-        col(Likeness.competition) == competition(),
+        col(Likeness.competition) == _competition(),
         col(Likeness.known_at) <= as_of(),
         col(Likeness.original).is_not(None),
         visible(col(Likeness.post_id)),
@@ -166,38 +162,69 @@ def repeats() -> Select[*tuple[Any, ...]]:
     )
 
 
-def visible_topic() -> Sequence[ColumnElement[bool]]:
+def _visible_topic() -> Sequence[ColumnElement[bool]]:
     """Return what a visible topic fulfils."""
     return (
-        col(Topic.competition) == competition(),
+        col(Topic.competition) == _competition(),
         col(Topic.posted_at) <= as_of(),
         col(Topic.deleted).is_(False),
     )
 
 
-def visible_message() -> Sequence[ColumnElement[bool]]:
+def _visible_message() -> Sequence[ColumnElement[bool]]:
     """Return what a visible message fulfils."""
     # Looked up for each message: SQLite, which knows no sizes, might begin a join with the topics.
-    topic = exists().where(col(Topic.id) == col(Message.topic_id), *visible_topic())
+    topic = exists().where(col(Topic.id) == col(Message.topic_id), *_visible_topic())
     return (
-        col(Message.competition) == competition(),
+        col(Message.competition) == _competition(),
         _text_known() <= as_of(),
         col(Message.deleted).is_(False),
         topic.correlate(Message),
     )
 
 
-def visible_kernel() -> Sequence[ColumnElement[bool]]:
+def _visible_kernel() -> Sequence[ColumnElement[bool]]:
     """Return what a visible kernel version fulfils."""
     # SQLite's `+` bars a column from any index: without statistics it takes a range of one for better than a list of
     # ids, and would read all there is (https://sqlite.org/optoverview.html#uplus).
     created: ColumnElement[datetime] = literal_column("+kernelversion.created_at", UTCDateTime())
-    return (col(KernelVersion.competition) == competition(), created <= as_of())
+    return (col(KernelVersion.competition) == _competition(), created <= as_of())
 
 
 def version_order(table: type[KernelVersion]) -> tuple[SQLCoreOperations[Any], ...]:
     """Return the columns by which `posts.in_order` sorts kernel versions."""
     return (col(table.created_at), func.coalesce(table.version, 0), col(table.id))
+
+
+def _latest_reading(
+    table: type[Topic] | type[Message] | type[KernelVersion],
+    target: Literal["topic", "message", "kernel"],
+    field: Literal["votes", "public_score", "tier"],
+    *,
+    collected: bool,
+) -> ColumnElement[Any]:
+    """Return a column for a query over `table`: the row's latest reading of a field at or before the time of the view.
+
+    Of two readings of one moment the larger wins, so that the order of insertion never matters; text compares by code
+    point. A reading that lacks the field did not read it. Without a reading the column is null or, with `collected`,
+    what the row was collected with. One look into an index for each row, however many readings it has.
+    """
+    value = col(getattr(Observation, field))
+    latest = (
+        select(value)
+        .where(
+            col(Observation.competition) == col(table.competition),
+            col(Observation.target) == target,
+            col(Observation.target_id) == col(table.id),
+            col(Observation.at) <= as_of(),
+            value.is_not(None),
+        )
+        .order_by(col(Observation.at).desc(), value.desc())
+        .limit(1)
+        .correlate(table)
+        .scalar_subquery()
+    )
+    return (func.coalesce(latest, getattr(table, field)) if collected else latest).label(field)
 
 
 def _by_number(table: type[KernelVersion]) -> tuple[SQLCoreOperations[Any], ...]:

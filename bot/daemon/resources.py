@@ -28,7 +28,7 @@ from scrapers.kaggle.rehearsal_clock import site_clock
 from scrapers.posts.cleaners import Cleaners
 from state.clock import Clock, FastClock, SystemClock
 from state.errors import SiteUnavailable, UsageError
-from state.requests import RequestMeter
+from state.polled import RequestMeter
 from state.store import Store
 
 __all__ = ["alone", "find_clock", "open_shared"]

@@ -9,10 +9,9 @@ from datetime import datetime
 from sqlmodel import Session
 
 from state.live import deadline_of
-from state.polled import Reading
+from state.polled import Reading, watermark
 from state.series import ReadingKind, last, last_of_each
 from state.store import read_blob
-from state.watermarks import watermark
 
 __all__ = [
     "Board",

@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from bot.evaluation.board import MEDALS, Medal, medal_at, medal_positions
 from bot.leaderboard.board import Board, Place, Seen, Sent, Stood, best_of, own_place, read_board, sent_files, stood
-from state.watermarks import watermark
+from state.polled import watermark
 
 __all__ = ["Look", "Ranked", "Standing", "far", "leaderboard_moved", "lines_moved", "look_at", "stands"]
 

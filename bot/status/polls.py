@@ -6,8 +6,8 @@ from datetime import datetime
 from sqlalchemy import distinct, func
 from sqlmodel import Session, col, select
 
+from state.polled import watermarks
 from state.tables import KernelVersion, Message, Topic
-from state.watermarks import watermarks
 
 __all__ = ["PartPolled", "Posts", "polled", "posts"]
 

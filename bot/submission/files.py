@@ -16,9 +16,8 @@ from bot.submission.exactly_once import copy_durably, file_hash
 from scrapers.posts.duplicates import band_digests, similarity
 from scrapers.posts.sketches import Sketch
 from state.errors import BotError, InfrastructureFailure, InvalidSubmission
-from state.likeness import KeptSketch, Likeness, SketchBand
 from state.store import Store
-from state.tables import KernelVersion
+from state.tables import KeptSketch, KernelVersion, Likeness, SketchBand
 
 __all__ = [
     "FILES",

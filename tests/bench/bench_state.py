@@ -18,17 +18,15 @@ from state.checking import ensure_sound
 from state.clock import SystemClock
 from state.progress import (
     add_evaluation,
-    charge,
     create_node,
     create_run,
     end_execution,
     end_node,
-    log_model_call,
     resume_run,
     start_execution,
     update_node,
 )
-from state.spending import spent
+from state.spending import charge, log_model_call, spent
 from state.steps import Steps, finish_step, start_step
 from state.store import Store, Transaction
 from tests.chaos.world import SteadyAnswers, World, wait_until

@@ -127,6 +127,7 @@ from pathlib import Path
 from bot.status.accounts import Allowance
 from bot.status.status import status_of
 from state.clock import SystemClock
+from state.store import Store
 print("begun", flush=True)
 while True:
     with Store.open_to_read(Path(sys.argv[1]), SystemClock()) as store:

@@ -96,9 +96,7 @@ def test_a_database_that_lives_long_is_backed_up_again_and_again(tmp_path: Path)
     for _ in range(3):
         backups.after_commit()
         backups.wait()
-        assert backups.problem is None
-        assert backups.last is not None
-        made.append(backups.last.events)
+        made.append(len(numbers(backup_path(path))))
         fill(path, 1)
     assert made == sorted(set(made))
 
@@ -131,7 +129,7 @@ def test_two_at_once_do_not_write_one_file(tmp_path: Path) -> None:
     assert back_up(path).events == 5
 
 
-def test_a_backup_that_cannot_be_made_costs_no_commit(tmp_path: Path) -> None:
+def test_a_backup_that_cannot_be_made_costs_no_commit(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path, partial = tmp_path / "state.db", tmp_path / "state.db.backup.partial"
     fill(path, 5)
     with partial.open("wb") as file:
@@ -140,5 +138,5 @@ def test_a_backup_that_cannot_be_made_costs_no_commit(tmp_path: Path) -> None:
             with store.write() as tx:
                 tx.record("x", run_id="a")
             store.backups.wait()
-            assert "another process" in (store.backups.problem or "")
+    assert "another process" in caplog.text
     assert numbers(path) == [1, 2, 3, 4, 5, 6]

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from state.outward import add_submission, update_submission
 from state.progress import (
     add_evaluation,
-    add_submission,
-    charge,
     create_node,
     create_run,
     end_execution,
@@ -18,9 +17,8 @@ from state.progress import (
     resume_run,
     start_execution,
     update_node,
-    update_submission,
 )
-from state.spending import Spent
+from state.spending import Spent, charge
 from state.store import Store, Transaction
 from tests.state.conftest import StandingClock
 from tests.state.derive import from_events, from_rows
@@ -44,7 +42,7 @@ def test_a_whole_run_can_be_told_from_its_events_alone(store: Store, run_id: str
         create_node(tx, run_id, action="merge", parents=[1, 2])
         start_execution(tx, run_id, "e2", node=3, view="fold 1/5")
         add_submission(tx, run_id, "s1", node=1, tag="t", status="intended", handed_in="refit")
-        update_submission(tx, run_id, "s1", status="confirmed", score=0.41)
+        update_submission(tx, run_id, "s1", score=0.41)
         end_run(tx, run_id, "finished")
     told = from_events(json.loads(json.dumps(event)) for event in store.export_events(run_id))
     assert told == from_rows(store, run_id)
@@ -84,9 +82,7 @@ _acts: st.SearchStrategy[_Act] = st.one_of(
         st.sampled_from(["finished", "error", "timed_out"]),
         st.none() | st.text(max_size=3),
     ),
-    st.builds(
-        lambda s, x: lambda tx, run: update_submission(tx, run, f"s{s}", status="scored", score=x), _nodes, _score
-    ),
+    st.builds(lambda s, x: lambda tx, run: update_submission(tx, run, f"s{s}", score=x), _nodes, st.floats(-10, 10)),
     st.builds(
         lambda k, p, c, s: lambda tx, run: charge(tx, run, k, prompt_tokens=p, cost_usd=c, seconds=s),
         st.sampled_from(["tokens", "money"]),

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from sqlmodel import select
 
+from state.collect import observe
 from state.community import CommunityView
-from state.observing import observe
 from state.store import Store
 from state.tables import Observation, Topic
 from tests.state.conftest import START, StandingClock

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from scrapers.kaggle.pacing import Meter
-from state.requests import RequestMeter
+from state.polled import RequestMeter
 from state.store import Store
 from tests.state.conftest import StandingClock
 from tests.state.processes import run_program
@@ -28,7 +28,7 @@ def test_a_killed_process_has_counted_what_it_asked(tmp_path: Path) -> None:
         from datetime import date
         from pathlib import Path
         from state.clock import SystemClock
-        from state.requests import RequestMeter
+        from state.polled import RequestMeter
         from state.store import Store
 
         store = Store.open(Path(sys.argv[1]), SystemClock())

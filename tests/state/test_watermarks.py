@@ -3,9 +3,8 @@
 from datetime import timedelta
 
 from state.errors import SiteUnavailable
-from state.polled import Watermark
+from state.polled import Watermark, mark_failed, mark_read, watermark, watermarks
 from state.store import Store
-from state.watermarks import mark_failed, mark_read, watermark, watermarks
 from tests.state.conftest import START, StandingClock
 
 

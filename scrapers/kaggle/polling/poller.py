@@ -17,8 +17,8 @@ from scrapers.kaggle.polling.topics import poll_topics, sweep_topics
 from scrapers.kaggle.polling.watch import News, Part, Watch
 from scrapers.posts.cleaners import Cleaners
 from state.errors import BotError, KaggleError, NotAuthenticated, QuotaReached, SiteUnavailable, SubmissionRefused
+from state.polled import mark_failed, watermarks
 from state.store import Store
-from state.watermarks import mark_failed, watermarks
 
 _POLLS: Mapping[Part, Callable[[Watch], Awaitable[None]]] = {
     "competitions": poll_competitions,

@@ -10,7 +10,7 @@ from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.polling.authors import known_tiers, store_authors, tier_of
 from scrapers.kaggle.polling.watch import Watch
 from scrapers.kaggle.search import Author, Found, Search
-from state.observing import observe
+from state.collect import observe
 from state.polled import PolledKernel
 from state.series import last
 from state.store import Transaction

@@ -22,7 +22,7 @@ from bot.notify.outbox import notify
 from bot.notify.settings import NotifySection
 from bot.status.accounts import Allowance
 from state.errors import UsageError
-from state.requests import RequestMeter
+from state.polled import RequestMeter
 from state.store import Store
 from state.tables import Run
 from tests.bot.status.parts import NOMAD, NOW, SPOOKY, busy, opened

@@ -9,16 +9,8 @@ from typing import Any
 
 from state.community import add_community
 from state.knowledge import add_draft, add_idea, add_report
-from state.progress import (
-    add_evaluation,
-    create_node,
-    create_run,
-    end_execution,
-    end_node,
-    end_run,
-    log_model_call,
-    start_execution,
-)
+from state.progress import add_evaluation, create_node, create_run, end_execution, end_node, end_run, start_execution
+from state.spending import log_model_call
 from state.store import Store, Transaction
 from state.tables import KernelVersion, Message, Topic
 from tests.state.conftest import START, StandingClock

@@ -12,6 +12,7 @@ from state.community import add_community
 from state.errors import KaggleError
 from state.knowledge import add_analysis, add_draft, add_idea, add_report
 from state.outward import add_submission, update_submission
+from state.polled import mark_failed, mark_read
 from state.progress import create_node, create_run, end_execution, end_node, start_execution
 from state.series import take_reading
 from state.spending import charge, log_model_call
@@ -19,7 +20,6 @@ from state.steering import add_note
 from state.store import Store
 from state.tables import KernelVersion, Message, Topic
 from state.tasks import claim_task, put_task, retry_task
-from state.watermarks import mark_failed, mark_read
 from tests.state.conftest import StandingClock
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)

@@ -8,9 +8,9 @@ from sqlmodel import select
 from scrapers.kaggle.polling.poller import Poller
 from state.community import CommunityView
 from state.errors import SiteUnavailable
+from state.polled import watermark
 from state.store import Store
 from state.tables import Observation, Topic
-from state.watermarks import watermark
 from tests.scrapers.kaggle.parts import START
 from tests.scrapers.kaggle.polling.world import SLUG, World, down
 

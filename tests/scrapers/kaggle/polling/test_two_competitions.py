@@ -23,8 +23,7 @@ from scrapers.kaggle.settings import Pace
 from scrapers.posts.cleaners import Cleaners
 from scrapers.posts.cleaning import readable
 from scrapers.snapshots.snapshot import Snapshot
-from state.polled import PolledTopic
-from state.requests import RequestMeter
+from state.polled import PolledTopic, RequestMeter
 from state.store import Store
 from state.tables import KernelVersion, Message, Topic
 from tests import needs
