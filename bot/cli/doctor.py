@@ -20,7 +20,7 @@ from bot.doctor.machine import (
     check_python,
     check_share,
 )
-from bot.doctor.models import check_fallbacks, check_model, is_foreign
+from bot.doctor.models import check_models, is_foreign
 from bot.doctor.sandboxes import check_bubblewrap, check_docker, check_environment, check_isolation, engine_info
 from sandbox.engine import ENGINE_FAILURES
 from sandbox.gpu import open_gpus
@@ -73,8 +73,7 @@ def _checks(out: Path, file: Path | None) -> Iterator[Check]:
         if gpus.all():
             yield check_devices(gpus)
             yield check_toolkit(_engine())
-    yield check_model(models)
-    yield from check_fallbacks(models)
+    yield from check_models(models)
     yield from _kaggle(settings)
     yield check_notify(settings.notify)
     yield from _daemon(settings)

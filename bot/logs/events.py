@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlmodel import Session
-
 from bot.logs.sentences import QUIET, TROUBLE, sentence
 from state.store import NO_RUN, Store, as_stored
 from state.words import iso
@@ -71,7 +69,10 @@ class EventLog:
 
     def since(self, since: datetime) -> Iterator[Told]:
         """Yield the events since a time."""
-        return self._pages(0, as_stored(since))
+        after = 0
+        while page := self._read(_FORWARD, after=after, since=as_stored(since)):
+            yield from page
+            after = page[-1].id
 
     def last(self) -> int:
         """Return the number of the newest event of all, quiet and of other competitions too; 0 where there is none."""
@@ -80,26 +81,17 @@ class EventLog:
 
     def news(self, after: int) -> tuple[list[Told], int]:
         """Return the events after one of them, a page at the most, and after which to ask next."""
-        with self.store.read() as session:
-            newest = int(session.connection().exec_driver_sql(_NEWEST).scalar_one())
-            found = self._rows(session, _FORWARD, after=after)
-        return found, found[-1].id if len(found) == _PAGE else max(newest, after)
-
-    def _pages(self, after: int, since: str) -> Iterator[Told]:
-        while page := self._read(_FORWARD, after=after, since=since):
-            yield from page
-            after = page[-1].id
+        # First, so that what is written meanwhile is asked for next time, or is found now.
+        newest = self.last()
+        found = self._read(_FORWARD, after=after)
+        last = found[-1].id if found else after
+        return found, last if len(found) == _PAGE else max(newest, last)
 
     def _read(self, query: str, *, after: int = 0, since: str = _EVER, most: int = _PAGE) -> list[Told]:
-        with self.store.read() as session:
-            return self._rows(session, query, after=after, since=since, most=most)
-
-    def _rows(
-        self, session: Session, query: str, *, after: int = 0, since: str = _EVER, most: int = _PAGE
-    ) -> list[Told]:
         values = {"after": after, "since": since, "competition": self.competition, "most": most}
         bound = {**values, "all": self.all, "quiet": json.dumps(sorted(QUIET))}
-        return [_told(*row) for row in session.connection().exec_driver_sql(query, bound)]
+        with self.store.read() as session:
+            return [_told(*row) for row in session.connection().exec_driver_sql(query, bound)]
 
 
 def _told(id: int, run_id: str, at: str, type: str, node: int | None, data: str, competition: str | None) -> Told:

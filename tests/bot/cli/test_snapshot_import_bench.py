@@ -72,7 +72,7 @@ def test_without_a_terminal_a_line_says_that_a_competition_is_begun(tmp_path: Pa
     (tmp_path / "competitions/sums/leaderboard.csv").write_text(POINTER)
     lines = run(tmp_path).stderr.splitlines()
     assert lines[0] == "1 of 1: sums: begun"
-    assert lines[1].startswith("1 of 1: sums: failed: ")
+    assert lines[-1].startswith("1 of 1: sums: failed: ")
 
 
 def test_what_killed_imports_of_other_competitions_left_is_removed(tmp_path: Path) -> None:
