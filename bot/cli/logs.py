@@ -16,7 +16,7 @@ from bot.cli.output import print_json
 from state.errors import UsageError
 
 if TYPE_CHECKING:
-    from bot.logs.events import EventLog, Told
+    from bot.logs.events import EventLog, LoggedEvent
 
 __all__ = ["logs"]
 
@@ -68,7 +68,7 @@ def _follow(log: "EventLog", last: int, *, json: bool) -> None:
         _print(found, json=json)
 
 
-def _print(found: "Iterable[Told]", *, json: bool) -> None:
+def _print(found: "Iterable[LoggedEvent]", *, json: bool) -> None:
     from bot.models.quoting import clean
 
     for one in found:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
-from bot.cli.running import Job, run_all, tell
+from bot.cli.running import Job, run_all, show_results
 from bot.community.learning import NEWEST_POSTS
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.prepare import prepare
@@ -145,7 +145,7 @@ def replay(
         prepared = prepare(runs, out, datetime.now(UTC))
         redactor = redactor_of(settings)
         results = run_all([Job(run, back_end, models, redactor) for run in prepared], leases, json=json)
-    tell(results, json=json)
+    show_results(results, json=json)
 
 
 def _engine(parallel: int, pace: str, in_flight: int) -> EngineSettings:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
-from bot.cli.running import Job, failed, run_all, tell
+from bot.cli.running import Job, failed, run_all, show_results
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.prepare import PreparedRun, finished_result, read_config
 from bot.replay.settings import ReplaySettings
@@ -48,7 +48,7 @@ def resume(
         check_free(run.folder.path.parent, settings.disk)
     with open_leases(settings.leases, gpus) as (leases, _):
         results = run_all(jobs, leases, json=json)
-    tell(results, json=json)
+    show_results(results, json=json)
 
 
 def _jobs(folders: Sequence[RunFolder], moved: Mapping[str, Snapshot]) -> Iterator[Job | Mapping[str, Any]]:

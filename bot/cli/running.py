@@ -93,7 +93,7 @@ def failed(settings: ReplaySettings, competition: str, error: Exception) -> dict
     }
 
 
-def tell(results: Sequence[Mapping[str, Any]], *, json: bool) -> None:
+def show_results(results: Sequence[Mapping[str, Any]], *, json: bool) -> None:
     """Print the table, unless results were printed as JSON, and exit with the worst status of all."""
     if not json:
         _print(results)

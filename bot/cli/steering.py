@@ -47,7 +47,7 @@ def note(
     with open_daemon_store(config, create=True) as store:
         with store.write() as tx:
             added = add_note(tx, competition, words, who())
-        _tell(store, {**_shown(added)}, f"note {added.id} on {competition} is kept", json=json)
+        _report(store, {**_shown(added)}, f"note {added.id} on {competition} is kept", json=json)
 
 
 def pause(competition: Competition, config: Config = None, json: Json = False) -> None:
@@ -82,7 +82,7 @@ def _change(config: Path | None, competition: str, state: ControlState, *, json:
             changed = set_control(tx, competition, state, who())
         said = f"{competition} is {state}" + (f", and was {before}" if changed else " already")
         shown = {"competition": competition, "state": state, "before": before, "changed": changed}
-        _tell(store, shown, said, json=json)
+        _report(store, shown, said, json=json)
 
 
 def _check_configured(config: Path | None, competition: str) -> None:
@@ -143,7 +143,7 @@ def _show_notes(store: Store, competition: str, *, json: bool) -> None:
         typer.echo(f"there are no notes on {competition}")
 
 
-def _tell(store: Store, shown: dict[str, Any], said: str, *, json: bool) -> None:
+def _report(store: Store, shown: dict[str, Any], said: str, *, json: bool) -> None:
     running = daemon_is_running(store)
     if json:
         print_json({**shown, "database": str(store.path), "daemon_running": running})

@@ -109,8 +109,8 @@ def check_service(found: ServiceStatus | None) -> Check | None:
     if found is None or not found.installed:
         return None
     part = "service"
-    if found.trouble:
-        return Check(part, "fails" if found.failed else "warning", found.state, "; ".join(found.trouble))
+    if found.problems:
+        return Check(part, "fails" if found.failed else "warning", found.state, "; ".join(found.problems))
     if found.restarts:
         why = f"journalctl -u {SERVICE} -e shows why"
         return Check(part, "warning", f"{found.state}, restarted {found.restarts} times by systemd", why)

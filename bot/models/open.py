@@ -9,7 +9,7 @@ from bot.models import Model
 from bot.models.bounds import Estimate, free
 from bot.models.builtin import NAME, BuiltinModel
 from bot.models.endpoint import Endpoint, OpenAIModel
-from bot.models.fallback import Answerer, AnswererChanged, FallbackModel, LastResort, Told
+from bot.models.fallback import Answerer, AnswererChanged, FallbackModel, LastResort, OnChange
 from bot.models.pricing import Pricing
 from bot.models.recorded import RecordedModel
 from bot.models.settings import ModelChoice, ModelSettings
@@ -33,7 +33,7 @@ async def open_model(
     *,
     seed: int,
     max_cost: float | None,
-    told: Told = lambda change: None,
+    on_change: OnChange = lambda change: None,
 ) -> AsyncIterator[OpenedModel]:
     """Open the chosen model for one run, with what is to answer when it does not, and close it afterwards.
 
@@ -43,7 +43,7 @@ async def open_model(
         clock: what pauses are counted by.
         seed: of the built-in model.
         max_cost: cap in USD of the run; with one, every price must be known.
-        told: is told when another one answers than before (`written_down` keeps it in the run).
+        on_change: called when another one answers than before (`record_change` keeps it in the run).
 
     Raises:
         UsageError: an endpoint has no key, or a price is unknown under a money cap.
@@ -63,21 +63,21 @@ async def open_model(
             if len(answerers) == 1:
                 yield OpenedModel(answerers[0].model, answerers[0].estimate)
             else:
-                either = FallbackModel(answerers, clock, told)
+                either = FallbackModel(answerers, clock, on_change)
                 yield OpenedModel(either, either.estimate)
     else:
         yield OpenedModel(BuiltinModel(seed), free)
 
 
-def written_down(store: Store, run_id: str, say: Callable[[str], None]) -> Told:
+def record_change(store: Store, run_id: str, say: Callable[[str], None]) -> OnChange:
     """Return what makes a line of progress, and the event `model.changed`, of a change of who answers in a run."""
 
-    def tell(change: AnswererChanged) -> None:
+    def record(change: AnswererChanged) -> None:
         say(f"model: {change}")
         with store.write() as tx:
             tx.record("model.changed", run_id=run_id, before=change.before, after=change.after, why=change.why)
 
-    return tell
+    return record
 
 
 def _endpoints(

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlmodel import col, select
 
-from bot.budgets.opening import RunAccount, open_budget, wall_limit
+from bot.budgets.run_budget import RunAccount, open_budget, wall_limit
 from bot.evaluation.worker import Worker
 from bot.models.settings import ModelSettings
 from bot.replay.finish import finish

@@ -14,7 +14,7 @@ from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.worker import Worker
 from bot.models import CallLimits
 from bot.models.ask import Asker
-from bot.models.open import open_model, written_down
+from bot.models.open import open_model, record_change
 from bot.models.recorded import RecordingWriter
 from bot.models.settings import ModelSettings
 from bot.runs.budget import RunBudget
@@ -99,7 +99,7 @@ async def open_context(
                 clock,
                 seed=settings.seed,
                 max_cost=settings.caps.money,
-                told=written_down(store, plan.id, say),
+                on_change=record_change(store, plan.id, say),
             )
         )
         asker = Asker(

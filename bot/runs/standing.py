@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from bot.budgets.figures import Figure, figure, project, share
 from bot.budgets.kinds import Kind
-from bot.budgets.opening import used
+from bot.budgets.run_budget import used
 from bot.budgets.settings import BudgetSettings
 from bot.runs.folder import RunFolder, is_live
 from bot.runs.running import is_running

@@ -12,7 +12,7 @@ from bot.configuration import read_settings
 from bot.models import CallLimits, Usage
 from bot.models.ask import Asker
 from bot.models.endpoint import Endpoint
-from bot.models.open import OpenedModel, open_model, place, written_down
+from bot.models.open import OpenedModel, open_model, place, record_change
 from bot.models.settings import DUMMY_KEY, Environment, ModelSettings
 from state.errors import ModelMisconfigured, ModelUnavailable, UsageError
 from state.steps import Steps
@@ -210,8 +210,8 @@ async def test_change_of_who_answers_is_a_line_and_an_event_of_the_run(tmp_path:
     clock = HurriedClock()
     with open_run(tmp_path) as store, two(failure(503, "down"), GOOD) as (first, second):
         found = settings(tmp_path, fallback(second.url), first.url)
-        told = written_down(store, RUN, said.append)
-        async with open_model(found.resolve(None), found, clock, seed=1, max_cost=None, told=told) as opened:
+        told = record_change(store, RUN, said.append)
+        async with open_model(found.resolve(None), found, clock, seed=1, max_cost=None, on_change=told) as opened:
             asker = Asker(opened.model, store, RUN, clock, Steps(store, RUN), estimate=opened.estimate)
             await asker.ask(Question(), role="coder", name="q")
         with store.read() as session:

@@ -14,8 +14,8 @@ import structlog
 from structlog.stdlib import BoundLogger, ProcessorFormatter
 from structlog.typing import Processor
 
-from bot.logs.last_words import last_words
 from bot.logs.lines import Plain, for_journal, json_line, text_line, timed
+from bot.logs.uncaught import log_uncaught
 from state.errors import BotError
 from state.redaction import Redactor
 
@@ -124,7 +124,7 @@ def open_logging(
         context_class=dict,
         cache_logger_on_first_use=False,
     )
-    opened.callback(last_words(log))
+    opened.callback(log_uncaught(log))
     return Logs(log, opened)
 
 
