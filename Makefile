@@ -100,7 +100,7 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.project
 	$(COMPILE)
 	@touch $@
 
-$(DEMO)/.snapshot: $(VENV)/.project $(wildcard scrapers/demo*.py scrapers/demo_data/*)
+$(DEMO)/.snapshot: $(VENV)/.project $(wildcard scrapers/snapshots/demo*.py scrapers/snapshots/demo_data/*)
 	rm -rf $(DEMO)/snapshot
 	$(BIN)/bot snapshot demo $(DEMO)/snapshot
 	@touch $@

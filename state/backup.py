@@ -1,4 +1,4 @@
-"""Backup: a copy of the database beside it, made now and then while it is written to, whole or not at all."""
+"""Copies of the database: a backup beside it, made now and then while it is written to, or a new file in its place."""
 
 import fcntl
 import os
@@ -12,9 +12,9 @@ from pathlib import Path
 
 from state.checking import connect, first_fault, last_event
 from state.errors import BotError, StateUnavailable
-from state.faults import backup_path, damaged, free_bytes, translated
+from state.faults import backup_path, damaged, free_bytes, translating
 
-__all__ = ["Backup", "Backups", "back_up"]
+__all__ = ["Backup", "Backups", "back_up", "compact", "sync"]
 
 EVERY = 300.0
 """Seconds between automatic backups; there are fewer of a database whose copy takes long."""
@@ -59,15 +59,10 @@ def back_up(path: Path, target: Path | None = None, *, thorough: bool = False) -
             f"{(size + RESERVE) / 1e6:.0f} MB are wanted."
         )
     with _alone(target.with_name(target.name + ".partial")) as partial:
-        try:
+        with translating(path):
             events = _copy(path, partial, thorough=thorough)
-        except sqlite3.Error as error:
-            ours = translated(error, path)
-            if ours is None:
-                raise
-            raise ours from error
         partial.replace(target)
-        _sync(target.parent)
+        sync(target.parent)
     return Backup(target, events, time.monotonic() - began)
 
 
@@ -110,11 +105,30 @@ def _copy(path: Path, partial: Path, *, thorough: bool) -> int:
         if fault is not None:
             raise damaged(path, fault)
         events = last_event(copy)
-    _sync(partial)
+    sync(partial)
     return events
 
 
-def _sync(path: Path) -> None:
+def compact(path: Path) -> None:
+    """Write a database anew without free pages, and empty its write-ahead log.
+
+    Deleting leaves a text in free pages, in gaps of pages that were split, and in the log. SQLite's `secure_delete` would
+    overwrite what is deleted from now on, but neither what earlier edits left nor what moving rows leaves behind.
+
+    Raises:
+        StateUnavailable: somebody else uses it, or there is no room for it twice.
+        StateCorrupted: it is damaged.
+    """
+    if free_bytes(path) < 2 * path.stat().st_size:
+        raise StateUnavailable(f"{path} cannot be written anew: its disk has no room for two copies of it.")
+    with translating(path), closing(connect(path)) as connection:
+        connection.execute("VACUUM")
+        busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    if busy:
+        raise StateUnavailable(f"the log beside {path} could not be emptied: another process reads the database.")
+
+
+def sync(path: Path) -> None:
     """Take a file or folder to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -35,10 +35,9 @@ def ensure_sound(path: Path, *, busy_seconds: float = 10.0) -> None:
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB and not backup.exists():
             raise UsageError(f"{path} is not a SQLite database.") from error
-        ours = translated(error, path)
-        if ours is None:
-            raise
-        raise ours from error
+        if ours := translated(error, path):
+            raise ours from error
+        raise
     if fault is not None:
         raise damaged(path, fault)
     if (behind := _events_of(backup)) > last:

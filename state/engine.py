@@ -17,6 +17,8 @@ __all__ = ["BUSY_SECONDS", "reading", "writing"]
 BUSY_SECONDS = 10.0
 """How long a lock is waited for; the event loop waits with it, and must still be able to stop within 20 seconds."""
 
+# Sorting in memory needs neither a descriptor nor room on the disk of temporary files, which may both be used up.
+_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY", "cell_size_check=ON")
 _READERS = 8
 """Most reading connections at once; each is a transaction of some thread, and holds three file descriptors."""
 
@@ -84,14 +86,8 @@ def _engine(path: Path, busy_seconds: float, *, connections: int, query_only: bo
     def on_connect(connection: DBAPIConnection, _: object) -> None:
         connection.isolation_level = None
         cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode=WAL")
-        cursor.execute("PRAGMA synchronous=FULL")
-        cursor.execute("PRAGMA foreign_keys=ON")
-        # Sorting needs neither a descriptor nor room on the disk of temporary files, which may both be used up.
-        cursor.execute("PRAGMA temp_store=MEMORY")
-        cursor.execute("PRAGMA cell_size_check=ON")
-        if query_only:
-            cursor.execute("PRAGMA query_only=ON")
+        for pragma in (*_PRAGMAS, f"query_only={'ON' if query_only else 'OFF'}"):
+            cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 
     def on_error(context: ExceptionContext) -> BaseException | None:

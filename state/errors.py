@@ -25,20 +25,20 @@ class Problem:
         return f"{place}: {self.message}"
 
 
-class ConfigurationError(UsageError):
-    """A bot.toml that is wrong; `problems` holds all of what is wrong."""
+class FileProblems(BotError):
+    """Files that break their format; `problems` holds all of what is wrong."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(str(p) for p in self.problems))
 
 
-class SnapshotError(BotError):
-    """A snapshot that breaks its format; `problems` holds all of what is wrong."""
+class ConfigurationError(FileProblems, UsageError):
+    """A bot.toml that is wrong."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(str(p) for p in self.problems))
+
+class SnapshotError(FileProblems):
+    """A snapshot that breaks its format."""
 
 
 class InvalidSubmission(BotError):

@@ -5,12 +5,14 @@ import os
 import shlex
 import shutil
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 from state.errors import BotError, StateCorrupted, StateUnavailable
 
-__all__ = ["NEARLY_FULL", "backup_path", "damaged", "free_bytes", "translated"]
+__all__ = ["NEARLY_FULL", "backup_path", "damaged", "free_bytes", "translated", "translating"]
 
 NEARLY_FULL = 1_000_000
 """Free bytes below which an I/O error is taken for a full disk, as SQLite reports some of these so."""
@@ -67,6 +69,17 @@ def translated(error: BaseException, path: Path) -> BotError | None:
             return _read_only(code, path)
         case _:
             return None
+
+
+@contextmanager
+def translating(path: Path) -> Iterator[None]:
+    """Raise what SQLite raises on a database file as the error of ours that `translated` makes of it."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if ours := translated(error, path):
+            raise ours from error
+        raise
 
 
 def _full(path: Path) -> StateUnavailable:

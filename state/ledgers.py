@@ -1,17 +1,30 @@
-"""Ledgers of runs, read without writing: also of one that goes on, or that an older version has written."""
+"""Ledgers of runs, read without writing: also of one that goes on."""
 
+import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from state.errors import InfrastructureFailure
 
-__all__ = ["Ledger", "read_ledger", "read_only"]
+__all__ = ["Ledger", "read_ledger", "read_only", "worked_seconds"]
 
 _BUSY_SECONDS = 5.0
+_AMOUNTS = ("gpu", "execution", "disk", "submission")
+"""Kinds of entries whose `amount` is counted."""
+# One row a run, in the order of an index: by kind, all entries would be sorted first.
+_SPENT = f"""
+    SELECT run_id, count(*) FILTER (WHERE kind = 'tokens'),
+        coalesce(sum(prompt_tokens + completion_tokens) FILTER (WHERE kind = 'tokens'), 0),
+        coalesce(sum(cost_usd), 0),
+        count(*) FILTER (WHERE kind = 'tokens' AND prompt_tokens + completion_tokens > 0 AND cost_usd IS NULL),
+        {", ".join(f"coalesce(sum(amount) FILTER (WHERE kind = '{kind}'), 0)" for kind in _AMOUNTS)}
+    FROM ledgerentry WHERE at >= ? GROUP BY run_id
+"""  # noqa: S608 - of constants
+_LAST = "SELECT at FROM event WHERE run_id = ? ORDER BY seq DESC LIMIT 1"
 
 
 @dataclass(frozen=True)
@@ -27,7 +40,7 @@ class Ledger:
     unpriced: int = 0
     """Calls whose price is unknown; their cost is in no sum."""
     wall_seconds: float = 0.0
-    """In which the run went on: from each start to the last event before the next."""
+    """In which somebody worked on the run, up to its last event."""
     amounts: dict[str, float] = field(default_factory=dict)
     """Sums of `LedgerEntry.amount` by kind."""
 
@@ -54,53 +67,37 @@ def read_ledger(connection: sqlite3.Connection, since: datetime | None = None) -
     """Return the ledger of each run in a database.
 
     Args:
-        connection: as `read_only` opens it.
+        connection: as `read_only` opens it, or any other.
         since: aware; leave out what was spent before.
     """
     start = "" if since is None else since.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
-    runs = connection.execute("SELECT id, competition FROM run ORDER BY id").fetchall()
-    return [_ledger(connection, Ledger(run["id"], run["competition"]), start) for run in runs]
+    spent = {run_id: sums for run_id, *sums in connection.execute(_SPENT, (start,))}
+    found = []
+    for id, competition, created_at, gaps in connection.execute("SELECT id, competition, created_at, gaps FROM run"):
+        calls, tokens, cost, unpriced, *amounts = spent.get(id, [0] * (4 + len(_AMOUNTS)))
+        last = connection.execute(_LAST, (id,)).fetchone()
+        begin = _time(max(start, created_at))
+        wall = worked_seconds(json.loads(gaps), begin, _time(last[0]) if last else begin)
+        by_kind = dict(zip(_AMOUNTS, amounts, strict=True))
+        found.append(Ledger(id, competition, calls, tokens, float(cost), unpriced, wall, by_kind))
+    return found
 
 
-def _ledger(connection: sqlite3.Connection, empty: Ledger, start: str) -> Ledger:
-    columns = {row["name"] for row in connection.execute("PRAGMA table_info(ledgerentry)")}
-    amount = "sum(amount)" if "amount" in columns else "NULL"
-    found = connection.execute(
-        f"SELECT kind, count(*) AS entries, sum(prompt_tokens + completion_tokens) AS tokens, sum(cost_usd) AS cost, "  # noqa: S608
-        f"sum(prompt_tokens + completion_tokens > 0 AND cost_usd IS NULL) AS unpriced, {amount} AS amount "
-        "FROM ledgerentry WHERE run_id = ? AND at >= ? GROUP BY kind",
-        (empty.run_id, start),
-    ).fetchall()
-    calls = [row for row in found if row["kind"] == "tokens"]
-    return replace(
-        empty,
-        calls=sum(row["entries"] for row in calls),
-        tokens=sum(row["tokens"] for row in calls),
-        cost_usd=sum(row["cost"] or 0.0 for row in found),
-        unpriced=sum(row["unpriced"] for row in calls),
-        wall_seconds=_wall_seconds(connection, empty.run_id, start),
-        amounts={row["kind"]: row["amount"] or 0.0 for row in found},
-    )
+def worked_seconds(gaps: Iterable[tuple[str, float]], begin: datetime, end: datetime) -> float:
+    """Return the seconds between two times in which somebody worked on a run; never negative, whatever its clock did.
+
+    Args:
+        gaps: as `Run.gaps` holds them.
+        begin: aware.
+        end: aware.
+    """
+    away = 0.0
+    for resumed, seconds in gaps:
+        back = datetime.fromisoformat(resumed)
+        left = max(begin, back - timedelta(seconds=seconds))
+        away += max(0.0, (min(back, end) - left).total_seconds())
+    return max(0.0, (end - begin).total_seconds() - away)
 
 
-def _wall_seconds(connection: sqlite3.Connection, run_id: str, start: str) -> float:
-    """Add up the spans from each start of the run to the last event before the next start."""
-    starts = [
-        row["seq"]
-        for row in connection.execute(
-            "SELECT seq FROM event WHERE run_id = ? AND type IN ('run.created', 'run.resumed') ORDER BY seq", (run_id,)
-        )
-    ]
-    last = connection.execute("SELECT max(seq) FROM event WHERE run_id = ?", (run_id,)).fetchone()[0]
-    ends = [*(seq - 1 for seq in starts[1:]), last]
-    spans = [(_at(connection, run_id, a), _at(connection, run_id, b)) for a, b in zip(starts, ends, strict=False)]
-    if start:
-        spans = [(max(begin, datetime.fromisoformat(start)), end) for begin, end in spans]
-    # A clock that was put back in between makes no time negative.
-    return sum(max(0.0, (end - begin).total_seconds()) for begin, end in spans)
-
-
-def _at(connection: sqlite3.Connection, run_id: str, seq: int) -> datetime:
-    """Return the time of an event, in UTC without saying so, as the column holds it."""
-    row = connection.execute("SELECT at FROM event WHERE run_id = ? AND seq = ?", (run_id, seq)).fetchone()
-    return datetime.fromisoformat(row["at"])
+def _time(stored: str) -> datetime:
+    return datetime.fromisoformat(stored).replace(tzinfo=UTC)

@@ -25,7 +25,7 @@ class KeptSketch(SQLModel, table=True):
     sha256: str
     """Hex, of the text without layout."""
     code: bytes | None = None
-    """MinHash signatures, see `scrapers.sketches`; None where there is too little to compare."""
+    """MinHash signatures, see `scrapers.posts.sketches`; None where there is too little to compare."""
     prose: bytes | None = None
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "SubmissionStatus",
     "add_submission",
     "advance_submission",
+    "check_score",
     "intend_submission",
     "may_be_there",
     "submissions_of",
@@ -67,7 +68,7 @@ def add_submission(
     file_sha: str | None = None,
 ) -> Submission:
     """Write down a handing in before it is acted on. Raises IntegrityError when it is there already."""
-    _check_score(score)
+    check_score(score)
     row = Submission(
         run_id=run_id,
         id=id,
@@ -123,7 +124,7 @@ def update_submission(
     tx: Transaction, run_id: str, id: str, *, status: str | None = None, score: float | None = None
 ) -> Submission:
     """Set what became known of a submission, such as its public score; None leaves a field as it is."""
-    _check_score(score)
+    check_score(score)
     row = tx.session.get_one(Submission, (run_id, id))
     row.status = row.status if status is None else status
     row.score = row.score if score is None else score
@@ -144,7 +145,11 @@ def submissions_of(session: Session, run_id: str) -> list[Submission]:
     return list(session.exec(select(Submission).where(Submission.run_id == run_id).order_by(order)).all())
 
 
-def _check_score(score: float | None) -> None:
-    """Refuse what is no score, so that none can pass for one."""
+def check_score(score: float | None) -> None:
+    """Refuse what is no score, so that none can pass for one.
+
+    Raises:
+        ValueError: it is NaN or infinite.
+    """
     if score is not None and not math.isfinite(score):
         raise ValueError(f"{score} is not a score: one is finite, or there is none")

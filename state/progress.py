@@ -1,6 +1,5 @@
 """Progress of a run: each function writes a row and the event that tells of it, in the caller's transaction."""
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
@@ -8,7 +7,8 @@ from typing import Any, Literal
 from sqlalchemy import func
 from sqlmodel import select
 
-from state.outward import add_submission, update_submission
+from state.ledgers import worked_seconds
+from state.outward import add_submission, check_score, update_submission
 from state.spending import charge, log_model_call
 from state.store import Transaction, put_blob
 from state.tables import Evaluation, Event, Execution, Node, Run, Step
@@ -30,7 +30,6 @@ __all__ = [
     "start_execution",
     "update_node",
     "update_submission",
-    "worked_seconds",
 ]
 
 NodeStatus = Literal["valid", "buggy", "failed"]
@@ -78,12 +77,6 @@ def resume_run(tx: Transaction, run_id: str) -> Run:
     run = tx.session.get_one(Run, run_id)
     run.gaps = [*run.gaps, [iso(tx.now()), gap]]
     return _set_run_status(tx, run_id, "run.resumed", "running", gap_seconds=gap)
-
-
-def worked_seconds(run: Run, start: datetime, end: datetime) -> float:
-    """Return the seconds between two times in which somebody worked on the run; never negative, whatever its clock did."""
-    gaps: float = sum(seconds for at, seconds in run.gaps if start < datetime.fromisoformat(at) <= end)
-    return max(0.0, (end - start).total_seconds() - gaps)
 
 
 def end_run(tx: Transaction, run_id: str, status: str, *, error: str | None = None) -> Run:
@@ -196,7 +189,7 @@ def end_node(
     row = tx.session.get_one(Node, (run_id, node))
     row.status, row.score, row.error, row.ended_at = status, score, error, tx.now()
     if seconds is None:
-        seconds = worked_seconds(tx.session.get_one(Run, run_id), since or row.created_at, row.ended_at)
+        seconds = worked_seconds(tx.session.get_one(Run, run_id).gaps, since or row.created_at, row.ended_at)
     row.seconds = max(0.0, seconds)
     tx.add(row)
     told = {"self_reported": True} if self_reported else {}
@@ -281,10 +274,6 @@ def add_evaluation(
 
 
 def _check_score(score: float | None, allowed: bool) -> None:
-    """Refuse what is no score, so that none can pass for one."""
-    if score is None:
-        return
-    if not math.isfinite(score):
-        raise ValueError(f"{score} is not a score: one is finite, or there is none")
-    if not allowed:
+    check_score(score)
+    if score is not None and not allowed:
         raise ValueError("what is not valid has no score")

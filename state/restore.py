@@ -1,7 +1,6 @@
 """Restore: put a database's backup in its place; what was there is kept aside."""
 
 import fcntl
-import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from state.backup import sync
 from state.checking import connect, ensure_sound, first_fault
 from state.errors import StateCorrupted, UsageError
 from state.faults import backup_path
@@ -63,8 +63,7 @@ def restore(path: Path, now: datetime, *, force: bool = False, backup: Path | No
     made_at = datetime.fromtimestamp(backup.stat().st_mtime, UTC)
     partial = path.with_name(path.name + ".restored")
     shutil.copyfile(backup, partial)
-    with partial.open("rb") as file:
-        os.fsync(file.fileno())
+    sync(partial)
     # An automatic backup that is newer than what is restored would have it refused as too old.
     aside = _keep_aside(path, now, ("", "-wal", "-shm", *((".backup",) if other else ())))
     partial.replace(path)

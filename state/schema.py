@@ -1,55 +1,41 @@
-"""The schema of a database file: brings it to the current revision, in one transaction."""
+"""The schema of a database file: made whole in a new file, and held to be this program's in one that is there."""
 
-from pathlib import Path
-
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Connection, inspect
+from sqlmodel import SQLModel
 
 from state.errors import UsageError
 
-__all__ = ["HEAD", "upgrade"]
+__all__ = ["VERSION", "create", "ensure_ours"]
 
-HEAD = "0011"
-"""The newest revision under `migrations/versions`; a file that is there already needs no alembic to see so."""
+VERSION = 1
+"""The version of all tables together, which each file holds as SQLite's `user_version`."""
 
 
-def upgrade(engine: Engine) -> None:
-    """Create or upgrade the tables behind `engine`, whose transactions must take the write lock at once.
+def create(connection: Connection) -> None:
+    """Make the tables in an empty file, within the caller's transaction; what is there already is left as it is.
 
     Raises:
-        UsageError: the tables are not ours, or a newer version of the program made it.
+        UsageError: the tables are not ours, or another version of the program made them.
     """
-    with engine.connect() as connection:
-        found = _revision(connection)
-    if found == HEAD:
-        return
-    with engine.begin() as connection:
-        # Another process may have migrated while this one waited for the lock.
-        found = _revision(connection)
-        if found != HEAD:
-            _migrate(connection, found)
+    if not inspect(connection).get_table_names():
+        # What declares the tables; here, as one of them imports the store.
+        from state import approvals, likeness, polled, pulses, steering, tables, tasks  # noqa: F401
+
+        SQLModel.metadata.create_all(connection)
+        connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
+    ensure_ours(connection)
 
 
-def _revision(connection: Connection) -> str | None:
-    """Return the revision that the file says it has, None for an empty file."""
-    if not inspect(connection).has_table("alembic_version"):
-        return None
-    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+def ensure_ours(connection: Connection) -> None:
+    """Hold a file to be of this version.
 
-
-def _migrate(connection: Connection, found: str | None) -> None:
-    """Run the migrations that are missing."""
-    # Imported here, as it takes a while and almost every start finds the schema up to date.
-    from alembic import command
-    from alembic.config import Config
-
-    if found is None and (strange := inspect(connection).get_table_names()):
-        raise UsageError(f"{connection.engine.url.database} holds tables that are not ours, such as {strange[0]}.")
-    if found is not None and found > HEAD:
+    Raises:
+        UsageError: it is not.
+    """
+    found, path = connection.exec_driver_sql("PRAGMA user_version").scalar_one(), connection.engine.url.database
+    if found == 0:
+        raise UsageError(f"{path} is not a database of this program: it holds tables that are not ours, or none")
+    if found != VERSION:
         raise UsageError(
-            f"{connection.engine.url.database} was made by a newer version of this program (schema {found}, "
-            f"this one knows {HEAD}): upgrade the program."
+            f"{path} was made by another version of this program (schema {found}, this one has {VERSION}): use that version"
         )
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")

@@ -15,11 +15,11 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlmodel import Session, SQLModel, col, select
 
 from state import schema
-from state.backup import Backup, Backups
+from state.backup import Backup, Backups, compact
 from state.checking import ensure_sound
 from state.clock import Clock
-from state.compact import compact
 from state.engine import BUSY_SECONDS, reading, writing
+from state.errors import UsageError
 from state.faults import damaged
 from state.redaction import Redactor
 from state.tables import Blob, Event
@@ -31,6 +31,7 @@ NO_RUN = "bot"
 """Under which events of no run are kept; no run's id is a single word."""
 
 _PAGE = 500
+_READER_BUSY_SECONDS = 5.0
 _RESERVED = frozenset({"id", "at"})
 # Written as SQLAlchemy writes it, at a quarter of the cost: events are most of what is written.
 _INSERT_EVENT = "INSERT INTO event (run_id, seq, at, type, node, data) VALUES (?, ?, ?, ?, ?, ?)"
@@ -142,7 +143,7 @@ class Store:
     def open(
         cls, path: Path, clock: Clock, *, busy_seconds: float = BUSY_SECONDS, redactor: Redactor | None = None
     ) -> Self:
-        """Open or create a database, its tables brought up to date.
+        """Open a database, or create it with its tables.
 
         Args:
             path: its file.
@@ -151,7 +152,7 @@ class Store:
             redactor: takes the process's secrets out of every text that is written; None: all is kept as it is.
 
         Raises:
-            UsageError: the file is no database of ours, or a newer version of the program made it.
+            UsageError: the file is no database of ours, or another version of the program made it.
             StateCorrupted: it is damaged.
             StateUnavailable: it cannot be used now.
         """
@@ -161,7 +162,8 @@ class Store:
         redactor = redactor or Redactor()
         writer = writing(path, busy_seconds=busy_seconds, redactor=redactor)
         try:
-            schema.upgrade(writer)
+            with writer.begin() as connection:
+                schema.create(connection)
         except BaseException:
             writer.dispose()
             raise
@@ -169,6 +171,28 @@ class Store:
         # A connection that is there needs no descriptor later.
         reader.connect().close()
         return cls(path, writer, reader, clock, Backups(path, new=new), redactor)
+
+    @classmethod
+    def open_to_read(cls, path: Path, clock: Clock) -> Self:
+        """Open a database that another process writes, as a store that refuses to write.
+
+        Nothing is checked, changed or locked: it takes as long for a large file as for a small one.
+
+        Raises:
+            UsageError: it is not there, is no database of ours, or another version of the program made it.
+            StateCorrupted: it is damaged.
+            StateUnavailable: it cannot be used now.
+        """
+        if not path.is_file():
+            raise UsageError(f"there is no database {path}")
+        reader = reading(path, busy_seconds=_READER_BUSY_SECONDS)
+        try:
+            with reader.connect() as connection:
+                schema.ensure_ours(connection)
+        except BaseException:
+            reader.dispose()
+            raise
+        return cls(path, reader, reader, clock, Backups(path, new=False), Redactor())
 
     def __enter__(self) -> Self:
         return self
@@ -246,13 +270,6 @@ class Store:
             version: int = driver.execute("PRAGMA data_version").fetchone()[0] if driver is not None else 0
         return version
 
-    def put_blob(self, tx: Transaction, data: bytes | str) -> str:
-        """Keep a body (text as UTF-8) and return its sha256 in hex; a body that is there already is kept once.
-
-        It is kept without the process's secrets, and the hash is that of what is kept.
-        """
-        return put_blob(tx, data)
-
     def blob(self, sha256: str) -> bytes:
         """Return a kept body.
 
@@ -299,7 +316,10 @@ def read_blob(session: Session, sha256: str) -> bytes:
 
 
 def put_blob(tx: Transaction, data: bytes | str) -> str:
-    """Keep a body (text as UTF-8) and return its sha256 in hex."""
+    """Keep a body (text as UTF-8) and return its sha256 in hex; a body that is there already is kept once.
+
+    It is kept without the process's secrets, and the hash is that of what is kept.
+    """
     plain = tx.redactor.own_bytes(data.encode(errors="surrogatepass") if isinstance(data, str) else data)
     sha256 = hashlib.sha256(plain).hexdigest()
     statement = insert(Blob).values(sha256=sha256, data=zlib.compress(plain)).on_conflict_do_nothing()

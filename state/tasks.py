@@ -212,7 +212,7 @@ def release_tasks(tx: Transaction, owner: str, keys: Collection[str]) -> int:
     return len(rows)
 
 
-def recover_tasks(tx: Transaction, *, running: Collection[str] = (), ran_out: datetime | None = None) -> list[Task]:
+def recover_tasks(tx: Transaction, *, running: Collection[str] = ()) -> list[Task]:
     """Put tasks back whose owner is gone, and return them, each queued or dead.
 
     The first interruptions delay nothing; after more of them a task waits for a growing time, so that one which kills
@@ -221,11 +221,8 @@ def recover_tasks(tx: Transaction, *, running: Collection[str] = (), ran_out: da
     Args:
         tx: the transaction.
         running: keys of those that somebody does work on.
-        ran_out: only leases that ended by this time; None is all, for whoever knows that there is no other owner.
     """
     query = select(Task).where(Task.status == "leased", col(Task.key).not_in(running))
-    if ran_out is not None:
-        query = query.where(col(Task.lease_until) <= ran_out)
     rows = list(tx.session.exec(query).all())
     for row in rows:
         row.interruptions += 1

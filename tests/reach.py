@@ -22,10 +22,10 @@ STARTED = {
     "bot.__main__": "python -m bot",
     "sandbox.image.build": "make image",
     "sandbox.environments.check_script": "`bot env check` runs it by its path, inside the sandbox",
-    "scrapers.demo_board": "python -m: makes the bundled leaderboard anew",
+    "tests.scrapers.snapshots.demo_board": "python -m: makes the bundled leaderboard anew",
 }
 """Modules that people start, besides the console scripts, each with how."""
-ELSEWHERE = ("state/migrations/", "bot/evaluation/graders/inside/", "scrapers/demo_data/")
+ELSEWHERE = ("bot/evaluation/graders/inside/", "scrapers/snapshots/demo_data/")
 """Folders whose files are run by their paths: by Alembic, and by graders and scripts in processes of their own."""
 UNUSED = {
     "Coder": "the seam for the owner's coding agents, which come later",

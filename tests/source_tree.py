@@ -5,9 +5,6 @@ from pathlib import Path
 PACKAGES = ("bot", "sandbox", "scrapers", "state")
 ROOT = Path(__file__).parents[1]
 
-NOT_IMPORTABLE = ("state.migrations.env",)
-"""Alembic runs this file within a migration; elsewhere it has nothing to work on."""
-
 
 def files(root: Path) -> list[Path]:
     """Return all files of the packages below a folder, templates and demo data included."""
@@ -26,4 +23,4 @@ def modules(root: Path) -> list[str]:
     for path in sources(root):
         parts = path.relative_to(root).with_suffix("").parts
         names.add(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
-    return sorted(names - set(NOT_IMPORTABLE))
+    return sorted(names)

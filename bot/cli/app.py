@@ -102,7 +102,7 @@ class _LazyGroup(TyperGroup):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        self.commands = {name: TyperCommand(name, help=summary) for name, (_, summary) in COMMANDS.items()}
+        self.commands = {name: TyperCommand(name, short_help=summary) for name, (_, summary) in COMMANDS.items()}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
@@ -110,7 +110,14 @@ class _LazyGroup(TyperGroup):
 
 
 app = typer.Typer(
-    name="bot", cls=_LazyGroup, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False
+    name="bot",
+    cls=_LazyGroup,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    # Plain text: what draws boxes takes longer to import than all else that the help needs.
+    rich_markup_mode=None,
+    context_settings={"max_content_width": 100},
 )
 
 
@@ -122,9 +129,18 @@ def _bot() -> None:
 def _imported(name: str) -> Any:
     module, _, attribute = COMMANDS[name][0].partition(":")
     found = getattr(import_module(module), attribute)
-    holder = typer.Typer()
+    holder = typer.Typer(rich_markup_mode=None)
     if isinstance(found, typer.Typer):
         holder.add_typer(found)
     else:
         holder.command(name)(found)
-    return get_group(holder).commands[name]
+    command = get_group(holder).commands[name]
+    _list_whole_summaries(command)
+    return command
+
+
+def _list_whole_summaries(command: Any) -> None:
+    """Have a group list its commands by their whole first paragraphs, which are cut to one line otherwise."""
+    for one in getattr(command, "commands", {}).values():
+        one.short_help = (one.help or "").partition("\n\n")[0]
+        _list_whole_summaries(one)

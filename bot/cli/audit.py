@@ -8,11 +8,11 @@ import typer
 
 from bot.cli.output import print_json
 from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.execution.folder import RunFolder
 from bot.replay.audit import Audit, audit_run
 from bot.replay.prepare import read_config
-from bot.runs.folder import RunFolder
-from scrapers.ingest import cleaned_rows
-from scrapers.snapshot import Snapshot, SnapshotSource
+from scrapers.posts.ingest import cleaned_rows
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.store import Store
 
@@ -31,7 +31,7 @@ def audit(
     folder = RunFolder(run)
     run_id, settings = read_config(folder)
     loaded = Snapshot.load(snapshot or settings.snapshot, METRIC_DIRECTIONS)
-    rows = asyncio.run(cleaned_rows(SnapshotSource(loaded)))
+    rows = asyncio.run(cleaned_rows(loaded.posts()))
     with Store.open(folder.database, ReplayClock(settings.cutoff)) as store:
         found = audit_run(folder, store, loaded, rows, run_id, settings)
     if json:

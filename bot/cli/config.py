@@ -82,7 +82,7 @@ def example() -> None:
 def _warnings(configuration: "Configuration") -> "list[Mistake]":
     """Return the graders that cannot be used as they are now."""
     from bot.configuration.mistakes import Where
-    from bot.runs.graders import check_grader
+    from bot.execution.own_grader import check_grader
 
     found = []
     for slug, one in configuration.settings.competitions.items():

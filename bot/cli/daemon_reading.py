@@ -12,7 +12,6 @@ from bot.cli.configured import configured, settings_file
 from bot.cli.daemon_store import daemon_database
 from state.clock import SystemClock
 from state.errors import UsageError
-from state.reading import open_to_read
 from state.store import Store
 from state.tables import Run
 
@@ -35,7 +34,7 @@ def daemon_to_read(config: Path | None) -> Iterator[Store]:
     path = daemon_database(config)
     if not path.is_file():
         raise UsageError(f"there is no database {path}: it is made when `bot run` starts, or name the bot.toml it uses")
-    with open_to_read(path, SystemClock()) as store:
+    with Store.open_to_read(path, SystemClock()) as store:
         yield store
 
 

@@ -9,8 +9,8 @@ import typer
 
 from bot.cli.configured import configured, settings_file
 from bot.cli.output import print_json
-from bot.runs.disk import free_bytes
-from bot.runs.prune import prune as prune_runs
+from bot.execution.disk_space import free_bytes
+from bot.execution.prune import prune as prune_runs
 from state.clock import SystemClock
 from state.errors import UsageError
 from state.retention import prunable, prune_community

@@ -14,8 +14,8 @@ from bot.cli.output import progress_line
 from bot.cli.rehearsal_output import announce, progress, show_results
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.time_shift import begun_together
-from scrapers.fields import parse_time
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.fields import parse_time
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import FastClock
 from state.errors import UsageError
 

@@ -9,25 +9,25 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from bot.agents.comind.policy import RoundsSettings
+from bot.agents.listing import AGENTS
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.running import Job, run_all, show_results
 from bot.community.learning import NEWEST_POSTS
+from bot.community.settings import ReadingSettings
 from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.execution.disk_space import check_free
+from bot.execution.open_leases import open_leases
 from bot.replay.prepare import prepare
 from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
 from bot.report.words import cutoff_note
-from bot.runs.context import EngineSettings, ReadingSettings
-from bot.runs.disk import check_free
-from bot.runs.opening import open_leases
-from bot.strategies.agents import AGENTS
-from bot.strategies.rounds import RoundsSettings
 from sandbox import SandboxName
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
 from sandbox.share import share_of
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 
 
@@ -119,7 +119,10 @@ def replay(
         "environment": described.environment,
         **asdict(share_of(settings.sandbox, out, parallel=parallel, cpus=cpus)),
         "config": file,
-        "engine": _engine(parallel, pace, settings.models.in_flight),
+        # Every slot finds a draft of its own in a round, and new posts are read where they come.
+        "rounds": RoundsSettings(drafts_per_round=max(RoundsSettings().drafts_per_round, parallel)),
+        "reading": ReadingSettings(newest=NEWEST_POSTS if pace == "stream" else 0),
+        "calls_in_flight": settings.models.in_flight,
         "watch": settings.watch,
         "budget": settings.budget,
         "weights": settings.weights.folder if settings.weights.offer else None,
@@ -146,13 +149,6 @@ def replay(
         redactor = redactor_of(settings)
         results = run_all([Job(run, back_end, models, redactor) for run in prepared], leases, json=json)
     show_results(results, json=json)
-
-
-def _engine(parallel: int, pace: str, in_flight: int) -> EngineSettings:
-    """Return the engine's settings; every slot finds a draft of its own in a round, and new posts are read where they come."""
-    rounds = RoundsSettings(drafts_per_round=max(RoundsSettings().drafts_per_round, parallel))
-    reading = ReadingSettings(newest=NEWEST_POSTS if pace == "stream" else 0)
-    return EngineSettings(reading=reading, rounds=rounds, calls_in_flight=in_flight)
 
 
 def _agents(text: str) -> Sequence[str]:

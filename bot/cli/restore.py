@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from bot.cli.output import print_json
-from bot.runs.folder import RunFolder
+from bot.execution.folder import RunFolder
 from state.restore import restore as restore_database
 
 

@@ -9,16 +9,16 @@ import typer
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.running import Job, failed, run_all, show_results
 from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.execution.disk_space import check_free
+from bot.execution.folder import RunFolder, is_of, run_folders
+from bot.execution.open_leases import open_leases
 from bot.replay.prepare import PreparedRun, finished_result, read_config
 from bot.replay.settings import ReplaySettings
-from bot.runs.disk import check_free
-from bot.runs.folder import RunFolder, is_of, run_folders
-from bot.runs.opening import open_leases
 from sandbox.choose import choose
 from sandbox.environments import environment_named
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import BotError, UsageError
 
 

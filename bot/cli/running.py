@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from bot.cli.output import number, print_json, print_table
+from bot.engine.patience import may_pass
 from bot.evaluation.guards.findings import told_together
 from bot.models.settings import ModelSettings
 from bot.replay.prepare import PreparedRun
@@ -16,7 +17,6 @@ from bot.replay.progress_line import shown
 from bot.replay.run import Show
 from bot.replay.run import replay as replay_one
 from bot.replay.settings import ReplaySettings
-from bot.strategies.trouble import may_pass
 from sandbox import Sandbox
 from sandbox.leases import Leases
 from state.errors import BotError, Interrupted, UsageError

@@ -11,8 +11,8 @@ from bot.cli.snapshot_import_bench import mle_bench
 from bot.cli.snapshot_write_grader import write_grader_command
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.graders.admitting import describe_grader
-from scrapers.demo import write_demo
-from scrapers.snapshot import Snapshot, format_summary
+from scrapers.snapshots.demo import write_demo
+from scrapers.snapshots.snapshot import Snapshot, format_summary
 from state.errors import SnapshotError
 
 snapshot_app = typer.Typer(name="snapshot", help="Check, import or write snapshots.", no_args_is_help=True)

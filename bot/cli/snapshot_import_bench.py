@@ -1,10 +1,7 @@
 """`bot snapshot import mle-bench`: prepared MLE-bench competitions become snapshots."""
 
 import asyncio
-import contextlib
-import fcntl
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,12 +11,12 @@ import typer
 from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
-from scrapers.fields import parse_time
 from scrapers.imports.mle_bench.finding import FoundMetric, Question
-from scrapers.imports.mle_bench.importing import Importing, remove_leftovers
-from scrapers.imports.mle_bench.manifest_of import Dates
-from scrapers.imports.mle_bench.outcome import Outcome
+from scrapers.imports.mle_bench.importing import Importing, Outcome
+from scrapers.imports.mle_bench.manifest import Dates
 from scrapers.imports.mle_bench.places import Place, find_places
+from scrapers.imports.staging import importing_into
+from scrapers.snapshots.fields import parse_time
 from state.clock import SystemClock
 from state.errors import InfrastructureFailure, Problem, SnapshotError, UsageError
 
@@ -52,8 +49,7 @@ def mle_bench(
     """
     places = find_places(folders, package, competition or ())
     dates = _dates(enabled_at, deadline)
-    with _sole_writer(out):
-        remove_leftovers(out)
+    with importing_into(out):
         outcomes = _import(places, out, dates)
     _show(outcomes, json=json)
     if any(outcome.status == "failed" for outcome in outcomes):
@@ -115,24 +111,6 @@ def _time(option: str, text: str) -> datetime:
         return parse_time(text)
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from error
-
-
-@contextlib.contextmanager
-def _sole_writer(out: Path) -> Iterator[None]:
-    """Hold the folder of snapshots; a second import into it would take the first one's unfinished folders for leftovers."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        handle = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        raise UsageError(f"--out: {out} cannot be written to: {error.strerror}") from error
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UsageError(f"another import writes into {out}") from error
-        yield
-    finally:
-        os.close(handle)
 
 
 def _line(outcome: Outcome, number: int, many: int) -> str:

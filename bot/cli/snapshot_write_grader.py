@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from bot.agents.builtin import BuiltinModel
 from bot.cli.configured import configured, model_settings, settings_file
 from bot.cli.output import print_json
 from bot.evaluation.graders.admitting import Vacancy
@@ -55,7 +56,7 @@ def write_grader_command(
 async def _write(
     vacancy: Vacancy, models: ModelSettings, choice: ModelChoice, tries: int, clock: SystemClock
 ) -> Written:
-    async with open_model(choice, models, clock, seed=0, max_cost=None) as opened:
+    async with open_model(choice, models, clock, builtin=lambda: BuiltinModel(0), max_cost=None) as opened:
         return await write_grader(vacancy.prompt(), opened.model, vacancy.test, tries=tries)
 
 

@@ -14,7 +14,7 @@ from bot.looking.queue import Queued
 from bot.looking.status import CompetitionStatus, DaemonStatus
 from bot.looking.steering import NoteRead
 from bot.models.quoting import clean
-from bot.runs.standing import Doing
+from bot.status.runs import Doing
 
 __all__ = ["COLUMNS", "WIDTH", "daemon_lines", "detail_lines", "doubt_lines", "row"]
 

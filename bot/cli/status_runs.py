@@ -9,8 +9,8 @@ import typer
 
 from bot.budgets.figures import Figure
 from bot.cli.output import number, print_json, print_table
-from bot.runs.folder import run_folders
-from bot.runs.standing import Doing, RunStanding, standing
+from bot.execution.folder import run_folders
+from bot.status.runs import Doing, RunStanding, standing
 from state.errors import UsageError
 
 __all__ = ["show_runs"]

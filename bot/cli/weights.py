@@ -17,7 +17,7 @@ from bot.cli.output import print_json, print_table
 from bot.weights.adding import add_weights
 from bot.weights.catalog import WeightFile, Weights
 from bot.weights.folder import WeightsFolder
-from scrapers.download import opening
+from scrapers.http.download import opening
 from state.errors import BotError, UsageError
 
 weights_app = typer.Typer(

@@ -7,7 +7,11 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.coder import Attempt, CoderBudget, Machine, Result, TaskText
+from bot.coder import CoderBudget
+from bot.engine.attempts import Attempt
+from bot.engine.results import Result
+from bot.execution.machine import Machine
+from bot.execution.task import TaskText
 from bot.models import Item
 from bot.models.parsing import json_answer, one_code_block
 from bot.models.template import TemplatePrompt

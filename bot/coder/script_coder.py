@@ -3,8 +3,10 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Protocol
 
-from bot.coder import Attempt, Brief, CoderBudget, Script, ScriptAction
+from bot.coder import Brief, CoderBudget
 from bot.coder.prompts import ScriptAnswer, WriteScript
+from bot.engine.attempts import Attempt
+from bot.engine.strategy import ActionKind, Script
 from bot.models import Item
 
 SHOWN_ATTEMPTS = 3
@@ -55,7 +57,7 @@ class ScriptCoder:
             yield Script(plan=answer.plan, code=answer.code, action=action)
 
 
-def _action(attempts: Sequence[Attempt]) -> ScriptAction:
+def _action(attempts: Sequence[Attempt]) -> ActionKind:
     if not attempts:
         return "draft"
     return "debug" if attempts[-1].score is None else "improve"

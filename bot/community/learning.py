@@ -2,7 +2,8 @@
 
 from bot.community.pool import not_asked_about, propose_ideas
 from bot.community.reading import analyze_posts, known_analyses, original_of, worth_reading
-from bot.runs.context import RunContext
+from bot.community.settings import ReadingSettings
+from bot.engine.context import RunContext
 from state.community import Post
 
 __all__ = ["NEWEST_POSTS", "learn", "propose_news"]
@@ -36,7 +37,7 @@ async def propose_news(context: RunContext) -> None:
 
 
 def _unread(context: RunContext) -> list[Post]:
-    seen, reading = context.community, context.settings.reading
+    seen, reading = context.community, context.settings_of(ReadingSettings)
     if seen is None:
         return []
     repeats = seen.repeats()

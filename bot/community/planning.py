@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from bot.coder import Attempt, DraftLeft
 from bot.community.evidence import WHOLE
 from bot.community.pool import idea_texts, propose_ideas, report_texts, reports_of
 from bot.community.prompts import (
@@ -15,8 +14,10 @@ from bot.community.prompts import (
     WriteReport,
     item_time,
 )
+from bot.engine.attempts import Attempt
+from bot.engine.budget import DraftLeft
+from bot.engine.context import RunContext
 from bot.models import Item
-from bot.runs.context import RunContext
 from state.errors import ModelRefused
 from state.knowledge import add_draft, add_report, drafts
 from state.tables import Draft

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 from sqlmodel import select
 
-from bot.coder import TaskText
 from bot.community.evidence import Evidence, evidence
 from bot.community.prompts import ComponentNote, IdeasAnswer, IdeaText, ProposeIdeas, ReportText
 from bot.community.reading import analysis_texts, known_analyses
+from bot.community.settings import ReadingSettings
+from bot.engine.context import RunContext
+from bot.engine.results import typical_noise
+from bot.execution.task import TaskText
 from bot.models import Item
-from bot.runs.context import RunContext
-from bot.runs.results import typical_noise
 from state.errors import ModelRefused
 from state.knowledge import add_idea, analyses, drafts, ideas, reports
 from state.tables import Analysis, Event, Report
@@ -30,7 +31,7 @@ def report_texts(context: RunContext) -> list[ReportText]:
         (r for r in rows if r.score is not None), key=lambda r: (-context.card.oriented(r.score or 0.0), int(r.id))
     )
     failed = [r for r in rows if r.score is None]
-    limit = context.settings.reading.shown_reports
+    limit = context.settings_of(ReadingSettings).shown_reports
     kept_failures = failed[-max(limit // 5, limit - len(scored)) :] if failed else []
     return [_report_text(r) for r in (*scored[: limit - len(kept_failures)], *kept_failures)]
 
@@ -57,7 +58,7 @@ def idea_texts(context: RunContext) -> list[IdeaText]:
     store, run, as_of = context.store, context.run_id, context.clock.as_of()
     known = analyses(store, run, as_of), drafts(store, run, as_of), reports_of(context)
     found = evidence(ideas(store, run, as_of), *known, typical_noise(store, run))
-    return [_idea_text(one) for one in found[: context.settings.reading.shown_ideas]]
+    return [_idea_text(one) for one in found[: context.settings_of(ReadingSettings).shown_ideas]]
 
 
 def _idea_text(one: Evidence) -> IdeaText:

@@ -7,7 +7,11 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.coder import Attempt, DraftLeft, Machine, Result, TaskText
+from bot.engine.attempts import Attempt
+from bot.engine.budget import DraftLeft
+from bot.engine.results import Result
+from bot.execution.machine import Machine
+from bot.execution.task import TaskText
 from bot.models import Item
 from bot.models.parsing import json_answer
 from bot.models.template import TemplatePrompt

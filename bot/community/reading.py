@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from bot.coder import TaskText
 from bot.community.prompts import AnalysisText, AnalyzePost, PostText
+from bot.community.settings import ReadingSettings
+from bot.engine.context import RunContext
+from bot.execution.task import TaskText
 from bot.models import Item
-from bot.runs.context import ReadingSettings, RunContext
 from state.community import Post, Repeat
 from state.errors import ModelRefused
 from state.knowledge import add_analysis, analyses
@@ -74,7 +75,7 @@ async def analyze_posts(context: RunContext, posts: Sequence[Post]) -> None:
 
 
 async def _analyze(context: RunContext, task: TaskText, post: Post) -> None:
-    prompt = AnalyzePost(task, post_text(post, context.settings.reading.post_characters))
+    prompt = AnalyzePost(task, post_text(post, context.settings_of(ReadingSettings).post_characters))
     try:
         answer = await context.asker.ask(prompt, role="analyst", name=f"analyze:{post.item}")
     except ModelRefused as error:
@@ -119,7 +120,7 @@ def analysis_texts(context: RunContext) -> list[AnalysisText]:
     # What its author has deleted since is not shown any more, nor is what we made of it.
     # A post that suggests nothing and is of no use has nothing to be proposed from.
     telling = [row for row in rows if row.suggestions or row.effectiveness >= _USEFUL]
-    shown = [row for row in telling if row.id in posts][: context.settings.reading.shown_analyses]
+    shown = [row for row in telling if row.id in posts][: context.settings_of(ReadingSettings).shown_analyses]
     texts = []
     for row in shown:
         post = posts[row.id]

@@ -10,8 +10,8 @@ from bot.daemon.settings import CompetitionSettings
 from bot.evaluation.directions import METRIC_FACTS, PredictionKind
 from bot.models import Usage
 from bot.models.pricing import Pricing
-from scrapers.card import OWN_GRADER
 from scrapers.kaggle.settings import KAGGLE
+from scrapers.snapshots.card import OWN_GRADER
 
 __all__ = ["contradictions"]
 

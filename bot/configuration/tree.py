@@ -3,11 +3,11 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.budgets.settings import BudgetSettings
-from bot.coder.settings import WatchSettings
 from bot.daemon.settings import CompetitionSettings, DaemonSettings, Slug
+from bot.execution.disk_space import DiskSettings
+from bot.execution.settings import WatchSettings
 from bot.models.sections import ModelsSection
 from bot.notify.settings import NotifySection
-from bot.runs.disk import DiskSettings
 from bot.weights.settings import WeightsSettings
 from sandbox.settings import LeaseSettings, SandboxSettings
 from scrapers.kaggle.polling.settings import PollingSettings

@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from bot.agents.listing import AGENTS, READERS
+from bot.community.news import take_in_news
 from bot.daemon.candidates import OUTPUTS
 from bot.daemon.live_run import LiveRun, open_run_context
 from bot.daemon.preparing import deadline_of
@@ -11,16 +13,14 @@ from bot.daemon.shared import Shared
 from bot.daemon.sharing import urgency
 from bot.daemon.submitting import Desk, open_desk
 from bot.daemon.turns import LiveTurns
+from bot.engine.attempts import load_tree
+from bot.engine.context import RunContext
+from bot.engine.search import Search
+from bot.engine.tree import NodeView
+from bot.execution.own_grader import grader_text
+from bot.execution.stopwatch import Stopwatch
 from bot.notify.events.standing import NewBest
 from bot.notify.outbox import notify
-from bot.runs.context import RunContext
-from bot.runs.graders import grader_text
-from bot.runs.stopwatch import Stopwatch
-from bot.strategies.agents import AGENTS, READERS
-from bot.strategies.attempts import load_tree
-from bot.strategies.news import take_in_news
-from bot.strategies.search import Search
-from bot.strategies.tree import NodeView
 from scrapers.kaggle.outputs import PublicOutputs
 from state.steering import control
 from state.tables import Node

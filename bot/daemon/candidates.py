@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.daemon.likeness import Likenesses, Likest
+from bot.engine.attempts import code
+from bot.engine.context import RunContext
 from bot.evaluation.worker import Worker
-from bot.runs.context import RunContext
-from bot.strategies.attempts import code
 from bot.submission.exactly_once import file_hash
 from bot.submission.handing_in import refit
 from state.errors import InfrastructureFailure, InvalidSubmission

@@ -9,9 +9,9 @@ from sqlmodel import col, select
 from bot.daemon.affairs import Affairs
 from bot.daemon.candidates import Candidate, Candidates
 from bot.daemon.judging import AGAIN, Asked, Judge
+from bot.engine.context import RunContext
 from bot.notify.events import ApprovalAsked, RulesNotAccepted
 from bot.notify.outbox import notify
-from bot.runs.context import RunContext
 from bot.submission.exactly_once import ExactlyOnce
 from bot.submission.policy import Decision
 from state.approvals import answer_wish, ask_approval, let_pass, open_wishes

@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
+from bot.execution.disk_space import DiskSettings, free_bytes
+from bot.execution.prune import Prunable, prune
+from bot.execution.spare import spare_files
 from bot.notify.events.base import Event
 from bot.notify.events.trouble import DiskLow
-from bot.runs.disk import DiskSettings, free_bytes
-from bot.runs.prune import Prunable, prune
-from bot.runs.spare import spare_files
 from state.backup import Backup
 from state.daily import KEEP, MOST_BYTES, daily_backup
 from state.errors import StateCorrupted, StateUnavailable

@@ -17,7 +17,7 @@ from bot.daemon.trouble import begin, end
 from bot.looking.accounts import Allowance
 from bot.notify.events.trouble import TokenRefused
 from bot.notify.outbox import notify
-from scrapers.kaggle.polling.news import News
+from scrapers.kaggle.polling.watch import News
 from state.errors import NotAuthenticated, Retry
 from state.tasks import Task, prune_tasks, put_task
 

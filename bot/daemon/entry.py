@@ -15,15 +15,15 @@ from bot.daemon.preparing import Task, Waiting, deadline_of, prepare
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
 from bot.daemon.trouble import begin, begin_work_broken, end
+from bot.engine.attempts import load_tree
 from bot.evaluation.leaderboard import MEDALS
+from bot.execution.folder import RunFolder
+from bot.execution.own_grader import grader_text
 from bot.notify.events import CompetitionOver, GraderUnusable
 from bot.notify.outbox import NO_RUN, notify
 from bot.report.result import Ended
-from bot.runs.folder import RunFolder
-from bot.runs.graders import grader_text
-from bot.strategies.attempts import load_tree
-from scrapers.card import TaskCard
 from scrapers.kaggle.polling.watch import Part
+from scrapers.snapshots.card import TaskCard
 from state.errors import (
     BotError,
     DownloadFailed,

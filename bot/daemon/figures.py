@@ -11,12 +11,12 @@ from sqlmodel import Session, col, select
 
 from bot.budgets.kinds import Kind
 from bot.daemon.trouble import current
+from bot.execution.disk_space import free_bytes
 from bot.looking.accounts import Account, Allowance, accounts
 from bot.looking.outside import deadline, rank
 from bot.looking.polls import Posts, polled, posts
 from bot.looking.queue import letters
 from bot.looking.work import live_runs, lower_is_better, nodes_of, pool_of
-from bot.runs.disk import free_bytes
 from state.polled import RequestCount
 from state.tables import Execution, Run, Submission
 from state.tasks import task_counts

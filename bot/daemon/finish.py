@@ -4,13 +4,13 @@ import shutil
 from pathlib import Path
 from typing import Any, get_args
 
+from bot.engine.attempts import load_tree
+from bot.engine.context import RunContext
 from bot.evaluation.worker import Worker
 from bot.leaderboard.look import look_at
 from bot.leaderboard.verdict import Verdict, entries_of
 from bot.report.finish import leave
 from bot.report.result import Ended, Graded, NodeScore
-from bot.runs.context import RunContext
-from bot.strategies.attempts import load_tree
 from bot.submission.handing_in import HandedIn, HandedInAs
 
 __all__ = ["finish_live"]

@@ -7,10 +7,10 @@ from datetime import timedelta
 from bot.daemon.affairs import Affairs, affairs_now
 from bot.daemon.candidates import Candidates
 from bot.daemon.settings import CompetitionSettings
+from bot.engine.attempts import load_tree
+from bot.engine.context import RunContext
 from bot.evaluation.guarding import node_findings
 from bot.evaluation.guards.findings import doubts_of
-from bot.runs.context import RunContext
-from bot.strategies.attempts import load_tree
 from bot.submission import Submitter
 from bot.submission.policy import Decision, Facts, decide
 from state.approvals import let_pass

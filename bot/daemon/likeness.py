@@ -8,8 +8,8 @@ from typing import Any
 from sqlmodel import col, select
 
 from bot.evaluation.worker import Worker
-from scrapers.duplicates import band_digests, similarity
-from scrapers.sketches import Sketch
+from scrapers.posts.duplicates import band_digests, similarity
+from scrapers.posts.sketches import Sketch
 from state.clock import Clock
 from state.likeness import KeptSketch, Likeness, SketchBand
 from state.store import Store

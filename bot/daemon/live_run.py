@@ -9,25 +9,26 @@ from datetime import datetime
 
 from sqlmodel import col, select
 
-from bot.coder import OwnerNote
+from bot.agents.comind.policy import RoundsSettings
+from bot.agents.settings import AgentRunSettings
 from bot.community.learning import NEWEST_POSTS
+from bot.community.settings import ReadingSettings
 from bot.daemon.preparing import Task, deadline_of
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
 from bot.daemon.spending import open_run
+from bot.engine.budget import RunBudget
+from bot.engine.context import RunContext
+from bot.engine.services import RunPlan, open_context
+from bot.execution.folder import RunFolder, run_id
+from bot.execution.own_grader import grader_text, keep_grader
+from bot.execution.stopwatch import Stopwatch
+from bot.execution.task import OwnerNote
 from bot.leaderboard.board import read_board
 from bot.models import Item
 from bot.models.settings import ModelChoice, ModelSettings
-from bot.runs.budget import RunBudget
-from bot.runs.context import EngineSettings, ReadingSettings, RunContext
-from bot.runs.folder import RunFolder, run_id
-from bot.runs.graders import grader_text, keep_grader
-from bot.runs.services import RunPlan, open_context
-from bot.runs.settings import RunSettings
-from bot.runs.stopwatch import Stopwatch
-from bot.strategies.rounds import RoundsSettings
 from sandbox.share import share_of
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.clock import Clock
 from state.community import CommunityView
 from state.errors import UsageError
@@ -52,7 +53,7 @@ class LiveRun:
     card: TaskCard
     task: Task
     folder: RunFolder
-    settings: RunSettings
+    settings: AgentRunSettings
     own: CompetitionSettings
     began: datetime
 
@@ -135,7 +136,9 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
 def run_as_it_was(shared: Shared, known: Run) -> LiveRun:
     """Return a run by what it went by last, to bring it to its end: no model is asked any more."""
     card = TaskCard.model_validate(known.config["card"])
-    settings = RunSettings.model_validate(known.config["settings"]).model_copy(update={"model": "builtin", "roles": {}})
+    settings = AgentRunSettings.model_validate(known.config["settings"]).model_copy(
+        update={"model": "builtin", "roles": {}}
+    )
     task = Task(card, shared.competition(card.slug) / "data")
     folder = RunFolder(shared.runs / known.id, shared.store.path)
     own = CompetitionSettings.model_validate(known.config["own"])
@@ -167,6 +170,7 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
         run.settings,
         community,
         lambda: _notes(shared, slug),
+        run.settings.of_agents,
         lambda: _board(shared, run.card),
     )
     with open_run(shared.day, shared.settings.budget, run.own, store, run.id, slug) as spending:
@@ -214,11 +218,11 @@ def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
         )
 
 
-def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> RunSettings:
+def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> AgentRunSettings:
     settings, daemon = shared.settings, shared.settings.daemon
     described = shared.machinery.sandbox.describe()
     rounds = RoundsSettings(drafts_per_round=max(RoundsSettings().drafts_per_round, daemon.slots))
-    return RunSettings(
+    return AgentRunSettings(
         agent=own.agent,
         model=choice.spec,
         roles=dict(choice.roles or {}),
@@ -232,9 +236,9 @@ def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> 
         **asdict(share_of(settings.sandbox, shared.folder, parallel=daemon.slots, cpus=daemon.cpus)),
         gpus=shared.gpus,
         config=shared.file,
-        engine=EngineSettings(
-            reading=ReadingSettings(newest=NEWEST_POSTS), rounds=rounds, calls_in_flight=settings.models.in_flight
-        ),
+        reading=ReadingSettings(newest=NEWEST_POSTS),
+        rounds=rounds,
+        calls_in_flight=settings.models.in_flight,
         watch=settings.watch,
         budget=settings.budget,
         weights=settings.weights.folder if settings.weights.offer else None,

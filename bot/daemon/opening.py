@@ -5,26 +5,27 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
 
+from bot.agents.listing import BUILT_IN
 from bot.configuration import Configuration, Settings
 from bot.daemon.live_run import choice_of
 from bot.daemon.presence import LOCK
 from bot.daemon.shared import Shared
 from bot.daemon.sharing import Slots
 from bot.daemon.spending import open_day
+from bot.engine.services import Machinery
 from bot.evaluation.worker import Worker
+from bot.execution.open_leases import open_leases
 from bot.models.settings import Environment, ModelSettings
-from bot.runs.opening import open_leases
-from bot.runs.services import Machinery
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
 from sandbox.locks import take
-from scrapers.cleaner import Cleaners
 from scrapers.kaggle.client import open_client, open_http
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.rehearsal_clock import site_clock
+from scrapers.posts.cleaners import Cleaners
 from state.clock import Clock, FastClock, SystemClock
 from state.errors import SiteUnavailable, UsageError
 from state.requests import RequestMeter
@@ -126,7 +127,7 @@ async def open_shared(
             speed=clock.speed if isinstance(clock, FastClock) else 1.0,
             client=client,
             poller=Poller(client, store, cleaners, settings.polling),
-            machinery=Machinery(sandbox, leases, models, worker),
+            machinery=Machinery(sandbox, leases, models, worker, BUILT_IN),
             gpus=gpus,
             day=stack.enter_context(open_day(settings.budget, store, clock)),
             slots=Slots(daemon.slots),

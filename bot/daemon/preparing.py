@@ -9,14 +9,14 @@ from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
 from bot.daemon.trouble import begin, end
 from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.execution.own_grader import check_grader
 from bot.notify.events.base import Event
 from bot.notify.events.trouble import GraderUnusable, RulesNotAccepted, TaskCardIncomplete
-from bot.runs.graders import check_grader
-from scrapers.card import TaskCard
-from scrapers.fields import parse_time
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.data import CompetitionData, Progress
 from scrapers.kaggle.task import KaggleTask
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.fields import parse_time
 from state.errors import UsageError
 from state.series import last, rules_hash
 

@@ -10,9 +10,9 @@ from bot.daemon.candidates import Candidates
 from bot.daemon.considering import hold
 from bot.daemon.judging import Asked, Judge
 from bot.daemon.telling import OVERTAKEN, UNWANTED
+from bot.engine.context import RunContext
 from bot.notify.events import SubmissionFailed
 from bot.notify.outbox import notify
-from bot.runs.context import RunContext
 from bot.submission.exactly_once import ExactlyOnce
 from bot.submission.policy import Decision
 from state.approvals import approval_of, decide_approval, wish_for

@@ -8,9 +8,9 @@ from sqlmodel import select
 
 from bot.daemon.affairs import Affairs
 from bot.daemon.judging import Judge
+from bot.engine.context import RunContext
 from bot.notify.events import Choice, FinalSelectionProposed, ScoresDisagree
 from bot.notify.outbox import notify
-from bot.runs.context import RunContext
 from bot.submission.exactly_once import Also, ExactlyOnce
 from bot.submission.relation import Pair, Relation, relation_of
 from state.errors import KaggleError, SiteUnavailable, SubmissionRefused

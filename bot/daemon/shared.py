@@ -7,7 +7,7 @@ from pathlib import Path
 from bot.budgets.levels import Level
 from bot.configuration import Settings
 from bot.daemon.sharing import Slots
-from bot.runs.services import Machinery
+from bot.engine.services import Machinery
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.polling.poller import Poller
 from state.clock import Clock

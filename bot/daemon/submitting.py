@@ -13,8 +13,8 @@ from bot.daemon.settings import CompetitionSettings
 from bot.daemon.settling import Settling
 from bot.daemon.shared import Shared
 from bot.daemon.telling import telling
+from bot.engine.context import RunContext
 from bot.evaluation.worker import Worker
-from bot.runs.context import RunContext
 from bot.submission import Submitter
 from bot.submission.exactly_once import ExactlyOnce, Patience
 from bot.submission.kaggle import KaggleSubmitter

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from sqlmodel import col, func, select
 
 from bot.daemon.sharing import Slots
-from bot.strategies.tree import Tree
+from bot.engine.tree import Tree
 from state.clock import Clock
 from state.errors import BudgetExceeded
 from state.store import Store
@@ -19,7 +19,7 @@ __all__ = ["LiveTurns"]
 
 @dataclass
 class LiveTurns:
-    """Tells one live search when; see `bot.strategies.turns.Turns`."""
+    """Tells one live search when; see `bot.engine.turns.Turns`."""
 
     slots: Slots
     name: str

@@ -7,7 +7,7 @@ from pathlib import Path
 from bot.daemon.settings import CompetitionSettings
 from bot.doctor import Check
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from bot.runs.graders import check_grader
+from bot.execution.own_grader import check_grader
 from scrapers.kaggle.client import KaggleClient, open_client, open_http
 from scrapers.kaggle.competitions import Competition, Competitions
 from scrapers.kaggle.credentials import find_credentials

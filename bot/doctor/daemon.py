@@ -10,7 +10,7 @@ from pathlib import Path
 from bot.daemon.presence import is_running
 from bot.daemon.settings import DaemonSettings
 from bot.doctor import Check, nearest
-from bot.runs.disk import DiskSettings, free_bytes
+from bot.execution.disk_space import DiskSettings, free_bytes
 from bot.service.layout import SERVICE
 from bot.service.status import ServiceStatus
 from state import schema
@@ -59,16 +59,15 @@ def check_daemon_database(folder: Path) -> Check:
         with closing(connect(path)) as connection:
             connection.execute("PRAGMA query_only=ON")
             fault = first_fault(connection)
-            version = _version(connection)
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
     except sqlite3.Error as error:
         return Check(part, "fails", f"{path} cannot be read: {error}", restore)
     if fault is not None:
         return Check(part, "fails", f"{path} is damaged: {fault}", restore)
-    if version is None or version > schema.HEAD:
-        found = f"{path} was made by a newer version (schema {version}, this one knows {schema.HEAD})"
-        return Check(part, "fails", found, "upgrade the program")
-    later = "" if version == schema.HEAD else f", which becomes {schema.HEAD} when it is next opened"
-    return Check(part, "ok", f"sound, {path.stat().st_size / 1e6:.0f} MB, schema {version}{later}")
+    if version != schema.VERSION:
+        found = f"{path} was made by another version of this program (schema {version}, this one has {schema.VERSION})"
+        return Check(part, "fails", found, "use the version that made it")
+    return Check(part, "ok", f"sound, {path.stat().st_size / 1e6:.0f} MB, schema {version}")
 
 
 def check_backups(folder: Path, now: datetime) -> Check:

@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot.doctor import Check, nearest
-from bot.runs.disk import DiskSettings, free_bytes
+from bot.execution.disk_space import DiskSettings, free_bytes
 from sandbox.leases import leases_folder
 from sandbox.locks import take
 from sandbox.settings import SandboxSettings

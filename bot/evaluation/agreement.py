@@ -13,7 +13,7 @@ from bot.evaluation.labels import canonical_labels
 from bot.evaluation.metrics import METRICS
 from bot.evaluation.ranks import pearson, spearman
 from bot.evaluation.submission_file import expected_like, read_predictions
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
 
 CORRELATION_FLOOR = 0.8

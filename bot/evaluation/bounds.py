@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from bot.evaluation.finding import default_row
 from bot.evaluation.labelled import TRUTH_VALUES, Layout, match_classes
 from bot.evaluation.shared_files import data_files
 from bot.evaluation.tables import Rows, Table
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 
 _FEWEST = 10

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TextIO, cast
 
-from scrapers.archives import is_litter
+from scrapers.snapshots.archives import is_litter
 from state.errors import UnsupportedLayout
 
 SUFFIXES = frozenset({".gz", ".zip"})

@@ -12,7 +12,7 @@ from bot.evaluation.directions import prediction_kind
 from bot.evaluation.labels import canonical_labels
 from bot.evaluation.ranks import spearman
 from bot.evaluation.submission_file import OF_OTHERS, read_submission, read_truth
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
 
 SAME_CELLS = 0.999

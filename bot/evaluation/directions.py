@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from scrapers.card import Direction, TaskCard
+from scrapers.snapshots.card import Direction, TaskCard
 from state.errors import UsageError
 
 PredictionKind = Literal["number", "label", "text"]

@@ -9,8 +9,6 @@ from typing import Any
 
 from bot.budgets.charging import Meter, metered
 from bot.budgets.levels import Level, unbounded
-from bot.coder.monitor import Monitor
-from bot.coder.output import clean_output
 from bot.evaluation.executed import Executed, why
 from bot.evaluation.guarding import GUARDED, PREDICTIONS, Guarding, record_findings
 from bot.evaluation.guards.findings import Finding
@@ -18,12 +16,14 @@ from bot.evaluation.run_views import RunViews
 from bot.evaluation.self_reported import LINE, printed_score
 from bot.evaluation.view_names import ViewName
 from bot.evaluation.worker import Worker
-from bot.runs.folder import RunFolder
-from bot.runs.leasing import Leasing
-from bot.runs.stopwatch import Stopwatch
+from bot.execution.folder import RunFolder
+from bot.execution.leasing import Leasing
+from bot.execution.monitor import Monitor
+from bot.execution.output import clean_output
+from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox, Watch
 from sandbox.rules import Rules, RuleSettings, Watches
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
 from state.progress import add_evaluation, end_execution, start_execution
 from state.steps import Steps

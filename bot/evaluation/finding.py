@@ -8,7 +8,7 @@ from pathlib import Path
 from bot.evaluation.compressed import kind_of, only_member
 from bot.evaluation.json_tables import JSON, read_json_table
 from bot.evaluation.tables import Rows, Table, read_table
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 
 TEXT = frozenset({".csv", ".tsv", ".tab"})

@@ -14,7 +14,7 @@ from bot.evaluation.graders.process import GraderLimits, GraderProcess, Order
 from bot.evaluation.submission_file import read_submission
 from bot.evaluation.tables import read_table, write_table
 from bot.evaluation.truth import Predicted, Rows, Truth
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import GraderFailed, GraderStopped, InvalidSubmission
 
 __all__ = ["GraderScorer"]

@@ -18,8 +18,8 @@ from bot.evaluation.leaderboard import (
 )
 from bot.evaluation.scoring import Scorer, open_scorer
 from bot.evaluation.truth import Truth
-from scrapers.card import TaskCard
-from scrapers.check import GRADER
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.check import GRADER
 from state.clock import Clock, SystemClock
 from state.errors import InvalidSubmission, Problem, SnapshotError
 

@@ -10,8 +10,8 @@ from typing import Any
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.submission_list import Listed
 from bot.evaluation.worker import DEFAULT_SECONDS, Worker
-from scrapers.card import TaskCard
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import BotError, InfrastructureFailure, UsageError
 
 Report = dict[str, Any]

@@ -10,7 +10,7 @@ from sqlmodel import col, select
 from bot.evaluation.guards.findings import Finding, doubts_of, findings_of, not_run_at_all
 from bot.evaluation.guards.registry import EXECUTION_GUARDS, VIEW_GUARDS
 from bot.evaluation.worker import Worker
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import BotError
 from state.steps import Steps
 from state.store import Store, Transaction

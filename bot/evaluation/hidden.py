@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.evaluation.grading import open_hidden_test
 from bot.evaluation.ranks import spearman
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
 
 

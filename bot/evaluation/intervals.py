@@ -35,8 +35,8 @@ from bot.evaluation.split import FINAL_SHARE, HOLDOUT_SHARE
 from bot.evaluation.tables import read_table
 from bot.evaluation.timeline import parse_times, train_stretches
 from bot.evaluation.truth import Predicted, Rows, Truth, score_or_nan
-from scrapers.card import TaskCard
-from scrapers.row_keys import Repeats
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.tables import Repeats
 from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
 
 LEVEL = 0.95

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.evaluation.compressed import reading, writing
 from bot.evaluation.tables import Rows
-from scrapers.json_values import json_cell, json_values
+from scrapers.snapshots.json_values import json_cell, json_values
 from state.errors import UnsupportedLayout
 
 JSON = frozenset({".json", ".jsonl", ".ndjson"})

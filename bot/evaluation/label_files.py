@@ -13,7 +13,7 @@ from bot.evaluation.file_tables import INDEX, FileTable, RowFile, index_header
 from bot.evaluation.labelled import Asked, Layout
 from bot.evaluation.shared_files import data_files
 from bot.evaluation.tables import Rows, Table, read_table
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 
 LABEL_FILE = "label_file"

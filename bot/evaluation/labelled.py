@@ -8,8 +8,8 @@ from typing import Protocol
 
 from bot.evaluation.directions import CLASSIFICATION_METRICS, prediction_kind
 from bot.evaluation.tables import Rows, Table
-from scrapers.card import TaskCard
-from scrapers.numbers import read_number
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.tables import read_number
 from state.errors import UnsupportedLayout
 
 TRUTH_VALUES = {"true": "1", "false": "0"}

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scrapers.numbers import read_number
+from scrapers.snapshots.tables import read_number
 
 
 def canonical_labels(labels: NDArray[Any]) -> NDArray[Any]:

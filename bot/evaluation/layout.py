@@ -11,7 +11,7 @@ from bot.evaluation.labelled import Layout, check_rows, find_labels
 from bot.evaluation.melted import melted
 from bot.evaluation.several_rows import Paired, several_rows
 from bot.evaluation.tables import Rows, Table, read_table
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 
 __all__ = ["Layout", "read_layout", "read_sample", "read_view_layout"]

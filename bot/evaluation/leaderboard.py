@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from scrapers.numbers import read_number
+from scrapers.snapshots.tables import read_number
 from state.errors import Problem, SnapshotError
 
 Medal = Literal["gold", "silver", "bronze"]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from bot.evaluation.csv_rows import short
-from scrapers.numbers import read_number
+from scrapers.snapshots.tables import read_number
 
 _SEPARATORS = ((";", "semicolons"), ("\t", "tabs"), ("|", "bars"))
 _LONGEST = 200

@@ -8,7 +8,7 @@ from bot.evaluation.finding import read_any, table_kind
 from bot.evaluation.profile import Column, profile
 from bot.evaluation.shared_files import data_files
 from bot.evaluation.tables import Rows
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 
 __all__ = ["MOST_IDS", "TABLES", "MainTables", "main_tables"]

@@ -8,7 +8,7 @@ from typing import Any
 from bot.evaluation.json_tables import JsonTable
 from bot.evaluation.labelled import Asked, Layout
 from bot.evaluation.tables import Rows, Table
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 
 
 @dataclass(frozen=True)

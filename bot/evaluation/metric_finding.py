@@ -14,8 +14,8 @@ from bot.evaluation.grade_calls import grader_of
 from bot.evaluation.metric_search import Candidate, Search, Submissions, found, same
 from bot.evaluation.tables import read_table, write_table
 from bot.evaluation.trial_submissions import Cells, numbers, trials
-from scrapers.card import OWN_GRADER
-from scrapers.row_keys import Repeats, row_key
+from scrapers.snapshots.card import OWN_GRADER
+from scrapers.snapshots.tables import Repeats, row_key
 from state.errors import Problem, SnapshotError, UnsupportedLayout
 
 MOST_ROWS = 5_000

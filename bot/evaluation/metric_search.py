@@ -18,8 +18,8 @@ from bot.evaluation.metric_params import Params, params_to_try
 from bot.evaluation.metrics import METRICS, Metric
 from bot.evaluation.tables import write_table
 from bot.evaluation.trial_submissions import PERFECT, Cells, Trial, numbers, trials
-from scrapers.card import OWN_GRADER, Direction
-from scrapers.row_keys import row_key
+from scrapers.snapshots.card import OWN_GRADER, Direction
+from scrapers.snapshots.tables import row_key
 from state.errors import Problem, SnapshotError, UsageError
 
 FEWEST, FEWEST_DIFFERENT = 5, 3

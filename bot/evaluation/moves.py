@@ -13,7 +13,7 @@ from bot.evaluation.labelled import Layout
 from bot.evaluation.named_files import archive_names
 from bot.evaluation.row_files import Pattern, placed, row_files
 from bot.evaluation.shared_files import data_files, share
-from scrapers.archives import is_litter
+from scrapers.snapshots.archives import is_litter
 from state.errors import UnsupportedLayout
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.evaluation.labelled import Layout
 from bot.evaluation.shared_files import data_files
-from scrapers.archives import is_litter
+from scrapers.snapshots.archives import is_litter
 from state.errors import UnsupportedLayout
 
 _FEWEST = 20

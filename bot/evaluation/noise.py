@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.scoring import open_scorer
 from bot.evaluation.truth import Predicted, Truth, score_or_nan
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
 
 DRAWS = 200

@@ -13,7 +13,7 @@ from bot.evaluation.profile import clean
 from bot.evaluation.self_reported import reason_in
 from bot.evaluation.tables import encode_row
 from bot.evaluation.views import view_info
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 
 LONGEST = 10_000

@@ -10,7 +10,7 @@ from typing import Literal
 
 from bot.evaluation.tables import Rows
 from bot.evaluation.timeline import parse_times
-from scrapers.numbers import read_number
+from scrapers.snapshots.tables import read_number
 
 __all__ = ["Column", "Kind", "clean", "is_missing", "ordered", "profile"]
 

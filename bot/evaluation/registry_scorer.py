@@ -14,7 +14,7 @@ from bot.evaluation.submission_file import read_submission, read_truth
 from bot.evaluation.tables import read_table
 from bot.evaluation.truth import Predicted, Rows, Truth
 from bot.evaluation.undefined import fault_of_predictions, fault_of_truth
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 
 __all__ = ["RegistryScorer"]
 

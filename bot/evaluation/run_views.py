@@ -8,9 +8,9 @@ from pathlib import Path
 from bot.evaluation.self_reported import reason_in
 from bot.evaluation.view_names import INFO, ViewKind, ViewName
 from bot.evaluation.worker import Worker
-from bot.runs.folder import RunFolder
-from bot.runs.stopwatch import Stopwatch
-from scrapers.card import TaskCard
+from bot.execution.folder import RunFolder
+from bot.execution.stopwatch import Stopwatch
+from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 
 _FIRST = "holdout"

@@ -5,7 +5,7 @@ from typing import Any
 
 from bot.evaluation.scoring import open_scorer
 from bot.evaluation.submission_file import read_submission
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
 
 

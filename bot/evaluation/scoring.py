@@ -10,7 +10,7 @@ from bot.evaluation.graders.process import GraderLimits
 from bot.evaluation.metrics import METRICS, metric_named
 from bot.evaluation.registry_scorer import RegistryScorer
 from bot.evaluation.truth import Truth
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 
 __all__ = ["Scorer", "open_scorer"]
 

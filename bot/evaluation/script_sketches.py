@@ -2,7 +2,7 @@
 
 import base64
 
-from scrapers.sketches import sketch_of
+from scrapers.posts.sketches import sketch_of
 
 __all__ = ["sketch_script"]
 
@@ -11,7 +11,7 @@ def sketch_script(text: str) -> dict[str, str | None] | None:
     """Return a script's sketch, None for one without a word.
 
     Returns:
-        `sha256`, and `code` and `prose`: the signatures of `scrapers.sketches` in base64, None where there is too little.
+        `sha256`, and `code` and `prose`: the signatures of `scrapers.posts.sketches` in base64, None where there is too little.
     """
     made = sketch_of(text, "kernel", "script")
     if made is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.evaluation.directions import prediction_kind
 from bot.evaluation.labelled import Asked, Layout, check_numbers, check_rows, find_labels
 from bot.evaluation.tables import Rows, Table
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 
 

@@ -17,9 +17,8 @@ from bot.evaluation.csv_rows import Limits, Rows, foreign_bytes, open_rows, shor
 from bot.evaluation.directions import PredictionKind, prediction_kind
 from bot.evaluation.places import TAKEN, Places
 from bot.evaluation.tables import read_table
-from scrapers.card import TaskCard
-from scrapers.numbers import read_number
-from scrapers.row_keys import row_key, shown_key
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.tables import read_number, row_key, shown_key
 from state.errors import InvalidSubmission
 
 _NO_LABEL = frozenset({"", "nan"})

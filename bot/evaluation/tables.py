@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from bot.evaluation.compressed import kind_of, reading, writing
-from scrapers.row_keys import row_key
+from scrapers.snapshots.tables import row_key
 from state.errors import UnsupportedLayout
 
 _DELIMITERS = (",", "\t", ";", "|")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scrapers.numbers import read_number
+from scrapers.snapshots.tables import read_number
 
 Cells = NDArray[Any]
 """Objects (text), of shape (rows, prediction columns)."""

@@ -7,7 +7,7 @@ from bot.evaluation.layout import read_sample
 from bot.evaluation.self_reported import write_reason
 from bot.evaluation.shared_files import data_files, share
 from bot.evaluation.submission_file import read_submission
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 
 
 def share_everything(data_dir: Path, card: TaskCard, reason: str, out_dir: Path, labels_dir: Path) -> None:

@@ -23,7 +23,7 @@ from bot.evaluation.view_files import (
     write_training_rows,
 )
 from bot.evaluation.view_names import INFO, VALIDATION, ViewName
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout, UsageError
 
 VERSION = 2

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlmodel import Session
 
 from bot.leaderboard.sent import Sent, number
-from scrapers.fields import parse_time
+from scrapers.snapshots.fields import parse_time
 from state.polled import Reading
 from state.series import ReadingKind, last
 from state.store import read_blob

@@ -10,7 +10,7 @@ from bot.evaluation.leaderboard import MEDALS, standing
 from bot.leaderboard.board import same_score
 from bot.leaderboard.look import Look
 from bot.leaderboard.sent import Sent
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.outward import submissions_of
 from state.tables import Node, Run, Submission
 from state.words import iso

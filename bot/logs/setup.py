@@ -30,7 +30,6 @@ _LIBRARIES = (
     "httpcore",
     "urllib3",
     "apscheduler",
-    "alembic",
     "apprise",
     "docker",
     "openai",

@@ -1,12 +1,11 @@
 """Accounts: what a day, a competition and a run have spent of what they may, from the ledger of all runs."""
 
-from collections.abc import Mapping, Sequence
+import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, time, timedelta
-from typing import Any, Literal
+from datetime import datetime, time
+from typing import Literal, cast
 
-import sqlalchemy as sa
-from sqlalchemy import ColumnElement, case, func
 from sqlmodel import Session, col, select
 
 from bot.budgets.figures import Figure, figure
@@ -14,14 +13,10 @@ from bot.budgets.kinds import Kind
 from bot.budgets.run_budget import used
 from bot.budgets.settings import BudgetSettings
 from bot.daemon.settings import CompetitionSettings
-from state.ledgers import Ledger
-from state.tables import Event, LedgerEntry, Run
+from state.ledgers import Ledger, read_ledger
+from state.tables import Run
 
 __all__ = ["Account", "Allowance", "Level", "accounts", "midnight"]
-
-_AMOUNTS = ("gpu", "execution", "disk", "submission")
-"""Kinds of entries whose `amount` is counted."""
-_NOTHING = [0] * (4 + len(_AMOUNTS))
 
 Level = Literal["day", "competition", "competition day", "run"]
 
@@ -80,7 +75,7 @@ def accounts(session: Session, allowance: Allowance, now: datetime) -> list[Acco
         now: aware UTC; which day it is.
     """
     start, runs = midnight(now), session.exec(select(Run).order_by(col(Run.created_at))).all()
-    ever, today = _ledgers(session, runs, None), _ledgers(session, runs, start)
+    ever, today = _ledgers(session, None), _ledgers(session, start)
     date = start.date().isoformat()
     found = [_account(allowance, "day", "day", "", date, list(today.values()))]
     for slug in sorted({*allowance.competitions, *(run.competition for run in runs)}):
@@ -99,45 +94,9 @@ def _account(
     return Account(level, name, competition, period, figures, sum(ledger.unpriced for ledger in spent))
 
 
-def _ledgers(session: Session, runs: Sequence[Run], since: datetime | None) -> dict[str, Ledger]:
-    """Return the ledger of each run, of all time or since a time.
-
-    One row a run comes out of the database, in the order of an index: by kind, all entries would be sorted first.
-    """
-    kind = col(LedgerEntry.kind)
-    tokens = col(LedgerEntry.prompt_tokens) + col(LedgerEntry.completion_tokens)
-    unpriced = (kind == "tokens") & (tokens > 0) & col(LedgerEntry.cost_usd).is_(None)
-    sums: list[ColumnElement[Any]] = [
-        func.count(case((kind == "tokens", 1))),
-        func.sum(case((kind == "tokens", tokens))),
-        func.sum(LedgerEntry.cost_usd),
-        func.count(case((unpriced, 1))),
-        *(func.sum(case((kind == one, col(LedgerEntry.amount)))) for one in _AMOUNTS),
-    ]
-    query = sa.select(col(LedgerEntry.run_id), *sums).group_by(LedgerEntry.run_id)
-    if since is not None:
-        query = query.where(col(LedgerEntry.at) >= since)
-    found = {run_id: [value or 0 for value in values] for run_id, *values in session.execute(query)}
-    return {run.id: _ledger(run, _wall(session, run, since), *found.get(run.id, _NOTHING)) for run in runs}
-
-
-def _ledger(run: Run, wall: float, calls: int, tokens: int, cost: float, unpriced: int, *amounts: float) -> Ledger:
-    by_kind = dict(zip(_AMOUNTS, amounts, strict=True))
-    return Ledger(run.id, run.competition, calls, tokens, float(cost), unpriced, wall, by_kind)
-
-
-def _wall(session: Session, run: Run, since: datetime | None) -> float:
-    """Return the seconds in which somebody worked on a run up to its last event, as `state.ledgers` counts them."""
-    last = session.exec(select(Event.at).where(Event.run_id == run.id).order_by(col(Event.seq).desc()).limit(1)).first()
-    start = run.created_at if since is None else max(since, run.created_at)
-    if last is None or last <= start:
-        return 0.0
-    away = 0.0
-    for resumed, seconds in run.gaps:
-        end = datetime.fromisoformat(resumed)
-        begin = max(start, end - timedelta(seconds=seconds))
-        away += max(0.0, (min(end, last) - begin).total_seconds())
-    return max(0.0, (last - start).total_seconds() - away)
+def _ledgers(session: Session, since: datetime | None) -> dict[str, Ledger]:
+    connection = cast(sqlite3.Connection, session.connection().connection.driver_connection)
+    return {ledger.run_id: ledger for ledger in read_ledger(connection, since)}
 
 
 def _lower(one: float | None, other: float | None) -> float | None:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlmodel import select
 
 from bot.community.evidence import Evidence, evidence
-from bot.runs.results import typical_noise
+from bot.engine.results import typical_noise
 from state.community import CommunityView
 from state.knowledge import analyses, drafts, ideas, reports
 from state.posts import Post

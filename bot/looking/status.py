@@ -11,6 +11,7 @@ from sqlmodel import Session
 from bot.daemon.presence import Presence, is_running, presence
 from bot.daemon.trouble import Trouble, current
 from bot.daemon.watchdog import PULSE
+from bot.execution.disk_space import free_bytes
 from bot.looking.accounts import Account, Allowance, accounts
 from bot.looking.doubts import Doubt, doubts
 from bot.looking.outside import Rank, Sent, deadline, rank, sent
@@ -18,8 +19,7 @@ from bot.looking.polls import PartPolled, Posts, polled, posts
 from bot.looking.queue import Letters, Queued, dead, letters, queued
 from bot.looking.steering import NoteRead, controls, held, notes_read
 from bot.looking.work import Nodes, Pool, doing, live_runs, lower_is_better, nodes_of, pool_of
-from bot.runs.disk import free_bytes
-from bot.runs.standing import Doing
+from bot.status.runs import Doing
 from state.latest import latest_of_each
 from state.pulses import last_pulse
 from state.store import NO_RUN, Store

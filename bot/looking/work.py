@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from bot.runs.folder import RunFolder
-from bot.runs.standing import Doing
+from bot.execution.folder import RunFolder
+from bot.status.runs import Doing
 from state.tables import Analysis, Draft, Execution, Idea, Node, Report, Run
 from state.words import iso
 

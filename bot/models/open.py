@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 from bot.models import Model
 from bot.models.bounds import Estimate, free
-from bot.models.builtin import NAME, BuiltinModel
 from bot.models.endpoint import Endpoint, OpenAIModel
 from bot.models.fallback import Answerer, AnswererChanged, FallbackModel, LastResort, OnChange
 from bot.models.pricing import Pricing
@@ -31,7 +30,7 @@ async def open_model(
     settings: ModelSettings,
     clock: Clock,
     *,
-    seed: int,
+    builtin: Callable[[], Model],
     max_cost: float | None,
     on_change: OnChange = lambda change: None,
 ) -> AsyncIterator[OpenedModel]:
@@ -41,7 +40,7 @@ async def open_model(
         choice: who answers.
         settings: the endpoints, and which may be fallen back on.
         clock: what pauses are counted by.
-        seed: of the built-in model.
+        builtin: makes the built-in model.
         max_cost: cap in USD of the run; with one, every price must be known.
         on_change: called when another one answers than before (`record_change` keeps it in the run).
 
@@ -59,14 +58,14 @@ async def open_model(
                 model = OpenAIModel(replace(endpoint, other_keys=keys), pricing, clock)
                 answerers.append(Answerer(name, await stack.enter_async_context(aclosing(model)), model.estimate))
             if settings.section.builtin_last:
-                answerers.append(Answerer(NAME, LastResort(BuiltinModel(seed)), free, instant=True))
+                answerers.append(Answerer("builtin", LastResort(builtin()), free, instant=True))
             if len(answerers) == 1:
                 yield OpenedModel(answerers[0].model, answerers[0].estimate)
             else:
                 either = FallbackModel(answerers, clock, on_change)
                 yield OpenedModel(either, either.estimate)
     else:
-        yield OpenedModel(BuiltinModel(seed), free)
+        yield OpenedModel(builtin(), free)
 
 
 def record_change(store: Store, run_id: str, say: Callable[[str], None]) -> OnChange:

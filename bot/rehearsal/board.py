@@ -18,10 +18,10 @@ from bot.evaluation.leaderboard import standing
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.rendering import slugified
 from bot.rehearsal.settings import SiteSettings
-from scrapers.card import TaskCard
-from scrapers.fields import parse_time
-from scrapers.leaderboard import LEADERBOARD
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.fields import parse_time
+from scrapers.snapshots.leaderboard import LEADERBOARD
+from scrapers.snapshots.snapshot import Snapshot
 
 _COLOURS = ("amber", "azure", "coral", "ivory", "jade", "lilac", "ochre", "olive", "pearl", "russet", "slate", "teal")
 _BEASTS = ("badger", "crane", "finch", "gecko", "heron", "ibis", "lynx", "marten", "newt", "otter", "pika", "stoat")

@@ -14,8 +14,8 @@ from bot.rehearsal.readings import Readings
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.storage import DataFiles
 from bot.rehearsal.submissions import SubmissionDesk
-from scrapers.manifest import DESCRIPTION
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.manifest import DESCRIPTION
+from scrapers.snapshots.snapshot import Snapshot
 
 State = Literal["closed-early", "rules-changed"]
 

@@ -7,7 +7,7 @@ from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.rendering import rendered, share_of
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.wire import Json
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 
 METRIC_WORDS = {
     "log_loss": "Log Loss",

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bot.rehearsal.rendering import share_of
-from scrapers.fields import UtcTime, sentences
+from scrapers.snapshots.fields import UtcTime, sentences
 from state.errors import UsageError
 
 Kind = Literal[

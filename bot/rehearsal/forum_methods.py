@@ -9,7 +9,7 @@ from bot.rehearsal.forum import Post, Thread
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.rendering import rendered, share_of, slugified
 from bot.rehearsal.wire import Answer, Call, Json, Refused, listed, wire_time
-from scrapers.rows import MessageRow
+from scrapers.snapshots.rows import MessageRow
 
 if TYPE_CHECKING:
     from bot.rehearsal.competition import Competition

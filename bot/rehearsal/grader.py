@@ -13,9 +13,9 @@ from bot.evaluation.grading import HiddenTest, open_hidden_test
 from bot.evaluation.leaderboard import SCORE_DIGITS
 from bot.evaluation.tables import Table, read_table
 from bot.evaluation.truth import Predicted, Rows
-from scrapers.answers import USAGE
-from scrapers.row_keys import Repeats
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.answers import USAGE
+from scrapers.snapshots.snapshot import Snapshot
+from scrapers.snapshots.tables import Repeats
 from state.errors import InvalidSubmission
 
 _DRAWS = 50

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from bot.rehearsal.readings import Readings
 from bot.rehearsal.rendering import slugified
-from scrapers.community import COMMUNITY
-from scrapers.inside import resolve_inside
-from scrapers.rows import KernelRow
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.community import COMMUNITY
+from scrapers.snapshots.files import resolve_inside
+from scrapers.snapshots.rows import KernelRow
+from scrapers.snapshots.snapshot import Snapshot
 
 _LANGUAGES = {".py": "python", ".ipynb": "python", ".r": "r", ".rmd": "rmarkdown", ".jl": "julia", ".sql": "sqlite"}
 

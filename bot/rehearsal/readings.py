@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Literal
 
-from scrapers.rows import ObservationRow
+from scrapers.snapshots.rows import ObservationRow
 
 Target = Literal["topic", "message", "kernel"]
 

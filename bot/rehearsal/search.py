@@ -10,7 +10,7 @@ from bot.rehearsal.identity import wire_id
 from bot.rehearsal.kernels import Version
 from bot.rehearsal.rendering import slugified, stripped
 from bot.rehearsal.wire import Answer, Call, Json, listed, wire_time
-from scrapers.rows import MessageRow
+from scrapers.snapshots.rows import MessageRow
 
 if TYPE_CHECKING:
     from bot.rehearsal.competition import Competition

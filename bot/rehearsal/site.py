@@ -20,7 +20,7 @@ from bot.rehearsal.submission_methods import Submitting
 from bot.rehearsal.submissions import Submission, references
 from bot.rehearsal.uploads import Uploads
 from bot.rehearsal.wire import denied
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import Clock
 from state.errors import UsageError
 

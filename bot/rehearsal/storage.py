@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from bot.rehearsal.wire import Refused
-from scrapers.inside import walk
+from scrapers.snapshots.files import walk
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
 from bot.rehearsal.settings import SiteSettings
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from bot.rehearsal.grader import Grade, Grader

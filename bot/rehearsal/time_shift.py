@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from scrapers.community import Community
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.community import Community
+from scrapers.snapshots.snapshot import Snapshot
 
 RowT = TypeVar("RowT", bound=BaseModel)
 

@@ -10,14 +10,14 @@ from typing import Any
 
 from sqlmodel import col, select
 
+from bot.engine.attempts import BASELINE
+from bot.execution.folder import RunFolder
 from bot.replay.clocks import Clocks
 from bot.replay.foreign import Fingerprints, known_texts
 from bot.replay.labels import LabelRows
 from bot.replay.settings import ReplaySettings
 from bot.replay.true_times import Times, derived_too_early, true_times
-from bot.runs.folder import RunFolder
-from bot.strategies.attempts import BASELINE
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.store import Store
 from state.tables import CommunityRow, Execution, ModelCall, Node
 from state.words import iso

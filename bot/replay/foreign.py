@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.tables import CommunityRow, KernelVersion, Message, Topic
 
 SHINGLE_WORDS = 8

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from scrapers.answers import ANSWERS, USAGE
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.answers import ANSWERS, USAGE
+from scrapers.snapshots.snapshot import Snapshot
 
 _CELL = re.compile(r"[^\s,;|\t\"'\[\]{}()=]+")
 MOST_SHOWN = 5

@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.execution.folder import RunFolder, is_live, run_id
+from bot.execution.own_grader import keep_grader
 from bot.replay.settings import ReplaySettings, config_record
-from bot.runs.folder import RunFolder, is_live, run_id
-from bot.runs.graders import keep_grader
-from scrapers.check import GRADER
-from scrapers.fields import sentences
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.check import GRADER
+from scrapers.snapshots.fields import sentences
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 
 

@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from bot.engine.attempts import load_tree
+from bot.engine.context import RunContext
+from bot.execution.stopwatch import Stopwatch
 from bot.replay.run import Show
-from bot.runs.context import RunContext
-from bot.runs.stopwatch import Stopwatch
-from bot.strategies.attempts import load_tree
 
 
 class ProgressLine:

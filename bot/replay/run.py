@@ -12,28 +12,27 @@ from typing import Any
 
 from sqlmodel import col, select
 
+from bot.agents.listing import AGENTS, BUILT_IN, READERS
 from bot.budgets.run_budget import RunAccount, open_budget, wall_limit
+from bot.engine.budget import RunBudget
+from bot.engine.context import RunContext
+from bot.engine.heartbeat import beating, last_beat
+from bot.engine.search import Search
+from bot.engine.services import Machinery, RunPlan, open_context
+from bot.engine.turns import Turns
 from bot.evaluation.worker import Worker
+from bot.execution.running import running
+from bot.execution.stopwatch import Stopwatch
 from bot.models.settings import ModelSettings
 from bot.replay.finish import finish
 from bot.replay.prepare import PreparedRun
 from bot.replay.stream import Stream
 from bot.report.result import Ended
-from bot.runs.beat import beating, last_beat
-from bot.runs.budget import RunBudget
-from bot.runs.context import RunContext
-from bot.runs.running import running
-from bot.runs.services import Machinery, RunPlan, open_context
-from bot.runs.stopwatch import Stopwatch
-from bot.strategies.agents import AGENTS, READERS
-from bot.strategies.search import Search
-from bot.strategies.turns import Turns
 from bot.submission.handing_in import HandedIn, hand_in
 from sandbox import Sandbox
 from sandbox.leases import Leases
-from scrapers.cleaner import Cleaners
-from scrapers.ingest import ingest
-from scrapers.snapshot import SnapshotSource
+from scrapers.posts.cleaners import Cleaners
+from scrapers.posts.ingest import ingest
 from state.clock import Clock, ReplayClock, StreamClock
 from state.community import CommunityView
 from state.errors import Interrupted
@@ -77,7 +76,9 @@ async def replay(
         async with (
             aclosing(Worker()) as worker,
             beating(store, run.id, stopwatch),
-            _context(run, store, clock, Machinery(sandbox, leases, models, worker), stopwatch, show.say) as context,
+            _context(
+                run, store, clock, Machinery(sandbox, leases, models, worker, BUILT_IN), stopwatch, show.say
+            ) as context,
         ):
             show.attach(context, stopwatch)
             search = Search(context, AGENTS[run.settings.agent](context), run.settings.parallel, _turns(run, context))
@@ -169,7 +170,7 @@ async def _begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> 
     if settings.community:
         # Before the run is written down: whoever kills the bot meanwhile has it done again.
         async with Cleaners() as cleaners:
-            problems = await ingest(store, slug, SnapshotSource(run.snapshot).changes(None), cleaners)
+            problems = await ingest(store, slug, run.snapshot.posts(), cleaners)
         for item, problem in problems.items():
             say(f"{item} could not be read as it should, and is kept cut down: {problem.splitlines()[-1]}")
     with store.write() as tx:
@@ -200,7 +201,15 @@ async def _context(
     account = RunAccount(run.id, card.slug, run.folder.database)
     with open_budget(settings.caps, account, clock, stopwatch.wall, say) as spending:
         budget = RunBudget(stopwatch, wall_limit(spending, settings.seconds), settings.steps)
-        plan = RunPlan(run.id, card, run.snapshot.data, run.folder, settings, community if settings.community else None)
+        plan = RunPlan(
+            run.id,
+            card,
+            run.snapshot.data,
+            run.folder,
+            settings,
+            community if settings.community else None,
+            agent_settings=settings.of_agents,
+        )
         async with open_context(plan, machinery, store, clock, spending, budget, stopwatch, say) as context:
             yield context
 

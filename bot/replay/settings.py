@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from bot.runs.settings import RunSettings
-from scrapers.card import TaskCard
+from bot.agents.settings import AgentRunSettings
+from scrapers.snapshots.card import TaskCard
 from state.errors import UsageError
 from state.words import iso
 
@@ -22,7 +22,7 @@ DEFAULT_SECONDS = 5 * 3600.0
 """The papers' first budget: five hours a competition."""
 
 
-class ReplaySettings(RunSettings):
+class ReplaySettings(AgentRunSettings):
     """One replay's settings, all of them."""
 
     snapshot: Path

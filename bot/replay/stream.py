@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bot.runs.budget import REFIT_FACTOR
-from bot.runs.context import RunContext
-from bot.strategies.news import looks, take_in_news
-from bot.strategies.playbooks import best_seconds
-from bot.strategies.tree import Tree
-from bot.strategies.turns import AtOnce
+from bot.agents.comind.policy import RoundsSettings
+from bot.community.news import looks, take_in_news
+from bot.engine.budget import REFIT_FACTOR
+from bot.engine.context import RunContext
+from bot.engine.scripts import best_seconds
+from bot.engine.tree import Tree
+from bot.engine.turns import AtOnce
 from state.clock import StreamClock
 from state.moves import Move, add_move, moves
 from state.words import iso
@@ -92,7 +93,7 @@ class Stream(AtOnce):
 
     def _gone(self, tree: Tree) -> float:
         context, budget = self._context, self._context.budget
-        size = context.settings.rounds.drafts_per_round
+        size = context.settings_of(RoundsSettings).drafts_per_round
         if budget.steps is not None:
             return way(len(tree.nodes), budget.steps, size)
         took = [node.seconds for node in tree.nodes if node.state != "running"]

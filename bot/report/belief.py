@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from bot.engine.attempts import load_tree
 from bot.evaluation.guarding import GUARDED, PREDICTIONS, node_findings, view_findings
 from bot.evaluation.guards.findings import Finding
 from bot.evaluation.worker import Worker
 from bot.report.result import Ended, Graded
-from bot.strategies.attempts import load_tree
 from bot.submission.handing_in import HandedIn
 from state.errors import BotError
 

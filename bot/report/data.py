@@ -8,6 +8,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from bot.evaluation.leaderboard import read_leaderboard
+from bot.execution.folder import RunFolder
 from bot.leaderboard.board import read_board
 from bot.report.knowledge import Knowledge, read_knowledge
 from bot.report.known_posts import KnownPost, known_posts
@@ -23,7 +24,6 @@ from bot.report.read_back import (
 )
 from bot.report.spending import RoleSpending, ViewSpending, by_role, by_view
 from bot.report.words import shortened
-from bot.runs.folder import RunFolder
 from state.engine import reading
 from state.errors import SnapshotError, UsageError
 from state.series import last

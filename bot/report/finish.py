@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 from bot.evaluation.worker import Worker
+from bot.execution.folder import RunFolder
 from bot.report.belief import belief
 from bot.report.export import export_events, export_prompts
 from bot.report.result import Ended, Graded, result_record, result_times
 from bot.report.solution import write_solution
-from bot.runs.folder import RunFolder
 from bot.submission.handing_in import HandedIn
 from state.errors import BotError
 

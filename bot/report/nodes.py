@@ -8,7 +8,7 @@ from bot.evaluation.leaderboard import standing
 from bot.report.read_back import RunResult
 from bot.report.words import fair_share, shortened
 from bot.report.words import reason as reason_in_words
-from state.progress import worked_seconds
+from state.ledgers import worked_seconds
 from state.tables import Execution, Node, Run
 
 TEXT_BUDGET = 300_000
@@ -65,7 +65,7 @@ def node_rows(
             validation=node.score,
             hidden=result.hidden_scores.get(node.id),
             win_rate=_win_rate(result, board, node.id),
-            ended=worked_seconds(run, run.created_at, node.ended_at) if node.ended_at else None,
+            ended=worked_seconds(run.gaps, run.created_at, node.ended_at) if node.ended_at else None,
             seconds=node.seconds,
             error=shortened(node.error, limit) if node.error else None,
             model=node.model,

@@ -7,12 +7,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from bot.execution.folder import RunFolder
 from bot.report import words
 from bot.report.data import ReportData, read_run
 from bot.report.plots import agreement_figure, leaderboard_figure, left_out, time_figure
 from bot.report.stream_figure import stream_figure
 from bot.report.tree import BOX_HEIGHT, BOX_WIDTH, tree_drawing
-from bot.runs.folder import RunFolder
 
 SHOWN_POSTS = 300
 """Posts that the table of a moving clock shows, those that a node used first."""

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from bot.execution.folder import RunFolder
 from bot.report.stream import StreamRecord
-from bot.runs.folder import RunFolder
 from state.errors import UsageError
 
 

@@ -10,19 +10,19 @@ from typing import Any
 from sqlmodel import select
 
 from bot.budgets.figures import figures, share
+from bot.engine.attempts import load_tree
+from bot.engine.context import RunContext
+from bot.engine.tree import Tree
 from bot.evaluation.graders.marking import kind_of
 from bot.evaluation.guards.findings import Finding
+from bot.execution.folder import RunFolder
+from bot.execution.stopwatch import Stopwatch
 from bot.report.stream_record import stream_record
 from bot.report.times import ratio, times
 from bot.report.words import cutoff_note
-from bot.runs.context import RunContext
-from bot.runs.folder import RunFolder
-from bot.runs.stopwatch import Stopwatch
-from bot.strategies.attempts import load_tree
-from bot.strategies.tree import Tree
 from bot.submission.handing_in import HandedIn, is_baseline
 from sandbox import ExitReason, SandboxDescription
-from state.progress import worked_seconds
+from state.ledgers import worked_seconds
 from state.tables import Execution, Node, Run
 
 
@@ -188,12 +188,12 @@ def _best_over_time(
         oriented = context.card.oriented(node.score)
         if best is None or oriented > best:
             best = oriented
-            seconds = round(worked_seconds(run, run.created_at, node.ended_at), 3)
+            seconds = round(worked_seconds(run.gaps, run.created_at, node.ended_at), 3)
             there = graded.get(node.id)
             series.append([seconds, node.score, there.win_rate if there else None])
     return series
 
 
 def _first_valid(nodes: Sequence[Node], run: Run) -> float | None:
-    times = [worked_seconds(run, run.created_at, n.ended_at) for n in nodes if n.status == "valid" and n.ended_at]
+    times = [worked_seconds(run.gaps, run.created_at, n.ended_at) for n in nodes if n.status == "valid" and n.ended_at]
     return round(min(times), 3) if times else None

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from bot.runs.context import RunContext
-from bot.strategies.attempts import code
+from bot.engine.attempts import code
+from bot.engine.context import RunContext
 from bot.submission.handing_in import HandedIn
 
 _README = """# Solution: node {node}

@@ -6,11 +6,11 @@ from datetime import datetime
 from sqlmodel import select
 
 from bot.community.reading import known_analyses
+from bot.engine.context import RunContext
 from bot.report.stream import ClockMove, NodeStart, PostUse, StreamRecord
-from bot.runs.context import RunContext
 from state.clock import StreamClock
+from state.ledgers import worked_seconds
 from state.moves import Move, moves
-from state.progress import worked_seconds
 from state.tables import Draft, Idea, Node, Run
 
 __all__ = ["stream_record"]
@@ -86,4 +86,4 @@ def _posts(
 
 
 def _seconds(run: Run, at: datetime) -> float:
-    return round(worked_seconds(run, run.created_at, at), 3)
+    return round(worked_seconds(run.gaps, run.created_at, at), 3)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bot.runs.stopwatch import Stopwatch
+from bot.execution.stopwatch import Stopwatch
 from state.clock import Clock
 from state.tables import Execution, Run
 

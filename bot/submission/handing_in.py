@@ -6,11 +6,11 @@ from typing import Literal
 
 from sqlmodel import col, select
 
+from bot.engine.attempts import BASELINE, code, holdout_seconds
+from bot.engine.context import RunContext
+from bot.engine.tree import NodeView, Tree
 from bot.evaluation.executed import Executed
 from bot.evaluation.worker import Worker
-from bot.runs.context import RunContext
-from bot.strategies.attempts import BASELINE, code, holdout_seconds
-from bot.strategies.tree import NodeView, Tree
 from bot.submission.exactly_once import ExactlyOnce, Patience
 from bot.submission.replay import LOCK, ReplaySubmitter
 from state.errors import BotError, BudgetExceeded, InfrastructureFailure, InvalidSubmission

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from bot.weights.catalog import Weights, add_own
 from bot.weights.folder import WeightsFolder, fetch
-from scrapers.download import Opening, Pin
+from scrapers.http.download import Opening, Pin
 from state.errors import UsageError
 
 _ANY = Pin(1, "0" * 64)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from bot.weights.catalog import WeightFile, Weights, load_catalog
-from scrapers.download import Download, Opening, Pin
+from scrapers.http.download import Download, Opening, Pin
 from state.errors import UsageError
 
 _CHECKED = ".checked.json"

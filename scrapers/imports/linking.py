@@ -1,11 +1,24 @@
-"""A folder's files in a second place, as hard links where the file system has them, else as copies."""
+"""Files in a second place, as hard links where the file system has them, else as copies."""
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from scrapers.inside import walk
+from scrapers.snapshots.files import resolve_inside, walk
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give `target` the content of `source`: as a second name of the same file where that is possible, else a copy.
+
+    Raises:
+        OSError: the source cannot be read or the target not be written.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.hardlink_to(source)
+    except OSError:
+        # Another file system, or one without hard links, or a file that has too many: whatever else is wrong, copying says.
+        shutil.copyfile(source, target)
 
 
 def link_files(source: Path, target: Path, wanted: Callable[[str], bool], tick: Callable[[int], None]) -> None:
@@ -22,33 +35,12 @@ def link_files(source: Path, target: Path, wanted: Callable[[str], bool], tick: 
     Raises:
         OSError: a file cannot be read, or not be written.
     """
-    whole = source.resolve()
     for done, path in enumerate(walk(source), start=1):
         name = path.relative_to(source).as_posix()
         if wanted(name):
-            place = target / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            file = _real(path, whole) if path.is_symlink() else path
-            if file is None:
-                place.symlink_to(path.readlink())
+            if file := resolve_inside(source, name):
+                link_or_copy(file.resolve(), target / name)
             else:
-                _link(file, place)
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                (target / name).symlink_to(path.readlink())
         tick(done)
-
-
-def _real(link: Path, whole: Path) -> Path | None:
-    """Return the plain file within the folder that a link leads to, None if it leads to something else."""
-    try:
-        file = link.resolve(strict=True)
-    except (OSError, RuntimeError):  # a link to nothing, or links in a circle
-        return None
-    return file if file.is_file() and file.is_relative_to(whole) else None
-
-
-def _link(file: Path, place: Path) -> None:
-    try:
-        os.link(file, place)
-    except OSError:
-        # Another file system, or one without hard links, or a file that has too many: whatever else is wrong, copying says.
-        shutil.copyfile(file, place)
-        shutil.copystat(file, place)

@@ -33,36 +33,15 @@ def importing_into(out: Path) -> Iterator[None]:
 
 @contextmanager
 def staged(place: Path) -> Iterator[Path]:
-    """Give an empty folder beside `place`; `settle` gives it its name, and what is left of it in the end is removed.
+    """Give an empty folder beside `place`, to be renamed when it is whole; what is left of it in the end is removed.
 
     Raises:
         OSError: it cannot be made.
     """
     folder = place.with_name(f".import-{place.name}")
-    for left in (folder, _before(place)):  # by an import that was killed
-        if left.exists():
-            shutil.rmtree(left)
-    folder.mkdir()
+    shutil.rmtree(folder, ignore_errors=True)  # left by an import that was killed
+    folder.mkdir(parents=True)
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def settle(folder: Path, place: Path) -> None:
-    """Give a staged folder its name; what bears it goes first, and is gone only once the new one is in its place.
-
-    Raises:
-        OSError: it cannot be renamed.
-    """
-    if not place.exists():
-        folder.rename(place)
-        return
-    before = _before(place)
-    place.rename(before)
-    folder.rename(place)
-    shutil.rmtree(before, ignore_errors=True)
-
-
-def _before(place: Path) -> Path:
-    return place.with_name(f".import-before-{place.name}")

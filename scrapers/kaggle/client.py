@@ -15,17 +15,15 @@ import httpx2
 from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
-from scrapers.addresses import following, is_loopback, kaggles
+from scrapers.http.addresses import following, is_loopback, kaggles
+from scrapers.http.receiving import CODING, SLOWEST, read_json, receive
 from scrapers.kaggle.credentials import Credentials, find_credentials
-from scrapers.kaggle.failures import failure, retry_after, said
+from scrapers.kaggle.failures import code_and_words, failure, retry_after
 from scrapers.kaggle.pacing import Meter, Pacing
 from scrapers.kaggle.settings import KAGGLE, KaggleSection, Pace, Patience
 from scrapers.kaggle.wire import Answer
-from scrapers.receiving import CODING, SLOWEST, read_json, receive
 from state.clock import Clock
 from state.errors import BotError, NotAuthenticated, RateLimited, SiteUnavailable, UnknownAnswer, UsageError
-
-__all__ = ["KaggleClient", "Method", "open_client", "open_http"]
 
 _AGENT = "kaggle-bot/0.1 (+an open-source client of the official API; one account, its owner's)"
 _LOGIN = "everything"
@@ -293,8 +291,10 @@ class _Reading:
         try:
             content = read_json(text or "{}")
         except (ValueError, RecursionError):
-            raise SiteUnavailable(f"Kaggle answered {self.method.name} with {said(text)[1][:120]!r}, no data") from None
-        code = said(text)[0] if isinstance(content, dict) and ({"code", "error"} & content.keys()) else None
+            raise SiteUnavailable(
+                f"Kaggle answered {self.method.name} with {code_and_words(text)[1][:120]!r}, no data"
+            ) from None
+        code = code_and_words(text)[0] if isinstance(content, dict) and ({"code", "error"} & content.keys()) else None
         if code is not None and code >= 400:
             raise self._failure(code, text, None)
         return content

@@ -7,15 +7,13 @@ import zipfile
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from scrapers.archives import BROKEN
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.paging import all_pages
 from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Time, Wire
+from scrapers.snapshots.archives import BROKEN
 from state.errors import UnknownAnswer
-
-__all__ = ["BoardRow", "Competition", "Competitions", "DataFile", "LeaderboardEntry", "Page", "Standing"]
 
 _SERVICE = "competitions.CompetitionApiService"
 _LARGEST_BOARD = 20_000_000
@@ -26,7 +24,6 @@ _FILES_A_PAGE = 200
 class Competition(Answer):
     """A competition as this user sees it; `ref` is its full address."""
 
-    sdk: ClassVar[str] = "ApiCompetition"
     id: Int = 0
     ref: Text = ""
     title: Text = ""
@@ -35,7 +32,6 @@ class Competition(Answer):
     category: Text = ""
     reward: Text = ""
     deadline: Time = None
-    kernel_count: Int = 0
     team_count: Int = 0
     user_has_entered: bool = False
     user_rank: Int | None = None
@@ -57,7 +53,6 @@ class Competition(Answer):
 
 
 class _Competitions(Answer):
-    sdk: ClassVar[str] = "ApiListCompetitionsResponse"
     competitions: Annotated[tuple[Competition, ...], Items] = ()
     next_page_token: Text = ""
 
@@ -65,7 +60,6 @@ class _Competitions(Answer):
 class Page(Answer):
     """One of a competition's pages, such as `rules`; it has no time, so only its content tells of a change."""
 
-    sdk: ClassVar[str] = "ApiCompetitionPage"
     name: Text = ""
     content: Text = ""
     post_title: Text = ""
@@ -73,14 +67,12 @@ class Page(Answer):
 
 
 class _Pages(Answer):
-    sdk: ClassVar[str] = "ApiListCompetitionPagesResponse"
     pages: Annotated[tuple[Page, ...], Items] = ()
 
 
 class DataFile(Wire):
     """A file of the competition's data."""
 
-    sdk: ClassVar[str] = "ApiDataFile"
     ref: Text = ""
     name: Text = ""
     total_bytes: Int = 0
@@ -89,7 +81,6 @@ class DataFile(Wire):
 
 
 class _DataFiles(Answer):
-    sdk: ClassVar[str] = "ApiListDataFilesResponse"
     files: Annotated[tuple[DataFile, ...], Items] = ()
     next_page_token: Text = ""
 
@@ -97,7 +88,6 @@ class _DataFiles(Answer):
 class LeaderboardEntry(Wire):
     """One team's place on the board's top; scores are text."""
 
-    sdk: ClassVar[str] = "ApiLeaderboardSubmission"
     team_id: Int = 0
     team_name: Text = ""
     submission_date: Time = None
@@ -107,7 +97,6 @@ class LeaderboardEntry(Wire):
 class Standing(Answer):
     """The top of a board, best first; after the end it is the private one."""
 
-    sdk: ClassVar[str] = "ApiGetLeaderboardResponse"
     submissions: Annotated[tuple[LeaderboardEntry, ...], Items] = ()
     next_page_token: Text = ""
 

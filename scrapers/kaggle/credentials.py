@@ -10,8 +10,6 @@ from pathlib import Path
 
 from state.errors import UsageError
 
-__all__ = ["Credentials", "find_credentials"]
-
 _TOKEN = "KAGGLE_API_TOKEN"  # noqa: S105 - the name of a variable
 _HOW = (
     "put a token (kaggle.com/settings/api) into the variable KAGGLE_API_TOKEN, the systemd credential of that name, or "

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from scrapers.download import SPARE_BYTES, Download, Pin, pin_of
-from scrapers.inside import DATA
+from scrapers.http.download import SPARE_BYTES, Download, Pin, pin_of
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.data_record import (
@@ -24,10 +23,9 @@ from scrapers.kaggle.data_record import (
     write_record,
 )
 from scrapers.kaggle.samples import SAMPLE, find_samples
-from scrapers.unpacking import Unpacking, members_of
+from scrapers.snapshots.files import DATA
+from scrapers.snapshots.unpacking import Unpacking, members_of
 from state.errors import DataChanged, DownloadFailed, KaggleError, NoRoom, SiteUnavailable, UsageError
-
-__all__ = ["CompetitionData", "Progress"]
 
 _MOST_LISTED = 2_000
 """Files of the list that are looked at: each 200 of them are a request."""

@@ -6,9 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from scrapers.fields import UtcTime
-
-__all__ = ["DataRecord", "Listed", "differences", "read_plan", "read_record", "write_plan", "write_record"]
+from scrapers.snapshots.fields import UtcTime
 
 _SHOWN = 3
 

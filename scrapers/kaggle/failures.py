@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from scrapers.cleaning import clean
-from scrapers.receiving import read_json
+from scrapers.http.receiving import read_json
+from scrapers.posts.cleaning import clean
 from state.errors import (
     BotError,
     KaggleError,
@@ -19,8 +19,6 @@ from state.errors import (
     SiteUnavailable,
 )
 
-__all__ = ["failure", "retry_after", "said"]
-
 _MOST_WORDS = 500
 _MOST_READ = 20_000
 _FAILED = 400
@@ -31,7 +29,7 @@ _UNKNOWN_TOKEN = re.compile(r"unauthenticated|unauthorized", re.IGNORECASE)
 _LIMITED = re.compile(r"too many requests|resource_exhausted", re.IGNORECASE)
 
 
-def said(body: str) -> tuple[int | None, str]:
+def code_and_words(body: str) -> tuple[int | None, str]:
     """Return the code and the words of an error, in either of Kaggle's two shapes, or as text or HTML.
 
     The code is None where the body tells of no error.
@@ -61,7 +59,7 @@ def failure(status: int, body: str, *, method: str, subject: str, wait: float | 
         subject: the competition, or what else it was asked about; may be empty.
         wait: seconds that the header Retry-After names.
     """
-    code, words = said(body)
+    code, words = code_and_words(body)
     status = code or status
     about = f" for {subject}" if subject else ""
     told = f"Kaggle answered {status} to {method}{about}: {words or 'without a word'}"

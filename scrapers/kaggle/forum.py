@@ -1,12 +1,10 @@
 """Kaggle's competition forums: topics, and the messages of one."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.wire import Answer, Int, Items, Text, Time, Wire
-
-__all__ = ["Forum", "ForumMessage", "ForumTopic", "TopicMessages", "TopicOrder", "TopicPage", "TopicText"]
 
 TopicOrder = Literal["HOT", "TOP", "NEW", "RECENT", "ACTIVE"]
 _ALL = -1
@@ -15,7 +13,6 @@ _ALL = -1
 class ForumTopic(Wire):
     """A topic as lists show it; sticky ones come first, whatever the order."""
 
-    sdk: ClassVar[str] = "ApiCompetitionTopic"
     id: Int
     title: Text = ""
     topic_url: Text = ""
@@ -30,7 +27,6 @@ class ForumTopic(Wire):
 class TopicPage(Answer):
     """Up to 20 topics; none past the end."""
 
-    sdk: ClassVar[str] = "ApiListCompetitionTopicsResponse"
     topics: Annotated[tuple[ForumTopic, ...], Items] = ()
     total_count: Int = 0
 
@@ -38,7 +34,6 @@ class TopicPage(Answer):
 class ForumMessage(Wire):
     """A message with its replies. It has no author id and no edit time; a deleted one has no author and no text."""
 
-    sdk: ClassVar[str] = "ApiTopicMessage"
     id: Int
     post_date: Time = None
     content: Text = ""
@@ -48,14 +43,12 @@ class ForumMessage(Wire):
     author_name: Text = ""
     votes: Int = 0
     is_deleted: bool = False
-    is_pinned: bool = False
     replies: Annotated[tuple["ForumMessage", ...], Items] = ()
 
 
 class TopicMessages(Answer):
     """The messages of a topic; whether the opening one is among them is not known."""
 
-    sdk: ClassVar[str] = "ApiListTopicMessagesResponse"
     messages: Annotated[tuple[ForumMessage, ...], Items] = ()
 
     def flat(self) -> Iterator[tuple[ForumMessage, int | None]]:
@@ -70,13 +63,11 @@ class TopicMessages(Answer):
 class TopicText(Wire):
     """A topic with its opening message."""
 
-    sdk: ClassVar[str] = "ApiDiscussionTopic"
     id: Int = 0
     title: Text = ""
     url: Text = ""
     post_date: Time = None
     author_name: Text = ""
-    author_url: Text = ""
     votes: Int = 0
     comment_count: Int = 0
     content: Text = ""
@@ -84,7 +75,6 @@ class TopicText(Wire):
 
 
 class _TopicText(Answer):
-    sdk: ClassVar[str] = "ApiGetTopicResponse"
     topic: TopicText | None = None
 
 

@@ -1,11 +1,9 @@
 """Kaggle's kernels: lists of those of a competition, and a version's source."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Time, Wire
-
-__all__ = ["Kernel", "KernelOrder", "KernelPage", "KernelSource", "Kernels", "OutputFile", "OutputPage"]
 
 KernelOrder = Literal["DATE_RUN", "DATE_CREATED", "SCORE_DESCENDING", "SCORE_ASCENDING", "VOTE_COUNT", "HOTNESS"]
 _SERVICE = "kernels.KernelsApiService"
@@ -15,7 +13,6 @@ _MOST = 100
 class Kernel(Wire):
     """A kernel as lists show it: its current version. Neither a score nor a tier nor a creation time is told."""
 
-    sdk: ClassVar[str] = "ApiKernelMetadata"
     id: Int = 0
     ref: Text = ""
     """owner/slug"""
@@ -29,8 +26,6 @@ class Kernel(Wire):
     kernel_type: Mixed = ""
     is_private: bool | None = None
     dataset_data_sources: Annotated[tuple[str, ...], Items] = ()
-    kernel_data_sources: Annotated[tuple[str, ...], Items] = ()
-    competition_data_sources: Annotated[tuple[str, ...], Items] = ()
     total_votes: Int = 0
     current_version_number: Int | None = None
 
@@ -38,7 +33,6 @@ class Kernel(Wire):
 class KernelPage(Answer):
     """Up to a hundred kernels."""
 
-    sdk: ClassVar[str] = "ApiListKernelsResponse"
     kernels: Annotated[tuple[Kernel, ...], Items] = ()
     next_page_token: Text = ""
 
@@ -46,7 +40,6 @@ class KernelPage(Answer):
 class KernelBlob(Wire):
     """A version's source: a notebook's JSON, or a script's text."""
 
-    sdk: ClassVar[str] = "ApiKernelBlob"
     source: Text = ""
     language: Mixed = ""
     kernel_type: Mixed = ""
@@ -56,7 +49,6 @@ class KernelBlob(Wire):
 class KernelSource(Answer):
     """One version of a kernel with its source."""
 
-    sdk: ClassVar[str] = "ApiGetKernelResponse"
     metadata: Kernel | None = None
     blob: KernelBlob | None = None
 
@@ -64,7 +56,6 @@ class KernelSource(Answer):
 class OutputFile(Wire):
     """A file that a kernel's run has written, under a name that its author chose."""
 
-    sdk: ClassVar[str] = "ApiKernelSessionOutputFile"
     url: Text = ""
     """Signed, and good for a while."""
     file_name: Text = ""
@@ -73,7 +64,6 @@ class OutputFile(Wire):
 class OutputPage(Answer):
     """What a run has written."""
 
-    sdk: ClassVar[str] = "ApiListKernelSessionOutputResponse"
     files: Annotated[tuple[OutputFile, ...], Items] = ()
     next_page_token: Text = ""
 

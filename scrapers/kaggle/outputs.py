@@ -10,16 +10,14 @@ from typing import Any
 
 from sqlmodel import col, select
 
+from scrapers.http.receiving import steadily
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.kernels import Kernels, OutputFile
-from scrapers.receiving import steadily
 from state.errors import KaggleError, NotAuthenticated, RateLimited, SiteUnavailable
 from state.polled import PolledKernel
 from state.series import last_of_each, take_reading
 from state.store import Store
 from state.tables import KernelVersion
-
-__all__ = ["PublicOutputs"]
 
 _PAGES = 3
 _FILES = 3

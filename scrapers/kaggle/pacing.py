@@ -12,8 +12,6 @@ from state.breaker import Breaker
 from state.clock import Clock
 from state.errors import RateLimited
 
-__all__ = ["Meter", "Pacing", "Tally"]
-
 
 class Meter(Protocol):
     """Counts requests where restarts do not forget them."""

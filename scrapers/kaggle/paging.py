@@ -5,8 +5,6 @@ from typing import TypeVar
 
 from scrapers.kaggle.wire import Answer
 
-__all__ = ["all_pages"]
-
 _MOST_PAGES = 10_000
 
 ItemT = TypeVar("ItemT")

@@ -5,11 +5,9 @@ from urllib.parse import urlsplit
 import httpx2
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from scrapers.addresses import is_loopback
+from scrapers.http.addresses import is_loopback
 from state.clock import FastClock
 from state.errors import SiteUnavailable, UsageError
-
-__all__ = ["site_clock"]
 
 
 class _Told(BaseModel):

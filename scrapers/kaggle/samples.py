@@ -4,8 +4,6 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import PurePosixPath
 
-__all__ = ["SAMPLE", "find_samples"]
-
 SAMPLE = "sample_submission.csv"
 """Its name in a folder of data, whatever the hosts call it."""
 

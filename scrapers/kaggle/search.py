@@ -1,12 +1,10 @@
 """Kaggle's search: the only place that tells a kernel's score and an author's tier, by free text."""
 
 from math import isfinite
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from scrapers.kaggle.client import KaggleClient, Method
-from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Time, Wire
-
-__all__ = ["Author", "Found", "Search", "SearchPage", "tier_name"]
+from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Wire
 
 Kind = Literal["KERNEL", "TOPIC", "COMMENT", "USER"]
 _MOST = 100
@@ -33,7 +31,6 @@ def tier_name(value: str) -> str | None:
 class Author(Wire):
     """Who wrote something."""
 
-    sdk: ClassVar[str] = "ApiUserAvatar"
     id: Int = 0
     user_name: Text = ""
     display_name: Text = ""
@@ -48,35 +45,20 @@ class Author(Wire):
 class KernelFacts(Wire):
     """What search knows of a kernel; without a linked submission the score means nothing."""
 
-    sdk: ClassVar[str] = "ApiSearchKernelsDocument"
     best_public_score: float | None = None
     has_linked_submission: bool = False
-
-
-class DiscussionFacts(Wire):
-    """What search knows of a topic or a comment."""
-
-    sdk: ClassVar[str] = "ApiSearchDiscussionsDocument"
-    message_stripped: Text = ""
-    forum_name: Text = ""
-    forum_url: Text = ""
-    new_comment_url: Text = ""
 
 
 class Found(Wire):
     """One thing found; which field is filled goes by its kind."""
 
-    sdk: ClassVar[str] = "ListEntitiesDocument"
     id: Int = 0
     document_type: Mixed = ""
     title: Text = ""
     slug: Text = ""
-    create_time: Time = None
-    update_time: Time = None
     votes: Int | None = None
     owner_user: Author | None = None
     kernel_document: KernelFacts | None = None
-    discussion_document: DiscussionFacts | None = None
 
     @property
     def public_score(self) -> float | None:
@@ -89,9 +71,7 @@ class Found(Wire):
 class SearchPage(Answer):
     """Up to a hundred things."""
 
-    sdk: ClassVar[str] = "ListEntitiesResponse"
     documents: Annotated[tuple[Found, ...], Items] = ()
-    total_documents: Int = 0
     next_page_token: Text = ""
 
 

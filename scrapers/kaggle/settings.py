@@ -2,8 +2,6 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["KAGGLE", "KaggleSection", "Pace", "Patience"]
-
 KAGGLE = "https://api.kaggle.com/v1"
 
 

@@ -2,13 +2,11 @@
 
 from collections.abc import AsyncIterator, Sequence
 from enum import Enum
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.paging import all_pages
 from scrapers.kaggle.wire import Answer, Int, Items, Text, Time, known
-
-__all__ = ["Created", "Limits", "SentFile", "Status", "Submissions", "Upload"]
 
 _SERVICE = "competitions.CompetitionApiService"
 
@@ -25,7 +23,6 @@ class Status(Enum):
 class SentFile(Answer):
     """A submission as Kaggle has it; scores are text, empty while unknown."""
 
-    sdk: ClassVar[str] = "ApiSubmission"
     ref: Int = 0
     date: Time = None
     status: Annotated[Status, known(Status)] = Status.PENDING
@@ -40,7 +37,6 @@ class SentFile(Answer):
 
 
 class _SentFiles(Answer):
-    sdk: ClassVar[str] = "ApiListSubmissionsResponse"
     submissions: Annotated[tuple[SentFile, ...], Items] = ()
     next_page_token: Text = ""
 
@@ -48,7 +44,6 @@ class _SentFiles(Answer):
 class Limits(Answer):
     """The quota: how many it takes now is the one number to trust."""
 
-    sdk: ClassVar[str] = "ApiSubmissionLimits"
     num_today: Int = 0
     num_total: Int = 0
     num_allowed_now: Int = 0
@@ -58,7 +53,6 @@ class Limits(Answer):
 class Upload(Answer):
     """Where a file goes, and by which token it is then named."""
 
-    sdk: ClassVar[str] = "ApiStartSubmissionUploadResponse"
     token: Text = ""
     create_url: Text = ""
 
@@ -66,7 +60,6 @@ class Upload(Answer):
 class Created(Answer):
     """What Kaggle says to a submission; it has it only if `ref` is above 0."""
 
-    sdk: ClassVar[str] = "ApiCreateSubmissionResponse"
     message: Text = ""
     ref: Int = 0
 

@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from scrapers.card import Direction
-from scrapers.cleaner import Cleaners
 from scrapers.kaggle.card.board import read_order
 from scrapers.kaggle.card.derive import derive
 from scrapers.kaggle.card.evidence import Evidence
@@ -14,9 +12,9 @@ from scrapers.kaggle.card.overrides import CardOverrides
 from scrapers.kaggle.card.pages import in_markdown
 from scrapers.kaggle.card.tables import read_tables
 from scrapers.kaggle.competitions import Competitions
+from scrapers.posts.cleaners import Cleaners
+from scrapers.snapshots.card import Direction
 from state.errors import NotFound
-
-__all__ = ["KaggleTask"]
 
 _OF_DATA = frozenset({"id_column", "prediction_columns", "sample_submission"})
 """Fields that the data settles."""

@@ -9,8 +9,6 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-__all__ = ["Answer", "Int", "Items", "Mixed", "Text", "Time", "Wire", "enum_name", "known", "parse_time", "wire_time"]
-
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,12}))?(Z|[+-]\d\d:?\d\d)?")
 
 EnumT = TypeVar("EnumT", bound=Enum)

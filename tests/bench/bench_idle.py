@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 
 TOKEN = "KGAT_" + "0123456789abcdef" * 2
 GOAL_SHARE, GOAL_BYTES = 0.01, 200_000_000

@@ -32,8 +32,8 @@ from pathlib import Path
 
 import psutil
 
-from scrapers.cleaner import Cleaners, Source
-from scrapers.ingest import Raw, ingest
+from scrapers.posts.cleaners import Cleaners, Source
+from scrapers.posts.ingest import Raw, ingest
 from state.clock import SystemClock
 from state.store import Store
 from state.tables import KernelVersion, Message, Observation, Topic
@@ -42,7 +42,7 @@ DISCUSSIONS, KERNELS, MESSAGES_EACH, NOTEBOOK_SHARE = 2_687, 4_270, 8, 5
 GOAL_SECONDS, GOAL_BYTES = 90.0, 400_000_000
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NAME = "a-competition-of-usual-length"
-DEMO = Path(__file__).parents[2] / "scrapers" / "demo_data"
+DEMO = Path(__file__).parents[2] / "scrapers" / "snapshots" / "demo_data"
 
 
 @dataclass

@@ -24,7 +24,6 @@ from bot.looking.accounts import Allowance
 from bot.looking.status import status_of
 from state.clock import SystemClock
 from state.progress import create_run
-from state.reading import open_to_read
 from state.store import Store, as_stored
 
 SLUGS = tuple(f"a-competition-with-a-name-of-usual-length-{number}" for number in range(5))
@@ -128,10 +127,9 @@ from pathlib import Path
 from bot.looking.accounts import Allowance
 from bot.looking.status import status_of
 from state.clock import SystemClock
-from state.reading import open_to_read
 print("begun", flush=True)
 while True:
-    with open_to_read(Path(sys.argv[1]), SystemClock()) as store:
+    with Store.open_to_read(Path(sys.argv[1]), SystemClock()) as store:
         status_of(store, Allowance())
 """
 
@@ -157,7 +155,7 @@ def main() -> None:
         path = Path(folder).absolute() / "bot.db"
         filled(path)
         print(f"{path.stat().st_size / 1e6:.0f} MB")
-        with Store.open(path, SystemClock()) as daemon, open_to_read(path, SystemClock()) as store:
+        with Store.open(path, SystemClock()) as daemon, Store.open_to_read(path, SystemClock()) as store:
             now = datetime.now(UTC)
 
             def scrape() -> None:
@@ -165,7 +163,7 @@ def main() -> None:
                     list(figures(session, path, allowance, now))
 
             questions: dict[str, Callable[[], object]] = {
-                "open to read": lambda: open_to_read(path, SystemClock()).close(),
+                "open to read": lambda: Store.open_to_read(path, SystemClock()).close(),
                 "bot status": lambda: status_of(store, allowance),
                 "a scrape": scrape,
                 "budget notices": lambda: budget_notices(store, allowance, now),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from bot.runs.folder import run_folders
+from bot.execution.folder import run_folders
 from tests.chaos.world import SteadyAnswers, World
 from tests.scripted_endpoint import ScriptedEndpoint
 

@@ -11,9 +11,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from bot.runs.folder import run_folders
-from bot.strategies.attempts import read_tree
-from bot.strategies.tree import TreeCache
+from bot.engine.attempts import read_tree
+from bot.engine.tree import TreeCache
+from bot.execution.folder import run_folders
 from state.checking import ensure_sound
 from state.clock import SystemClock
 from state.progress import (

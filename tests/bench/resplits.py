@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from tests.bot.evaluation.parts import SLUGS, real
 
 __all__ = ["MOST_ROWS", "Labelled", "Resplit", "labelled", "resplit"]

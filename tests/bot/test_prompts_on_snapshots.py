@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bot.coder import TaskText
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.graders.writing import WriteGrader
-from scrapers.snapshot import Snapshot
+from bot.execution.task import TaskText
+from scrapers.snapshots.snapshot import Snapshot
 from tests import needs
 from tests.bot.models.test_foreign_text import PROMPTS
 from tests.bot.replay.test_real_runs import SLUGS

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from bot.runs.folder import run_folders
+from bot.execution.folder import run_folders
 from sandbox.bubblewrap import BubblewrapSandbox
 from tests.chaos.doomed import label
 from tests.chaos.invariants import Memory, check, events, tree

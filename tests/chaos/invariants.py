@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from bot.runs.folder import run_folders
+from bot.execution.folder import run_folders
 from sandbox.leftovers import left_by_killed
 from state.clock import SystemClock
 from state.store import Store

@@ -63,7 +63,7 @@ def test_a_gpu_is_asked_for_by_its_uuid_and_only_where_one_is_leased(place: Path
 
 
 def test_the_image_holds_what_the_built_in_recipe_imports() -> None:
-    source = (ROOT / "bot/models/builtin/recipe.py.txt").read_text().replace("{{ config }}", "{}")
+    source = (ROOT / "bot/agents/builtin/recipe.py.txt").read_text().replace("{{ config }}", "{}")
     imported = {
         name.split(".")[0]
         for node in ast.walk(ast.parse(source))

@@ -5,21 +5,22 @@ import sys
 import time
 from typing import Any
 
-from scrapers import cleaner_process
+from scrapers.posts import cleaner_process
 
 _read = cleaner_process.text_as
 
 
-def text_as(asked: dict[str, Any], text: str) -> str:
+def text_as(asked: dict[str, Any]) -> str:
     """Read a text, or come to its end."""
+    text = asked["text"]
     if "DIE" in text:
         os.abort()
     if "HANG" in text:
         time.sleep(3600)
     if "FAIL" in text:
         raise RuntimeError("this text is odd")
-    return _read(asked, text)
+    return _read(asked)
 
 
 if __name__ == "__main__":
-    cleaner_process.serve(int(sys.argv[1]), text_as)
+    cleaner_process.serve(int(sys.argv[1]), int(sys.argv[2]), text_as)

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from contextlib import aclosing
+from dataclasses import asdict
 
-from scrapers import CommunitySource
-from scrapers.cleaner import Cleaned, Cleaners, Source
-from scrapers.cleaner_process import text_as
-from scrapers.ingest import cleaned
-from scrapers.sketches import sketch_of
+from scrapers.posts.cleaner_process import text_as
+from scrapers.posts.cleaners import Cleaned, Cleaners, Source
+from scrapers.posts.ingest import cleaned
+from scrapers.posts.sketches import sketch_of
+from scrapers.snapshots.snapshot import Snapshot
 from state.tables import CommunityRow
 
 __all__ = ["Here", "read", "rows_of"]
@@ -22,12 +23,11 @@ class Here(Cleaners):
 
 def read(source: Source) -> Cleaned:
     """Return what a text is cleaned to."""
-    asked = {"form": source.form, "language": source.language, "kernel_type": source.kernel_type}
-    text = text_as(asked, source.text)
+    text = text_as(asdict(source))
     return Cleaned(text, sketch_of(text, "kernel" if source.form == "kernel" else "message", source.kernel_type))
 
 
-async def rows_of(source: CommunitySource, since: str | None = None) -> list[CommunityRow]:
-    """Return what a source has that is newer than a watermark, cleaned."""
-    async with aclosing(cleaned(source.changes(since), Here())) as found:
-        return [ready.row async for ready in found]
+async def rows_of(snapshot: Snapshot) -> list[CommunityRow]:
+    """Return the rows of a snapshot's community, cleaned."""
+    async with aclosing(cleaned(snapshot.posts(), Here())) as chunks:
+        return [ready.row async for chunk in chunks for ready in chunk]

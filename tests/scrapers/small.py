@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from scrapers.card import Direction
-from scrapers.check import check
-from scrapers.hashes import sha256_of
+from scrapers.snapshots.card import Direction
+from scrapers.snapshots.check import check
+from scrapers.snapshots.files import sha256_of
 
 METRICS: dict[str, Direction] = {
     "log_loss": "minimize",

@@ -8,7 +8,7 @@ import pytest
 
 from state.clock import SystemClock
 from state.errors import InfrastructureFailure, StateCorrupted, StateUnavailable
-from state.store import Store
+from state.store import Store, put_blob
 from tests.state.processes import holding_on, run_program
 
 HOLD_THE_WRITE_LOCK = """
@@ -88,7 +88,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_room(tmp_path: Pa
         from pathlib import Path
         from state.clock import SystemClock
         from state.errors import StateUnavailable
-        from state.store import Store
+        from state.store import Store, put_blob
         place = Path(sys.argv[1])
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(place)], check=True)
         said = {}
@@ -135,7 +135,7 @@ def test_without_descriptors_an_open_store_works_and_another_says_what_is_wrong(
         from pathlib import Path
         from state.clock import SystemClock
         from state.errors import StateUnavailable
-        from state.store import Store
+        from state.store import Store, put_blob
         place, said = Path(sys.argv[1]), {}
         Store.open(place / "other.db", SystemClock()).close()
         with Store.open(place / "state.db", SystemClock()) as store:
@@ -182,7 +182,7 @@ def test_a_database_that_is_spoilt_while_it_is_open_is_told(tmp_path: Path) -> N
 
 def test_a_body_that_is_no_longer_what_was_kept_is_told(store: Store) -> None:
     with store.write() as tx:
-        sha, other = store.put_blob(tx, "kept"), store.put_blob(tx, "another")
+        sha, other = put_blob(tx, "kept"), put_blob(tx, "another")
         tx.connection.exec_driver_sql("UPDATE blob SET data = x'00112233' WHERE sha256 = ?", (sha,))
         tx.connection.exec_driver_sql(
             "UPDATE blob SET sha256 = ? WHERE sha256 = ?", ("0" * 64, other)
@@ -210,7 +210,7 @@ def test_a_disk_that_is_read_only_is_told(tmp_path: Path) -> None:
         from pathlib import Path
         from state.clock import SystemClock
         from state.errors import StateUnavailable
-        from state.store import Store
+        from state.store import Store, put_blob
         place = Path(sys.argv[1])
         subprocess.run(["mount", "-t", "tmpfs", "none", str(place)], check=True)
         Store.open(place / "state.db", SystemClock()).close()

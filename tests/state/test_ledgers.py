@@ -1,4 +1,4 @@
-"""Ledgers are read from a file that a run goes on writing, from one of an older version, and never from garbage."""
+"""Ledgers are read from a file that a run goes on writing, and never from garbage."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -7,12 +7,11 @@ import pytest
 
 from state.errors import InfrastructureFailure
 from state.ledgers import read_ledger, read_only
-from state.progress import create_run, end_run, resume_run
+from state.progress import end_run, resume_run
 from state.spending import charge
 from state.store import Store
 from tests.state.conftest import START, StandingClock
 from tests.state.derive import from_events, from_rows
-from tests.state.old_version import take_back
 
 
 def fill(store: Store, run_id: str, clock: StandingClock) -> None:
@@ -44,24 +43,11 @@ def test_a_ledger_adds_up_what_events_and_rows_tell_as_well(
     assert (whole.run_id, whole.competition) == (run_id, "wine")
     assert (whole.calls, whole.tokens, whole.cost_usd, whole.unpriced) == (3, 126, 0.75, 1)
     assert whole.wall_seconds == 40, "the day in which it was down is not counted"
-    assert whole.amounts | {"tokens": 0.0} == {"tokens": 0, "execution": 1, "gpu": 8, "disk": 1000, "submission": 1}
+    assert whole.amounts == {"execution": 1, "gpu": 8, "disk": 1000, "submission": 1}
     assert (second_day.calls, second_day.cost_usd, second_day.wall_seconds) == (1, 0.25, 30)
     told = from_events(store.export_events(run_id))
     assert told == from_rows(store, run_id)
     assert (told.ledger["gpu"].amount, told.ledger["gpu"].seconds) == (8, 4)
-
-
-def test_a_ledger_from_before_there_were_amounts_is_read_and_left_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "state.db"
-    with Store.open(path, StandingClock()) as store, store.write() as tx:
-        create_run(tx, "old", competition="wine", agent="a", model="m", seed=1, cutoff=None)
-        charge(tx, "old", "tokens", prompt_tokens=7, cost_usd=0.125)
-    take_back(path)
-    with read_only(path) as reading:
-        (ledger,) = read_ledger(reading)
-    assert (ledger.tokens, ledger.cost_usd, ledger.amounts) == (7, 0.125, {"tokens": 0.0})
-    with Store.open(path, StandingClock()) as store, store.write() as tx:
-        assert charge(tx, "old", "disk", amount=3).amount == 3
 
 
 def test_what_holds_no_ledger_is_refused_and_nothing_is_written(tmp_path: Path) -> None:

@@ -1,17 +1,12 @@
 """Outward acts as rows: numbers and tags, and who may move a submission where."""
 
 import itertools
-from pathlib import Path
 from typing import get_args
 
 import pytest
-from alembic import command
-from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from state.clock import SystemClock
 from state.outward import (
-    OPEN,
     SubmissionStatus,
     add_submission,
     advance_submission,
@@ -19,7 +14,6 @@ from state.outward import (
     submissions_of,
 )
 from state.store import Store
-from tests.state.old_version import FIRST, migrating
 
 SHA = "0123456789abcdef" * 4
 
@@ -78,18 +72,3 @@ def test_a_reason_is_forgotten_when_it_no_longer_holds_and_the_sites_name_is_not
         assert (row.message, row.ref) == (None, "site/1")
         row = advance_submission(tx, run_id, "1", "refused", message="NaN")
         assert (row.message, row.ref) == ("NaN", "site/1")
-
-
-def test_a_database_of_the_first_version_keeps_its_submission_and_counts_on(tmp_path: Path) -> None:
-    with migrating(tmp_path / "old.db") as (config, connection):
-        command.upgrade(config, FIRST)
-        values = "'r', '1', 3, 'r-1', 'handed in', 'refit', NULL, '2020-01-01 00:00:00.000000'"
-        columns = "run_id, id, node, tag, status, handed_in, score, at"
-        connection.execute(text(f"INSERT INTO submission ({columns}) VALUES ({values})"))  # noqa: S608 - of constants
-    with Store.open(tmp_path / "old.db", SystemClock()) as store:
-        with store.write() as tx:
-            assert intend_submission(tx, "r", node=3, handed_in="refit", file_sha=SHA).id == "2"
-        with store.read() as session:
-            old = submissions_of(session, "r")[0]
-    assert (old.status, old.ref, old.file_sha, old.node) == ("handed in", None, None, 3)
-    assert old.status not in OPEN

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.snapshot import Snapshot, SnapshotSource
+from scrapers.snapshots.snapshot import Snapshot
 from state.collect import add_community
 from state.community import CommunityView
 from state.store import Store
@@ -24,7 +24,7 @@ METRICS = {
 async def test_a_real_snapshot_shows_its_deadlines_knowledge_and_no_canary(store: Store, slug: str) -> None:
     folder: Path = snapshots() / slug
     snapshot = Snapshot.load(folder, METRICS)  # type: ignore[arg-type]  # literals in a plain dict
-    rows = await rows_of(SnapshotSource(snapshot))
+    rows = await rows_of(snapshot)
     with store.write() as tx:
         add_community(tx, slug, rows)
     card = snapshot.card

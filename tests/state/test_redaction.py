@@ -19,7 +19,7 @@ from state.collect import add_community
 from state.redaction import MASK, SHORTEST, Look, Redactor, can_be_secret
 from state.series import last, take_reading
 from state.steering import add_note
-from state.store import NO_RUN, Store
+from state.store import NO_RUN, Store, put_blob
 from state.tables import Message, Node, Step
 from tests.state.conftest import StandingClock
 
@@ -232,8 +232,8 @@ def test_no_row_event_or_body_reaches_the_file_with_a_secret(
             tx.connection.exec_driver_sql("INSERT INTO t VALUES (?)", [(text,), (quote(text),)])
             tx.record("x.y", run_id="r", text=text, many=[{"deep": text}])
             add_note(tx, "c", text)
-            sha = store.put_blob(tx, text)
-            assert store.put_blob(tx, text.encode()) == sha
+            sha = put_blob(tx, text)
+            assert put_blob(tx, text.encode()) == sha
             add_community(tx, "c", posts)
         assert store.blob(sha).decode() == f"before {MASK} after"
         (event,) = store.export_events("r")
@@ -254,7 +254,7 @@ def test_no_row_event_or_body_reaches_the_file_with_a_secret(
 def test_without_a_redactor_all_is_kept_as_it_is(store: Store) -> None:
     with store.write() as tx:
         tx.record("x.y", run_id="r", text=SECRET)
-        sha = store.put_blob(tx, SECRET)
+        sha = put_blob(tx, SECRET)
     assert store.blob(sha).decode() == SECRET
     assert next(iter(store.export_events("r")))["text"] == SECRET
 

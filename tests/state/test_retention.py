@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import Engine, event
 from sqlmodel import SQLModel
 
-from scrapers.duplicates import Sketched, note_sketches
-from scrapers.sketches import Sketch
+from scrapers.posts.duplicates import Sketched, note_sketches
+from scrapers.posts.sketches import Sketch
 from state.checking import connect
 from state.collect import add_community
 from state.community import CommunityView
@@ -34,7 +34,7 @@ from state.retention import BY_COMPETITION, BY_RUN, prunable, prune_community, p
 from state.series import take_reading
 from state.steering import Control, Note
 from state.steps import finish_step, start_step
-from state.store import Store
+from state.store import Store, put_blob
 from state.tables import KernelVersion, Message, Observation, Topic
 from state.tasks import claim_task, put_task, retry_task
 from tests.state.conftest import START, StandingClock
@@ -52,7 +52,7 @@ def words(competition: str, what: str) -> str:
 def collect(store: Store, name: str) -> None:
     at = START + timedelta(hours=1)
     with store.write() as tx:
-        raw = store.put_blob(tx, words(name, "raw file"))
+        raw = put_blob(tx, words(name, "raw file"))
         rows: list[Any] = [
             Topic(competition=name, id="1", title=words(name, "title"), posted_at=START),
             Message(competition=name, id="10", topic_id="1", posted_at=START, markdown=words(name, "first text")),

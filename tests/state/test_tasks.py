@@ -207,17 +207,6 @@ def test_after_a_restart_all_leases_are_taken_back_but_of_what_somebody_does_wor
     assert not finish(store, "poll:a", "the dead")
 
 
-def test_leases_that_ran_out_can_be_told_from_others(store: Store, clock: StandingClock) -> None:
-    put(store, "poll:a")
-    claim(store)
-    clock.pass_by(59)
-    with store.write() as tx:
-        assert recover_tasks(tx, ran_out=tx.now()) == []
-    clock.pass_by(1)
-    with store.write() as tx:
-        assert [task.key for task in recover_tasks(tx, ran_out=tx.now())] == ["poll:a"]
-
-
 def test_what_kills_the_process_waits_for_ever_longer_and_is_given_up_in_the_end(
     store: Store, clock: StandingClock
 ) -> None:

@@ -11,10 +11,10 @@ from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.graders.marking import is_model_written, mark, record_of
 from bot.evaluation.graders.self_tests import Finding, run_self_tests
 from bot.evaluation.graders.writing import WriteGrader, Written
-from scrapers.check import GRADER
-from scrapers.found import Found
-from scrapers.manifest import read_manifest
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.check import GRADER
+from scrapers.snapshots.manifest import read_manifest
+from scrapers.snapshots.problems import Problems
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import SnapshotError, UsageError
 
 
@@ -36,7 +36,7 @@ class Vacancy:
             SnapshotError: something else is wrong with it.
             UsageError: it needs no grader, or has one.
         """
-        found = Found()
+        found = Problems()
         manifest = read_manifest(path, found)
         if manifest is None:
             raise SnapshotError(found.problems)

@@ -13,7 +13,7 @@ from bot.evaluation.graders.process import GraderLimits, GraderProcess
 from bot.evaluation.graders.trial_files import TrialFiles, unknown_id
 from bot.evaluation.leaderboard import board_is_lower_better
 from bot.evaluation.tables import read_table
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import GraderFailed, GraderStopped, InvalidSubmission, SnapshotError
 
 SHUFFLES = 3

@@ -10,7 +10,7 @@ from bot.models import CallLimits, Completion, Model, Prompt
 from bot.models.parsing import one_code_block
 from bot.models.repair import Repair
 from bot.models.template import TemplatePrompt
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import GraderNotAdmitted, ModelRefused, Unparsable
 
 AnswerT = TypeVar("AnswerT")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bot.evaluation.guards.findings import Finding, passed, suspicious
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 
 __all__ = ["NAME", "beyond_board", "board_finding"]
 

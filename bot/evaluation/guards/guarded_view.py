@@ -14,8 +14,8 @@ from bot.evaluation.layout import Layout, read_view_layout
 from bot.evaluation.submission_file import read_truth
 from bot.evaluation.tables import Rows, read_table
 from bot.evaluation.view_names import VALIDATION
-from scrapers.card import TaskCard
-from scrapers.row_keys import row_key
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.tables import row_key
 from state.errors import UnsupportedLayout
 
 __all__ = ["GuardedView", "Target"]

@@ -11,7 +11,7 @@ from bot.evaluation.guards.findings import Finding, not_run
 from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.guards.registry import EXECUTION_GUARDS, VIEW_GUARDS
 from bot.evaluation.guards.traces import OtherNode, Traces
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import BotError
 
 __all__ = ["guard_execution", "guard_view"]

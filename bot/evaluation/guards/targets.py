@@ -14,7 +14,7 @@ from bot.evaluation.label_files import Pixels
 from bot.evaluation.labelled import Layout
 from bot.evaluation.melted import Columns, Places
 from bot.evaluation.ranks import mean_ranks
-from scrapers.numbers import read_number
+from scrapers.snapshots.tables import read_number
 
 __all__ = ["Asked", "Target", "targets_of"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scrapers.card import Direction
+from scrapers.snapshots.card import Direction
 
 Values = NDArray[Any]
 Params = Mapping[str, Any]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bot.evaluation.metrics.metric import Params, Values
-from scrapers.numbers import read_number
+from scrapers.snapshots.tables import read_number
 
 _NAN = float("nan")
 _BOX, _POINT = 5, 3

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from scrapers.csv_files import NotCsv, open_table
-from scrapers.found import Found
-from scrapers.leaderboard import LEADERBOARD
-from scrapers.numbers import read_number
+from scrapers.snapshots.leaderboard import LEADERBOARD
+from scrapers.snapshots.problems import Problems
+from scrapers.snapshots.tables import NotCsv, open_table, read_number
 from state.errors import SnapshotError
 
 _SCORE, _DATE = "score", "submissionDate"
@@ -59,7 +58,7 @@ def read_board(path: Path) -> Board:
     Raises:
         SnapshotError: no column `score`, no entries with one, a score that is no finite number, or scores that are not in order.
     """
-    found = Found()
+    found = Problems()
     entries: list[Entry] = []
     lines: list[int] = []
     unscored = 0
@@ -102,7 +101,7 @@ def write_board(board: Board, path: Path) -> None:
             writer.writerow([rank, entry.score, *([at] if dated else [])])
 
 
-def _check_order(board: Board, lines: list[int], found: Found) -> None:
+def _check_order(board: Board, lines: list[int], found: Problems) -> None:
     """Name the first entry that is better than the one above it."""
     lower = board.lower_is_better
     for line, (above, score) in zip(lines[1:], pairwise(board.scores), strict=True):

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scrapers.answers import USAGE, value
-from scrapers.csv_files import is_table
 from scrapers.imports.mle_bench.prepared import Prepared
 from scrapers.imports.mle_bench.tables import header_of, table_of_lines, table_rows
+from scrapers.snapshots.answers import USAGE, value
+from scrapers.snapshots.tables import is_table
 from state.errors import Problem, SnapshotError
 
 BYTES_AT_ONCE = 200_000_000

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scrapers.card import Direction
+from scrapers.snapshots.card import Direction
 
 
 @dataclass(frozen=True)

@@ -3,39 +3,62 @@
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any, Literal
 
-from scrapers.answers import read_answers
-from scrapers.card import Direction
-from scrapers.check import check
-from scrapers.found import Found
-from scrapers.imports.mle_bench.answers_file import write_answers
 from scrapers.imports.mle_bench.board import Board, read_board, write_board
 from scrapers.imports.mle_bench.columns import Columns, choose_columns
 from scrapers.imports.mle_bench.finding import FindMetric, FoundMetric, Question
-from scrapers.imports.mle_bench.grader_files import keep_grader
-from scrapers.imports.mle_bench.laying_out import LeftOut, lay_out, put_sample
-from scrapers.imports.mle_bench.manifest_of import Dates, dates_of, write_manifest
-from scrapers.imports.mle_bench.outcome import Outcome
+from scrapers.imports.mle_bench.laying_out import LeftOut, keep_grader, lay_out, put_sample, write_answers
+from scrapers.imports.mle_bench.manifest import Dates, dates_of, write_manifest
 from scrapers.imports.mle_bench.places import Place
 from scrapers.imports.mle_bench.prepared import GRADE, Prepared, open_prepared
 from scrapers.imports.mle_bench.tables import unpack_sample
-from scrapers.inside import DATA, walk
-from scrapers.leaderboard import LEADERBOARD
-from scrapers.manifest import DESCRIPTION, read_manifest
+from scrapers.imports.staging import staged
+from scrapers.snapshots.answers import read_answers
+from scrapers.snapshots.card import Direction
+from scrapers.snapshots.check import check
+from scrapers.snapshots.files import DATA, walk
+from scrapers.snapshots.leaderboard import LEADERBOARD
+from scrapers.snapshots.manifest import DESCRIPTION, read_manifest
+from scrapers.snapshots.problems import Problems
 from state.errors import Problem, SnapshotError
 
+Status = Literal["imported", "there already", "failed"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One competition after an import; of one that failed only `problems` are known."""
+
+    slug: str
+    status: Status
+    metric: str | None = None
+    direction: str | None = None
+    how: str | None = None
+    """How the metric was found."""
+    rows: int | None = None
+    """Of the answers."""
+    teams: int | None = None
+    files: int | None = None
+    """Of `data/`."""
+    left_out: tuple[str, ...] = ()
+    """Files of `public/` that are not in `data/`, each with the reason."""
+    notes: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    seconds: float = 0.0
+
+    def told(self) -> dict[str, Any]:
+        """Return all fields as JSON values."""
+        values = asdict(self)
+        values["problems"] = [str(problem) for problem in self.problems]
+        values["left_out"], values["notes"] = list(self.left_out), list(self.notes)
+        return values
+
+
 _SCRATCH = "scratch"
-_STAGED = ".{}.importing"
-
-
-def remove_leftovers(out: Path) -> None:
-    """Remove the unfinished folders of imports that were killed; no other import may write there meanwhile."""
-    for left in out.glob(_STAGED.format("*")):
-        if left.is_dir() and not left.is_symlink():
-            shutil.rmtree(left, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -63,60 +86,58 @@ class Importing:
         target = self.out / place.slug
         if target.exists() or target.is_symlink():
             return _there_already(place.slug, target)
-        staged = self.out / _STAGED.format(place.slug)
         try:
-            shutil.rmtree(staged, ignore_errors=True)
-            (staged / _SCRATCH).mkdir(parents=True)
-            outcome = self._make(place, staged)
-            staged.rename(target)
+            with staged(target) as folder:
+                outcome = self._make(place, folder)
+                folder.rename(target)
         except SnapshotError as error:
             outcome = Outcome(place.slug, "failed", problems=error.problems)
         except OSError as error:
             problem = Problem(Path(str(error.filename or place.slug)).name, None, error.strerror or str(error))
             outcome = Outcome(place.slug, "failed", problems=(problem,))
-        finally:
-            shutil.rmtree(staged, ignore_errors=True)
         return replace(outcome, seconds=round(time.monotonic() - began, 2))
 
-    def _make(self, place: Place, staged: Path) -> Outcome:
+    def _make(self, place: Place, folder: Path) -> Outcome:
         self.told(place.slug, "reading")
+        scratch = folder / _SCRATCH
+        scratch.mkdir()
         prepared = open_prepared(place)
         board = read_board(prepared.board)
         dates = dates_of(board, self.dates)
-        sample = unpack_sample(prepared.sample, staged / _SCRATCH)
-        columns = choose_columns(prepared, sample, staged / _SCRATCH)
-        put_sample(prepared, sample, staged)
-        (staged / "private").mkdir()
-        rows = write_answers(columns, sample, staged / "private/answers.csv")
-        left = self._data(prepared, columns, staged)
-        metric = self._metric(prepared, columns, board, staged)
+        sample = unpack_sample(prepared.sample, scratch)
+        columns = choose_columns(prepared, sample, scratch)
+        put_sample(prepared, sample, folder)
+        (folder / "private").mkdir()
+        rows = write_answers(columns, sample, folder / "private/answers.csv")
+        left = self._data(prepared, columns, folder)
+        metric = self._metric(prepared, columns, board, folder)
         self.told(place.slug, "checking")
-        write_board(board, staged / LEADERBOARD)
-        shutil.copyfile(prepared.description, staged / DESCRIPTION)
-        shutil.rmtree(staged / _SCRATCH)
-        write_manifest(staged, prepared, columns, metric, dates, self.now)
-        checked = check(staged, self.metrics)
+        write_board(board, folder / LEADERBOARD)
+        shutil.copyfile(prepared.description, folder / DESCRIPTION)
+        shutil.rmtree(scratch)
+        write_manifest(folder, prepared, columns, metric, dates, self.now)
+        checked = check(folder, self.metrics)
         if checked.problems:
             raise SnapshotError(checked.problems)
-        return _imported(staged, columns, metric, board, rows, left, prepared)
+        return _imported(folder, columns, metric, board, rows, left, prepared)
 
-    def _data(self, prepared: Prepared, columns: Columns, staged: Path) -> list[LeftOut]:
-        found = Found()
-        answers = read_answers(staged, columns.rows, columns.predictions, columns.labels, found)
+    def _data(self, prepared: Prepared, columns: Columns, folder: Path) -> list[LeftOut]:
+        found = Problems()
+        answers = read_answers(folder, columns.rows, columns.predictions, columns.labels, found)
         if answers is None or found.problems:
             raise SnapshotError(found.problems)
         return lay_out(
-            prepared, staged, answers, lambda files: self.told(prepared.slug, f"laying out, {files:,} files so far")
+            prepared, folder, answers, lambda files: self.told(prepared.slug, f"laying out, {files:,} files so far")
         )
 
-    def _metric(self, prepared: Prepared, columns: Columns, board: Board, staged: Path) -> FoundMetric:
+    def _metric(self, prepared: Prepared, columns: Columns, board: Board, folder: Path) -> FoundMetric:
         self.told(prepared.slug, f"comparing metrics with {GRADE}")
         question = Question(
             slug=prepared.slug,
             grader=prepared.grader,
             answers=prepared.answers,
-            truth=staged / "private/answers.csv" if columns.known else None,
-            sample=staged / "data/sample_submission.csv",
+            truth=folder / "private/answers.csv" if columns.known else None,
+            sample=folder / "data/sample_submission.csv",
             key=columns.rows,
             columns=columns.predictions,
             board_lower_is_better=board.lower_is_better,
@@ -124,11 +145,11 @@ class Importing:
         metric = self.find_metric(question)
         if metric.name != GRADE:
             return metric
-        return replace(metric, params=metric.params | keep_grader(prepared, staged / "private"))
+        return replace(metric, params=metric.params | keep_grader(prepared, folder / "private"))
 
 
 def _imported(
-    staged: Path,
+    folder: Path,
     columns: Columns,
     metric: FoundMetric,
     board: Board,
@@ -150,14 +171,14 @@ def _imported(
         how=metric.how,
         rows=rows,
         teams=len(board.entries),
-        files=sum(1 for _ in walk(staged / DATA)),
+        files=sum(1 for _ in walk(folder / DATA)),
         left_out=tuple(str(one) for one in left),
         notes=tuple(notes),
     )
 
 
 def _there_already(slug: str, target: Path) -> Outcome:
-    manifest = read_manifest(target, Found())
+    manifest = read_manifest(target, Problems())
     if manifest is None or manifest.slug != slug:
         what = "is in the way: it is no snapshot of this competition, and nothing is replaced"
         return Outcome(slug, "failed", problems=(Problem(str(target), None, what),))

@@ -1,25 +1,23 @@
-"""`prepared/public` as a snapshot's `data/`: linked or copied file by file, without any that gives the answers away."""
+"""What of a prepared competition a snapshot holds, file by file: data without any that gives answers away, answers, grader."""
 
-import errno
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scrapers.answers import ANSWERS, SAMPLE, Answers
-from scrapers.archives import check_archive, is_archive
-from scrapers.found import Found
-from scrapers.hashes import sha256_of
-from scrapers.imports.mle_bench.pointers import REMEDY, is_pointer
-from scrapers.imports.mle_bench.prepared import Prepared
-from scrapers.inside import DATA, walk
-from scrapers.leaks import check_for_answers
-from scrapers.manifest import DESCRIPTION
+from scrapers.imports.linking import link_or_copy
+from scrapers.imports.mle_bench.columns import Columns
+from scrapers.imports.mle_bench.prepared import GRADE, REMEDY, Prepared, is_pointer
+from scrapers.imports.mle_bench.tables import table_rows, written_table
+from scrapers.snapshots.answers import ANSWERS, SAMPLE, Answers, Value, value
+from scrapers.snapshots.archives import check_archive, is_archive
+from scrapers.snapshots.files import DATA, sha256_of, walk
+from scrapers.snapshots.leaks import check_for_answers
+from scrapers.snapshots.manifest import DESCRIPTION
+from scrapers.snapshots.problems import Problems
 from state.errors import Problem, SnapshotError
 
-_NO_LINK = (errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
-"""Another file system, one without hard links, or a kernel that protects the files of others."""
 _TOLD_EACH = 1_000
 
 
@@ -34,27 +32,12 @@ class LeftOut:
         return f"{self.name} {self.why}"
 
 
-def take(source: Path, target: Path) -> None:
-    """Give `target` the content of `source`: as a second name of the same file where that is possible, else a copy.
-
-    Raises:
-        OSError: the source cannot be read or the target not be written.
-    """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        target.hardlink_to(source)
-    except OSError as error:
-        if error.errno not in _NO_LINK:
-            raise
-        shutil.copyfile(source, target)
-
-
 def put_sample(prepared: Prepared, sample: Path, folder: Path) -> None:
     """Put the sample submission into `data/`; from `private/` and from archives it is copied, and nothing beside it."""
     target = folder / SAMPLE
     target.parent.mkdir(parents=True, exist_ok=True)
     if sample == prepared.sample and not prepared.sample_is_private:
-        take(sample.resolve(), target)
+        link_or_copy(sample.resolve(), target)
     else:
         shutil.copyfile(sample, target)
 
@@ -75,7 +58,7 @@ def lay_out(prepared: Prepared, folder: Path, answers: Answers, told: Callable[[
         OSError: a file cannot be read or written.
     """
     left: list[LeftOut] = []
-    pointers = Found()
+    pointers = Problems()
     forbidden = _Forbidden(prepared, folder / ANSWERS, answers)
     if why := forbidden.reason(folder / SAMPLE, SAMPLE):
         raise SnapshotError([Problem(prepared.sample.name, None, f"as the sample submission {why}")])
@@ -89,7 +72,7 @@ def lay_out(prepared: Prepared, folder: Path, answers: Answers, told: Callable[[
         elif why := forbidden.reason(source, name):
             left.append(LeftOut(name, why))
         else:
-            take(source, folder / DATA / name)
+            link_or_copy(source, folder / DATA / name)
     if pointers.problems:
         raise SnapshotError(pointers.problems)
     return left
@@ -130,7 +113,7 @@ class _Forbidden:
         for secret in (one for one, its_size in self._secret.items() if its_size == size):
             if sha256_of(path) == self._hash(secret):
                 return f"is a copy of private/{secret.name}"
-        found = Found()
+        found = Problems()
         if not is_archive(path) or check_archive(path, name, found):
             check_for_answers(path, name, self._answers_file, self._answers, found)
         return _joined(found.problems)
@@ -143,3 +126,68 @@ class _Forbidden:
 
 def _joined(problems: Sequence[Problem]) -> str | None:
     return "; ".join(problem.message for problem in problems[:3]) or None
+
+
+def write_answers(columns: Columns, sample: Path, target: Path) -> int:
+    """Write the true values in the source's order, and return the number of rows.
+
+    Cells are written as they are read; ids as the sample spells them.
+
+    Raises:
+        SnapshotError: a row has more or fewer cells than the header.
+    """
+    spelled = _spellings(columns, sample) if columns.respelled else None
+    with table_rows(columns.source) as rows, written_table(target) as writer:
+        header = next(rows, (0, []))[1]
+        wanted = (*columns.rows, *columns.labels)
+        places = [header.index(name) for name in wanted]
+        writer.write(wanted)
+        count = 0
+        for line, cells in rows:
+            if len(cells) != len(header):
+                what = f"the row has {len(cells)} cells, the header {len(header)}"
+                raise SnapshotError([Problem(columns.source.name, line, what)])
+            picked = [cells[place] for place in places]
+            if spelled is not None:
+                width = len(columns.rows)
+                picked[:width] = spelled[tuple(map(value, picked[:width]))]
+            writer.write(picked)
+            count += 1
+    return count
+
+
+def _spellings(columns: Columns, sample: Path) -> dict[tuple[Value, ...], list[str]]:
+    with table_rows(sample) as rows:
+        header = next(rows)[1]
+        places = [header.index(name) for name in columns.rows]
+        asked = ([cells[place] for place in places] for _, cells in rows if len(cells) > max(places))
+        return {tuple(map(value, key)): key for key in asked}
+
+
+_PREPARER = "prepare.py"
+
+
+def keep_grader(prepared: Prepared, private: Path) -> dict[str, str]:
+    """Copy `grade.py`, the Python modules beside it, and the whole answers into `private/`.
+
+    Graders import from the modules beside them (`from .classes import CLASSES`), and take columns and kinds of files that
+    `answers.csv` does not hold.
+
+    Returns:
+        Parameters of the metric: `answers`, the name of the whole answers in `private/`.
+
+    Raises:
+        SnapshotError: a module is a pointer of Git LFS.
+    """
+    for module in sorted(prepared.grader.parent.glob("*.py")):
+        if module.name == _PREPARER or not module.is_file():
+            continue
+        if is_pointer(module):
+            raise SnapshotError([Problem(module.name, None, REMEDY)])
+        shutil.copyfile(module, private / module.name)
+    taken = {Path(ANSWERS).name, GRADE}
+    name = prepared.answers.name
+    if name in taken:
+        name = f"whole_{name}"
+    shutil.copyfile(prepared.answers, private / name)
+    return {"answers": name}

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scrapers.imports.mle_bench.config import CONFIG
 from state.errors import UsageError
 
 PREPARED = "prepared"
+CONFIG = "config.yaml"
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,96 @@
-"""One prepared competition as it lies on disk: every file that an import needs, none of them a pointer."""
+"""One prepared competition as it lies on disk: its configuration and every file that an import needs, no Git LFS pointers."""
 
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from scrapers.found import Found
-from scrapers.imports.mle_bench.config import CONFIG, Config, read_config
-from scrapers.imports.mle_bench.places import PREPARED, Place
-from scrapers.imports.mle_bench.pointers import REMEDY, is_pointer
-from scrapers.inside import escapes
-from scrapers.leaderboard import LEADERBOARD
-from scrapers.manifest import DESCRIPTION
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from scrapers.imports.mle_bench.places import CONFIG, PREPARED, Place
+from scrapers.snapshots.fields import sentences
+from scrapers.snapshots.files import escapes
+from scrapers.snapshots.leaderboard import LEADERBOARD
+from scrapers.snapshots.manifest import DESCRIPTION
+from scrapers.snapshots.problems import Problems
 from state.errors import Problem, SnapshotError
+
+_LARGEST = 1_000_000  # bytes; real ones have a thousand
+
+
+class _Foreign(BaseModel):
+    """A part of a file of another project, which may grow fields that are none of our business."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Dataset(_Foreign):
+    """Paths relative to the data folder: `<id>/prepared/public/...` or `<id>/prepared/private/...`."""
+
+    answers: str
+    sample_submission: str
+    gold_submission: str | None = None
+    """A perfect submission in the sample's columns; none: the answers are one."""
+
+
+class GraderEntry(_Foreign):
+    """How the grader is found; its `name` is a label that is sometimes wrong, so it is not read."""
+
+    grade_fn: str | None = None
+
+
+class Config(_Foreign):
+    """The fields of `config.yaml` that an import uses."""
+
+    id: str
+    name: str | None = None
+    competition_type: str | None = None
+    dataset: Dataset
+    grader: GraderEntry = GraderEntry()
+
+
+def read_config(path: Path) -> Config:
+    """Read a `config.yaml`, tags of Python objects refused.
+
+    Raises:
+        SnapshotError: it is missing, no YAML, or lacks what an import needs; all of it is named.
+    """
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise SnapshotError([Problem(CONFIG, None, "is far too large for a configuration")])
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        why = f"cannot be read from {path.parent}: {error.strerror or error}"
+        hint = "name MLE-bench's folder mlebench/competitions with --package, or put it beside prepared/"
+        raise SnapshotError([Problem(CONFIG, None, f"{why}; {hint}")]) from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise SnapshotError([Problem(CONFIG, line, f"is not YAML: {error.problem}")]) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # control characters, not UTF-8, absurd nesting
+        raise SnapshotError([Problem(CONFIG, None, f"is not YAML in UTF-8: {type(error).__name__}")]) from error
+    try:
+        return Config.model_validate(content)
+    except ValidationError as error:
+        raise SnapshotError([Problem(CONFIG, None, sentence) for sentence in sentences(error)]) from error
+
+
+_FIRST_LINE = b"version https://git-lfs.github.com/spec/v1"
+_LARGEST = 1024
+"""Bytes; the format's own limit."""
+
+REMEDY = "is a Git LFS pointer, not the file itself: run `git lfs pull` where it comes from"
+
+
+def is_pointer(path: Path) -> bool:
+    """Whether the file is a pointer of Git LFS.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if path.stat().st_size > _LARGEST:
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_FIRST_LINE)) == _FIRST_LINE
+
 
 GRADE = "grade.py"
 _GRADE_FUNCTION = ".grade:grade"
@@ -52,7 +132,7 @@ def open_prepared(place: Place) -> Prepared:
         what = f"has no public/ and private/: run `mlebench prepare -c {place.slug}`"
         raise SnapshotError([Problem(PREPARED, None, what)])
     config = read_config(place.package / CONFIG)
-    found = Found()
+    found = Problems()
     if config.id != place.slug:
         found.add(CONFIG, f"is that of {config.id!r}; the folder is called {place.slug!r}")
     grade_fn = config.grader.grade_fn
@@ -74,7 +154,7 @@ def open_prepared(place: Place) -> Prepared:
     return Prepared(place.slug, config, public, private, answers, sample, other, grader, board, description)
 
 
-def _configured(place: Place, path: str, found: Found, *, packed: bool = False) -> Path | None:
+def _configured(place: Place, path: str, found: Problems, *, packed: bool = False) -> Path | None:
     """Return the file below `prepared/` that a path of the configuration names."""
     parts = PurePosixPath(path).parts
     below = parts[parts.index(PREPARED) + 1 :] if PREPARED in parts else ()
@@ -93,7 +173,7 @@ def _configured(place: Place, path: str, found: Found, *, packed: bool = False) 
     return None if _is_unfetched(file, name, found) else file
 
 
-def _of_package(place: Place, name: str, found: Found) -> Path | None:
+def _of_package(place: Place, name: str, found: Problems) -> Path | None:
     file = place.package / name
     if not file.is_file():
         found.add(name, f"is missing beside {CONFIG}")
@@ -101,7 +181,7 @@ def _of_package(place: Place, name: str, found: Found) -> Path | None:
     return None if _is_unfetched(file, name, found) else file
 
 
-def _description(place: Place, found: Found) -> Path | None:
+def _description(place: Place, found: Problems) -> Path | None:
     choices = (place.package / DESCRIPTION, place.prepared / "public" / DESCRIPTION)
     there = [choice for choice in choices if choice.is_file()]
     if not there:
@@ -113,7 +193,7 @@ def _description(place: Place, found: Found) -> Path | None:
     return fetched
 
 
-def _is_unfetched(file: Path, name: str, found: Found) -> bool:
+def _is_unfetched(file: Path, name: str, found: Problems) -> bool:
     with found.reading(name):
         if not is_pointer(file):
             return False

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from scrapers.archives import is_litter
-from scrapers.csv_files import NotCsv, Rows, is_table, open_table
-from scrapers.unpacking import Unpacking
+from scrapers.snapshots.archives import is_litter
+from scrapers.snapshots.tables import NotCsv, Rows, is_table, open_table
+from scrapers.snapshots.unpacking import Unpacking
 from state.errors import DownloadFailed, Problem, SnapshotError
 
 

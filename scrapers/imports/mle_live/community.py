@@ -1,20 +1,21 @@
 """The community of an MLE-Live folder, written as the `community/` of a snapshot."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from scrapers.community import KERNELS, MESSAGES, TOPICS
 from scrapers.imports.mle_live.discussion import Thread, read_thread
 from scrapers.imports.mle_live.info import INFO, Entry, is_id, read_info
 from scrapers.imports.mle_live.kernel import kernel_file
-from scrapers.imports.tally import Reason, Tally
-from scrapers.imports.texts import Unread, read_text
-from scrapers.imports.values import iso
+from scrapers.imports.mle_live.tally import Reason, Tally
+from scrapers.imports.mle_live.texts import Unread, read_text
+from scrapers.imports.mle_live.values import iso
+from scrapers.snapshots.community import KERNELS, MESSAGES, TOPICS
 
 DISCUSSIONS_FOLDER = "discussions"
 KERNELS_FOLDER = "kernels"
@@ -60,7 +61,8 @@ class CommunityWriter:
         """
         self._source, self._target, self._slug, self._deadline = source, target, slug, deadline
         self._left_out, self._remarks, self._broken = Tally(), Tally(), Tally()
-        self._rows, self._undated = Kinds(), Kinds()
+        self._rows: Counter[str] = Counter()
+        self._undated: Counter[str] = Counter()
 
     def write(self, lower_is_better: bool, tick: Callable[[int], None]) -> Came:
         """Write all of it.
@@ -93,7 +95,7 @@ class CommunityWriter:
                 self._kernel(entry, text, kernels)
                 tick(done := done + 1)
         tallies = (self._left_out, self._remarks, self._broken)
-        return Came(self._rows, self._undated, *(tally.reasons for tally in tallies))
+        return Came(Kinds(**self._rows), Kinds(**self._undated), *(tally.reasons for tally in tallies))
 
     def _texts(self, kind: str) -> Iterator[tuple[Entry, str]]:
         """Yield every entry that has a text, and every text that has no entry, with an empty one."""
@@ -146,10 +148,9 @@ class CommunityWriter:
         _line(topics, topic)
         for row in self._messages(entry, thread):
             _line(messages, row)
-        count, own = len(thread.messages), entry.created_at is not None
-        self._rows = replace(self._rows, topics=self._rows.topics + 1, messages=self._rows.messages + count)
-        undated = replace(self._undated, messages=self._undated.messages + count - own)
-        self._undated = undated if own else replace(undated, topics=undated.topics + 1)
+        count, undated = len(thread.messages), entry.created_at is None
+        self._rows.update(topics=1, messages=count)
+        self._undated.update(topics=int(undated), messages=count - 1 + undated)
 
     def _messages(self, entry: Entry, thread: Thread) -> Iterator[dict[str, Any]]:
         for place, said in enumerate(thread.messages):
@@ -194,9 +195,8 @@ class CommunityWriter:
             "source": source,
         }
         _line(kernels, row)
-        self._rows = replace(self._rows, kernels=self._rows.kernels + 1)
-        if entry.created_at is None:
-            self._undated = replace(self._undated, kernels=self._undated.kernels + 1)
+        self._rows["kernels"] += 1
+        self._undated["kernels"] += entry.created_at is None
 
     def _time(self, own: datetime | None) -> tuple[datetime | None, str]:
         """Return a row's time and its `source`."""

@@ -14,7 +14,7 @@ makes it look like two: the format has nothing by which they could be told apart
 import re
 from dataclasses import dataclass
 
-from scrapers.imports.values import title_of
+from scrapers.imports.mle_live.values import title_of
 
 _AUTHOR = r"\((?P<name>.{0,200}?) <TIER: ?(?P<tier>[^<>]{0,40})>\)(?: (?P<rest>.*)|)$"
 _OPENING = re.compile(_AUTHOR)

@@ -6,11 +6,14 @@
 Either the root may be named, or its `docs/`, or the folder of one competition.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from scrapers.imports.mle_live.community import DISCUSSIONS_FOLDER, KERNELS_FOLDER
+from scrapers.snapshots.manifest import MANIFEST, Manifest, read_manifest
+from scrapers.snapshots.problems import Problems
+from state.errors import Problem, UsageError
 
 _SIGNS = ("description.md", "input")
 """What a competition's folder has beside its community."""
@@ -55,3 +58,38 @@ def _community(folder: Path) -> Path | None:
 def _folders(parent: Path) -> Iterator[Path]:
     if parent.is_dir():
         yield from sorted(path for path in parent.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+@dataclass(frozen=True)
+class Task:
+    """A snapshot's folder and its manifest; with problems and no manifest where it cannot be read."""
+
+    folder: Path
+    manifest: Manifest | None
+    problems: tuple[Problem, ...] = field(default=())
+
+
+def read_tasks(folder: Path) -> Mapping[str, Task]:
+    """Return the snapshots of a folder by slug, and those whose manifest cannot be read by the name of their folder.
+
+    Raises:
+        UsageError: there is no folder, or no snapshot in it.
+    """
+    try:
+        alone = (folder / MANIFEST).is_file()
+        inside = [] if alone else sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        raise UsageError(f"--tasks {folder} cannot be read: {error.strerror or error}") from error
+    tasks: dict[str, Task] = {}
+    for place in (folder,) if alone else inside:
+        if not (place / MANIFEST).is_file():
+            continue
+        found = Problems()
+        manifest = read_manifest(place, found)
+        tasks[manifest.slug if manifest else place.resolve().name] = Task(place, manifest, found.problems)
+    if not tasks:
+        raise UsageError(
+            f"--tasks {folder} holds no snapshot: it must be one, or a folder of them, such as "
+            "`bot snapshot import mle-bench` writes"
+        )
+    return tasks

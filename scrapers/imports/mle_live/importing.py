@@ -1,23 +1,21 @@
 """All competitions of an MLE-Live folder made into snapshots, one after the other; one that fails stops no other."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from scrapers.card import Direction
-from scrapers.imports.mle_live.community import Came, Kinds
-from scrapers.imports.mle_live.folders import CompetitionFolder, find_competitions
-from scrapers.imports.mle_live.laying import IMPORTER, Laying
-from scrapers.imports.mle_live.tasks import Task, read_tasks
-from scrapers.imports.record import files_digest, read_record
-from scrapers.imports.staging import importing_into, settle, staged
-from scrapers.imports.tally import Reason
+from scrapers.imports.mle_live.community import Came
+from scrapers.imports.mle_live.folders import CompetitionFolder, Task, find_competitions, read_tasks
+from scrapers.imports.mle_live.laying import IMPORTED, Laying
+from scrapers.imports.staging import importing_into, staged
+from scrapers.snapshots.card import Direction
+from scrapers.snapshots.manifest import read_manifest
+from scrapers.snapshots.problems import Problems
 from state.clock import Clock
 from state.errors import SnapshotError, UsageError
 
-Status = Literal["imported", "replaced", "there already", "no task", "nothing to import", "failed"]
+Status = Literal["imported", "there already", "no task", "nothing to import", "failed"]
 _SHOWN_PROBLEMS = 3
 
 
@@ -60,8 +58,7 @@ def import_mle_live(
 ) -> Iterator[Outcome]:
     """Yield what becomes of each competition, as soon as it is known.
 
-    What an import has made of the same before is not made again. Nothing is replaced but an import's own work that
-    nobody has changed since.
+    What is there already is not made again, and nothing is replaced.
 
     Args:
         wish: what, and where to.
@@ -139,45 +136,24 @@ def _one(
         raise SnapshotError(task.problems)
     laying = Laying(source, source.community, task.folder, task.manifest, wish.at_deadline)
     place = wish.out / source.slug
-    before = _before(place, laying)
-    if before is not None:
-        return before
-    replaced = place.exists()
+    if place.exists() or place.is_symlink():
+        return _there_already(place, laying)
     with staged(place) as folder:
         came = laying.lay(folder, metrics, clock.now(), tell)
-        settle(folder, place)
-    return Outcome(source.slug, "replaced" if replaced else "imported", place, came)
+        folder.rename(place)
+    return Outcome(source.slug, "imported", place, came)
 
 
-def _before(place: Path, laying: Laying) -> Outcome | None:
-    """Return what is to be said of what stands there already; None where the new snapshot may take its place."""
+def _there_already(place: Path, laying: Laying) -> Outcome:
+    """Return what is to be said of what bears the snapshot's name; nothing is replaced."""
     slug = laying.source.slug
-    if not place.exists() and not place.is_symlink():
-        return None
-    record = read_record(place)
+    manifest = read_manifest(place, Problems())
     if place.resolve() == laying.task.resolve():
-        return Outcome(slug, "failed", sentence=f"{place} is the task itself: name another folder with --out")
-    if place.is_symlink() or record is None or record.importer != IMPORTER:
-        return Outcome(slug, "failed", sentence=f"{place} is there, and no import of MLE-Live's: move it away")
-    if record.left != files_digest(place):
-        sentence = f"{place} was changed since it was imported: move it away to have it imported anew"
-        return Outcome(slug, "failed", sentence=sentence)
-    if record.inputs != laying.inputs():
-        return None
-    with suppress(KeyError, TypeError):
-        return Outcome(slug, "there already", place, _came(record.came))
-    return None
-
-
-def _came(content: dict[str, Any]) -> Came:
-    """Read back what a record keeps.
-
-    Raises:
-        KeyError: it is that of another version.
-        TypeError: likewise.
-    """
-    reasons = (
-        tuple(Reason(one["text"], one["count"], tuple(one["examples"])) for one in content[name])
-        for name in ("left_out", "remarks", "broken")
-    )
-    return Came(Kinds(**content["rows"]), Kinds(**content["undated"]), *reasons)
+        sentence = f"{place} is the task itself: name another folder with --out"
+    elif manifest is None or manifest.slug != slug or not any(IMPORTED in source for source in manifest.sources):
+        sentence = f"{place} is there, and no import of MLE-Live's: move it away"
+    elif (manifest.dated_at_deadline is not None) != laying.at_deadline:
+        sentence = f"{place} was imported with another --undated-at: move it away to have it imported anew"
+    else:
+        return Outcome(slug, "there already", place)
+    return Outcome(slug, "failed", sentence=sentence)

@@ -2,15 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
-from scrapers.imports.tally import Tally
-from scrapers.imports.texts import Unread, read_text
-from scrapers.imports.values import Unreadable, score_of, time_of, title_of, votes_of
+from pydantic import TypeAdapter, ValidationError
+
+from scrapers.imports.mle_live.tally import Tally
+from scrapers.imports.mle_live.texts import Unread, read_text
+from scrapers.imports.mle_live.values import SCORE, TIME, VOTES, in_utc, title_of
 
 INFO = "info.json"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -36,7 +38,7 @@ def is_id(text: str) -> bool:
 
 
 def read_info(folder: Path, kind: str, left_out: Tally, remarks: Tally, broken: Tally) -> dict[str, Entry]:
-    """Return the entries of a folder's `info.json` by id, the first of each id; none where it cannot be read.
+    """Return the entries of a folder's `info.json` by id, the first of each id in a list; none where it cannot be read.
 
     Args:
         folder: of `info.json` and the texts.
@@ -52,9 +54,8 @@ def read_info(folder: Path, kind: str, left_out: Tally, remarks: Tally, broken: 
         tally = broken if there else remarks
         tally.add(f"list of {kind} {read.reason}, so that none of them has a date or votes", place)
         return {}
-    repeated: list[str] = []
     try:
-        content = json.loads(read.text, object_pairs_hook=lambda pairs: _first(pairs, repeated))
+        content = json.loads(read.text)
     except (ValueError, RecursionError):  # no JSON, a number of thousands of digits, absurd nesting
         content = None
     if not isinstance(content, list | dict):
@@ -68,20 +69,7 @@ def read_info(folder: Path, kind: str, left_out: Tally, remarks: Tally, broken: 
             remarks.add(f"{kind} named twice in {INFO}, of which the first entry counts", id)
         else:
             entries[id] = _entry(id, fields, kind, remarks)
-    for id in repeated:
-        if id in entries:
-            remarks.add(f"{kind} named twice in {INFO}, of which the first entry counts", id)
     return entries
-
-
-def _first(pairs: list[tuple[str, object]], repeated: list[str]) -> dict[str, object]:
-    made: dict[str, object] = {}
-    for key, value in pairs:
-        if key in made:
-            repeated.append(key)
-        else:
-            made[key] = value
-    return made
 
 
 def _pairs(content: list[object] | dict[str, object]) -> Iterator[tuple[str | None, object]]:
@@ -99,22 +87,22 @@ def _id(value: object) -> str | None:
 
 
 def _entry(id: str, fields: dict[str, object], kind: str, remarks: Tally) -> Entry:
-    def read(reader: Callable[[object], ValueT], name: str) -> ValueT | None:
+    def read(values: TypeAdapter[ValueT | None], name: str, what: str) -> ValueT | None:
         try:
-            return reader(fields.get(name))
-        except Unreadable as what:
+            return values.validate_python(fields.get(name))
+        except ValidationError:
             remarks.add(f"{kind} whose {what} cannot be read and counts as unknown", id)
             return None
 
-    created_at, zoned = read(time_of, "created_at") or (None, True)
-    if not zoned:
+    created_at = read(TIME, "created_at", "time")
+    if created_at is not None and created_at.tzinfo is None:
         remarks.add(f"{kind} whose time has no zone and is taken as UTC", id)
     lower = fields.get("is_lower_better")
     return Entry(
         id=id,
         title=title_of(fields.get("title")),
-        votes=read(votes_of, "votes"),
-        created_at=created_at,
-        public_score=read(score_of, "bestPublicScore"),
+        votes=read(VOTES, "votes", "votes"),
+        created_at=created_at and in_utc(created_at),
+        public_score=read(SCORE, "bestPublicScore", "score"),
         lower_is_better=lower if isinstance(lower, bool) else None,
     )

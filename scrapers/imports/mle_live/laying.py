@@ -7,19 +7,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from scrapers.card import Direction
-from scrapers.community import COMMUNITY
 from scrapers.imports.linking import link_files
 from scrapers.imports.mle_live.community import Came, CommunityWriter
 from scrapers.imports.mle_live.folders import CompetitionFolder
-from scrapers.imports.record import RECORD, ImportRecord, digest, files_digest
-from scrapers.imports.values import iso
-from scrapers.manifest import MANIFEST, Manifest
-from scrapers.snapshot import Snapshot
+from scrapers.imports.mle_live.values import iso
+from scrapers.snapshots.card import Direction
+from scrapers.snapshots.community import COMMUNITY
+from scrapers.snapshots.manifest import MANIFEST, Manifest
+from scrapers.snapshots.snapshot import Snapshot
 
-IMPORTER = "mle-live"
-_VERSION = 1
-"""Of what is made of the same inputs; a later one makes everything anew."""
+IMPORTED = "community: an MLE-Live folder"
+"""How the source of a manifest begins by which an import is known."""
 _EVERY = 250
 """Files between two words on how far it is."""
 
@@ -36,18 +34,8 @@ class Laying:
     at_deadline: bool
     """Whether rows without a time get the deadline's."""
 
-    def inputs(self) -> str:
-        """Return a digest of all of it; files count by name, size and time of change.
-
-        Raises:
-            OSError: a folder cannot be listed.
-        """
-        return digest(
-            (_VERSION, self.source.slug, self.at_deadline, files_digest(self.community), files_digest(self.task))
-        )
-
     def lay(self, folder: Path, metrics: Mapping[str, Direction], now: datetime, say: Callable[[str], None]) -> Came:
-        """Make the snapshot in an empty folder, its `import.json` included.
+        """Make the snapshot in an empty folder.
 
         Args:
             folder: where.
@@ -59,7 +47,6 @@ class Laying:
             OSError: something cannot be read or written.
             SnapshotError: what came out is no snapshot.
         """
-        inputs = self.inputs()
         link_files(self.task, folder, _of_task, _ticker("files of the task", say))
         deadline = self.manifest.deadline if self.at_deadline else None
         writer = CommunityWriter(self.community, folder, self.source.slug, deadline)
@@ -67,7 +54,6 @@ class Laying:
         self._write_manifest(folder, came, now)
         say("checking")
         Snapshot.load(folder, metrics)
-        ImportRecord(IMPORTER, inputs, files_digest(folder), asdict(came)).write(folder)
         return came
 
     def _write_manifest(self, folder: Path, came: Came, now: datetime) -> None:
@@ -85,7 +71,7 @@ class Laying:
 def _of_task(name: str) -> bool:
     """Whether a file of the task's snapshot belongs to the new one as it is."""
     first = name.split("/")[0]
-    return first not in (COMMUNITY, MANIFEST, RECORD) and not first.startswith(".")
+    return first not in (COMMUNITY, MANIFEST) and not first.startswith(".")
 
 
 def _sources(came: Came, at_deadline: bool) -> list[str]:
@@ -94,7 +80,7 @@ def _sources(came: Came, at_deadline: bool) -> list[str]:
         "were given the deadline as theirs (`source` names them)" if at_deadline else "are never shown under a clock"
     )
     return [
-        "community: an MLE-Live folder; votes and scores as of a day that it does not tell, before `collected_at`",
+        f"{IMPORTED}; votes and scores as of a day that it does not tell, before `collected_at`",
         f"MLE-Live keeps no times of comments: {undated} without one {dated}",
     ]
 

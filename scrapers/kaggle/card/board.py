@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from scrapers.card import Direction
+from scrapers.snapshots.card import Direction
 
 __all__ = ["BoardReading", "read_order"]
 

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from scrapers.card import Direction, MetricSpec, TaskCard
 from scrapers.kaggle.card.columns import ColumnsReading, headers_in, read_columns
 from scrapers.kaggle.card.evidence import Evidence, Tables
 from scrapers.kaggle.card.findings import OWNER, Derived, Finding, Missing
 from scrapers.kaggle.card.overrides import CardOverrides
 from scrapers.kaggle.card.pages import blocks, description_of
 from scrapers.kaggle.card.scoring import Scoring
+from scrapers.snapshots.card import Direction, MetricSpec, TaskCard
 
 __all__ = ["derive"]
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scrapers.kaggle.competitions import Competition, Page
-from scrapers.numbers import read_number
+from scrapers.snapshots.tables import read_number
 
 __all__ = ["Evidence", "Sample", "Tables", "is_quantity", "key_beside"]
 

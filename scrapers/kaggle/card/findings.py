@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 
 __all__ = ["OWNER", "Derived", "Finding", "Missing", "toml_key"]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationInfo
 
-from scrapers.card import OWN_GRADER, Direction
+from scrapers.snapshots.card import OWN_GRADER, Direction
 from state.settings_paths import beside_file
 
 __all__ = ["CardOverrides"]

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from scrapers.cleaner import Cleaners, Source
-from scrapers.cleaning import clean, cut_middle
 from scrapers.kaggle.competitions import Page
-from scrapers.sections import FENCE, ITEM, RULE, Topic, sections, topic_of
+from scrapers.posts.cleaners import Cleaners, Source
+from scrapers.posts.cleaning import clean, cut_middle
+from scrapers.snapshots.sections import FENCE, ITEM, RULE, Topic, sections, topic_of
 
 __all__ = ["Block", "blocks", "description_of", "in_markdown"]
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from scrapers.card import OWN_GRADER, Direction, MetricSpec
 from scrapers.kaggle.card.board import BoardReading, read_order
 from scrapers.kaggle.card.columns import ColumnsReading
 from scrapers.kaggle.card.evidence import Evidence
@@ -12,6 +11,7 @@ from scrapers.kaggle.card.metric import MetricReading, contradicted, read_metric
 from scrapers.kaggle.card.overrides import CardOverrides
 from scrapers.kaggle.card.pages import Block
 from scrapers.kaggle.card.parameters import Parameters, read_cutoff, read_parameters
+from scrapers.snapshots.card import OWN_GRADER, Direction, MetricSpec
 
 __all__ = ["Scoring"]
 

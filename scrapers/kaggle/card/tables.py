@@ -7,10 +7,10 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from scrapers.csv_files import NotCsv, open_table
-from scrapers.inside import walk
 from scrapers.kaggle.card.evidence import Sample, Tables, is_quantity, key_beside
 from scrapers.kaggle.samples import SAMPLE, find_samples
+from scrapers.snapshots.files import walk
+from scrapers.snapshots.tables import NotCsv, open_table
 
 __all__ = ["read_tables"]
 

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 
 from sqlmodel import Session, col, select
 
-from scrapers.cleaning import clean
 from scrapers.kaggle.search import Author as FoundAuthor
+from scrapers.posts.cleaning import clean
 from state.polled import Author
 from state.store import Transaction
-
-__all__ = ["known_tiers", "store_authors", "tier_of"]
 
 _ORDER = ("NOVICE", "CONTRIBUTOR", "EXPERT", "MASTER", "GRANDMASTER")
 

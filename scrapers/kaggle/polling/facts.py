@@ -11,8 +11,6 @@ from scrapers.kaggle.wire import wire_time
 from state.errors import NotEntered, NotFound
 from state.series import gone, last_of_each, take_reading
 
-__all__ = ["poll_board", "poll_competitions", "poll_pages", "poll_top"]
-
 _VOLATILE = ("team_count", "user_rank")
 _FACTS = (
     *("id", "title", "url", "category", "reward", "deadline", "merger_deadline", "new_entrant_deadline"),

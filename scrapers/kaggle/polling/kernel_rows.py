@@ -6,18 +6,16 @@ from datetime import datetime
 
 from sqlmodel import Session, col, select
 
-from scrapers.cleaner import Cleaned, Source
-from scrapers.cleaning import clean
-from scrapers.duplicates import note_sketches, sketched
 from scrapers.kaggle.kernels import Kernel, KernelBlob
 from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.watch import Watch
+from scrapers.posts.cleaners import Cleaned, Source
+from scrapers.posts.cleaning import clean
+from scrapers.posts.duplicates import note_sketches, sketched
 from state.observing import observe
 from state.polled import PolledKernel
 from state.store import Transaction, put_blob
 from state.tables import KernelVersion
-
-__all__ = ["FullSource", "full_source", "kernel_id", "moved_kernels", "store_kernels", "store_version", "version_id"]
 
 
 @dataclass(frozen=True)

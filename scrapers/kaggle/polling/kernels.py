@@ -11,8 +11,6 @@ from scrapers.kaggle.polling.watch import Mark, Part, Watch
 from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
 from state.polled import PolledKernel
 
-__all__ = ["KernelsMark", "poll_kernels", "sweep_kernels"]
-
 
 class KernelsMark(Mark):
     """How far kernels were read."""

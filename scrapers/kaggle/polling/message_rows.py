@@ -2,33 +2,108 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from sqlmodel import col, select
 
-from scrapers.cleaner import Cleaned, Source
-from scrapers.cleaning import clean
-from scrapers.duplicates import note_sketches, sketched
+from scrapers.kaggle.forum import TopicMessages, TopicText
 from scrapers.kaggle.polling.authors import known_tiers
-from scrapers.kaggle.polling.said import Said
 from scrapers.kaggle.polling.watch import Watch
+from scrapers.posts.cleaners import Cleaned, Cleaners, Source
+from scrapers.posts.cleaning import clean
+from scrapers.posts.duplicates import note_sketches, sketched
 from state.observing import observe
 from state.store import Transaction
 from state.tables import Message
 
-__all__ = ["message_texts", "store_messages"]
+_SAME_MOMENT = timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class TopicMessage:
+    """A message as the site gives it."""
+
+    id: str
+    parent_id: str | None
+    author: str
+    posted_at: datetime | None
+    html: str
+    raw: str
+    """Markdown, where the site gives it."""
+    votes: int | None
+    """None: not told."""
+    deleted: bool = False
+
+
+def messages_in(answer: TopicMessages) -> list[TopicMessage]:
+    """Return an answer's messages, each once, in its order."""
+    found = {
+        message.id: TopicMessage(
+            id=str(message.id),
+            parent_id=None if parent is None else str(parent),
+            author=message.author_name,
+            posted_at=message.post_date,
+            html=message.content,
+            raw=message.raw_markdown,
+            votes=message.votes,
+            deleted=message.is_deleted,
+        )
+        for message, parent in answer.flat()
+    }
+    return list(found.values())
+
+
+async def opening_of(topic: TopicText, given: Sequence[TopicMessage], cleaners: Cleaners) -> str | None:
+    """Return the id of the message that opens a topic, None where it is not among them.
+
+    It is the one that says what the topic says, or that its author wrote at the moment when the topic was opened. That it
+    comes first is not promised.
+    """
+    top = [message for message in given if message.parent_id is None]
+    own = [message for message in top if message.author == topic.author_name and message.html]
+    if topic.content and own:
+        wanted, *texts = await cleaners.clean(
+            [Source("html", html) for html in (topic.content, *(m.html for m in own))]
+        )
+        for message, text in zip(own, texts, strict=True):
+            if text.text == wanted.text != "":
+                return message.id
+    for message in top:
+        same_author = message.deleted or message.author == topic.author_name
+        if same_author and _close(message.posted_at, topic.post_date):
+            return message.id
+    return None
+
+
+def opening_message(topic: TopicText, id: str | None) -> TopicMessage:
+    """Return the message that opens a topic, as the topic tells it, by its own id or one made for it."""
+    return TopicMessage(
+        id=id or f"topic-{topic.id}",
+        parent_id=None,
+        author=topic.author_name,
+        posted_at=topic.post_date,
+        html=topic.content,
+        raw="",
+        votes=None,
+    )
+
+
+def _close(one: datetime | None, other: datetime | None) -> bool:
+    return one is not None and other is not None and abs(one - other) <= _SAME_MOMENT
+
 
 _AT_ONCE = 40
 """Texts that go to a cleaner in one call."""
 
 
-async def message_texts(watch: Watch, said: Sequence[Said]) -> dict[str, Cleaned]:
+async def message_texts(watch: Watch, given: Sequence[TopicMessage]) -> dict[str, Cleaned]:
     """Return by id what those messages say that are not stored, or may say something else than they did."""
-    ids = [message.id for message in said]
+    ids = [message.id for message in given]
     query = select(Message).where(Message.competition == watch.competition, col(Message.id).in_(ids))
     with watch.store.read() as session:
         known = {row.id: row for row in session.exec(query)}
-    wanted = [message for message in said if not message.deleted and _may_differ(known.get(message.id), message)]
+    wanted = [message for message in given if not message.deleted and _may_differ(known.get(message.id), message)]
     found: dict[str, Cleaned] = {}
     for start in range(0, len(wanted), _AT_ONCE):
         some = wanted[start : start + _AT_ONCE]
@@ -41,7 +116,7 @@ def store_messages(
     tx: Transaction,
     watch: Watch,
     topic_id: str,
-    said: Sequence[Said],
+    given: Sequence[TopicMessage],
     texts: Mapping[str, Cleaned],
     served_at: datetime | None,
 ) -> None:
@@ -54,17 +129,17 @@ def store_messages(
         tx: the transaction.
         watch: the competition's.
         topic_id: the topic.
-        said: its messages, as the site gives them.
+        given: its messages, as the site gives them.
         texts: of `message_texts`, for these messages.
         served_at: the site's time.
     """
     here = watch.competition
     query = select(Message).where(Message.competition == here, Message.topic_id == topic_id)
     rows = {row.id: row for row in tx.session.exec(query)}
-    new = {clean(message.author) for message in said if message.id not in rows}
+    new = {clean(message.author) for message in given if message.id not in rows}
     tiers = known_tiers(tx.session, new)
     there: dict[str, Message] = {}
-    for message in said:
+    for message in given:
         row = rows.pop(message.id, None) or tx.session.get(Message, (here, message.id))
         if row is None:
             row = _new(tx, here, topic_id, message, texts)
@@ -84,7 +159,9 @@ def store_messages(
     note_sketches(tx, here, [*gone, *(sketched(there[id], text.sketch) for id, text in texts.items())])
 
 
-def _new(tx: Transaction, competition: str, topic_id: str, message: Said, texts: Mapping[str, Cleaned]) -> Message:
+def _new(
+    tx: Transaction, competition: str, topic_id: str, message: TopicMessage, texts: Mapping[str, Cleaned]
+) -> Message:
     row = Message(
         competition=competition,
         id=message.id,
@@ -99,7 +176,7 @@ def _new(tx: Transaction, competition: str, topic_id: str, message: Said, texts:
     return row
 
 
-def _take_over(tx: Transaction, watch: Watch, row: Message, message: Said, text: Cleaned | None) -> None:
+def _take_over(tx: Transaction, watch: Watch, row: Message, message: TopicMessage, text: Cleaned | None) -> None:
     """Take over what a message says that is known, and not deleted."""
     back = row.deleted
     if text is not None and (back or _edited(row, message, text.text)):
@@ -112,7 +189,7 @@ def _take_over(tx: Transaction, watch: Watch, row: Message, message: Said, text:
     row.author = clean(message.author) or None
 
 
-def _may_differ(row: Message | None, message: Said) -> bool:
+def _may_differ(row: Message | None, message: TopicMessage) -> bool:
     """Return whether a message is not stored as the site gives it now, as far as that can be seen without reading it."""
     if row is None or row.deleted:
         return True
@@ -120,7 +197,7 @@ def _may_differ(row: Message | None, message: Said) -> bool:
     return told != (row.html_sha, row.markdown_sha, row.posted_at)
 
 
-def _edited(row: Message, message: Said, text: str) -> bool:
+def _edited(row: Message, message: TopicMessage, text: str) -> bool:
     """Return whether a message says something else than it did, by what the site gave both times."""
     raw, html = _sha(message.raw), _sha(message.html)
     if raw and row.markdown_sha:
@@ -138,7 +215,7 @@ def _delete(watch: Watch, row: Message) -> None:
         row.html_sha = row.markdown_sha = None
 
 
-def _place(row: Message, topic_id: str, message: Said) -> None:
+def _place(row: Message, topic_id: str, message: TopicMessage) -> None:
     """Say where in the forum a message is, and since when."""
     told = {"topic_id": topic_id, "parent_id": message.parent_id, "posted_at": message.posted_at or row.posted_at}
     for name, value in told.items():
@@ -146,7 +223,7 @@ def _place(row: Message, topic_id: str, message: Said) -> None:
             setattr(row, name, value)
 
 
-def _source(message: Said) -> Source:
+def _source(message: TopicMessage) -> Source:
     return Source("markdown", message.raw) if message.raw else Source("html", message.html)
 
 

@@ -7,17 +7,21 @@ from sqlmodel import Session, col, or_, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from scrapers.kaggle.forum import Forum, TopicText
-from scrapers.kaggle.polling.message_rows import message_texts, store_messages
-from scrapers.kaggle.polling.said import Said, opening_of, opening_said, said_in
+from scrapers.kaggle.polling.message_rows import (
+    TopicMessage,
+    message_texts,
+    messages_in,
+    opening_message,
+    opening_of,
+    store_messages,
+)
+from scrapers.kaggle.polling.schedule import failed, ready
 from scrapers.kaggle.polling.settings import PollingSettings
-from scrapers.kaggle.polling.units import failed, ready
 from scrapers.kaggle.polling.watch import Watch
 from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
 from state.polled import PolledTopic
 from state.store import Transaction
 from state.tables import Message, Topic
-
-__all__ = ["moved_topics", "poll_messages", "reread_messages"]
 
 
 async def poll_messages(watch: Watch) -> None:
@@ -88,16 +92,16 @@ async def _read_one(watch: Watch, topic: PolledTopic) -> None:
     """Read a topic's messages as they are, and store them; what is due then is what comes after they were asked for."""
     forum = Forum(watch.client)
     answer = await forum.messages(watch.competition, int(topic.id))
-    said = said_in(answer)
-    if not said and topic.comment_count and _has_messages(watch, topic):
+    given = messages_in(answer)
+    if not given and topic.comment_count and _has_messages(watch, topic):
         raise UnknownAnswer(f"Kaggle lists {topic.comment_count} comments of topic {topic.id}, and shows none")
     opening, apart = topic.opening_id, topic.opening_apart
-    if opening is None or apart or opening not in {one.id for one in said}:
+    if opening is None or apart or opening not in {one.id for one in given}:
         text = await _topic_text(watch, forum, int(topic.id))
-        opening, apart, said = await _with_opening(watch, opening, text, said)
-    texts = await message_texts(watch, said)
+        opening, apart, given = await _with_opening(watch, opening, text, given)
+    texts = await message_texts(watch, given)
     with watch.write() as tx:
-        store_messages(tx, watch, topic.id, said, texts, answer.served_at)
+        store_messages(tx, watch, topic.id, given, texts, answer.served_at)
         row = _was_read(tx, watch, topic)
         row.opening_id, row.opening_apart = opening, apart
 
@@ -111,16 +115,16 @@ async def _topic_text(watch: Watch, forum: Forum, id: int) -> TopicText | None:
 
 
 async def _with_opening(
-    watch: Watch, known: str | None, topic: TopicText | None, said: list[Said]
-) -> tuple[str | None, bool, list[Said]]:
+    watch: Watch, known: str | None, topic: TopicText | None, given: list[TopicMessage]
+) -> tuple[str | None, bool, list[TopicMessage]]:
     """Return the opening message's id, whether the site gives it apart, and all messages with it."""
     if topic is None:
-        return known, False, said
-    found = await opening_of(topic, said, watch.cleaners)
+        return known, False, given
+    found = await opening_of(topic, given, watch.cleaners)
     if found is not None or not topic.content:
-        return found, False, said
-    opening = opening_said(topic, known)
-    return opening.id, True, [opening, *said]
+        return found, False, given
+    opening = opening_message(topic, known)
+    return opening.id, True, [opening, *given]
 
 
 def _has_messages(watch: Watch, topic: PolledTopic) -> bool:

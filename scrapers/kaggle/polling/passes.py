@@ -7,11 +7,8 @@ from itertools import pairwise
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Limits", "Listed", "Pass", "after", "falls"]
-
 _FRESH = timedelta(hours=1)
 _MOST_STALE = 3
-_MOST_RETURNS = 3
 
 
 @dataclass(frozen=True)
@@ -40,15 +37,7 @@ class Pass(BaseModel):
     """The latest time on the first page: when the pass has ended, nothing older is left to be seen."""
     total: int = 0
     """How many there are, where the site tells."""
-    size: int = 0
-    """How many the first page had."""
     seen: tuple[str, ...] = ()
-    again: int = 0
-    """How many of the next pages were read before, as something before them has gone."""
-    returns: int = 0
-    """How many times in a row an empty page has led back, where there should have been more."""
-    shrank: bool = False
-    """Whether something has gone since the pass began, so that what was seen may be more than there is."""
     stale: int = 0
     """How many pages in a row had nothing new."""
     at: datetime | None = None
@@ -86,7 +75,7 @@ def after(
     """Return a pass after one more page; `listed` says whether that was the last.
 
     The list moves while it is read. What is new pushes the rest down, so that items come twice, and nothing is missed.
-    What goes pulls the rest up: then the page before is read again, as far as the site's total tells.
+    What goes pulls the rest up, and may hide another item: the sweep, which comes again, finds it.
 
     Args:
         under_way: the pass before.
@@ -102,40 +91,24 @@ def after(
     high = under_way.high
     if under_way.page == 1 and high is None:
         high = max((item.at for item in items if item.at is not None and not item.pinned), default=None)
-    shrunk = under_way.page > 1 and _has_shrunk(under_way, items, total)
-    shrank, stale = under_way.shrank or shrunk, 0 if fresh or under_way.again else under_way.stale + 1
-    size = len(items) if under_way.page == 1 else under_way.size
-    ended = not shrunk and (
+    stale = 0 if fresh else under_way.stale + 1
+    ended = (
         not items
-        or 0 < total <= (under_way.page - 1) * size + len(items)
+        or 0 < total <= len(seen)
         or stale >= _MOST_STALE
-        or (not shrank and 0 < total <= len(seen))
         or under_way.page >= limits.most_pages
         or _low_enough(items, limits)
     )
     return Pass(
-        page=under_way.page - 1 if shrunk else under_way.page + 1,
-        token="" if shrunk else token,
+        page=under_way.page + 1,
+        token=token,
         high=high,
         total=total or under_way.total,
-        size=size,
         seen=seen,
-        again=2 if shrunk else max(0, under_way.again - 1),
-        returns=under_way.returns + 1 if shrunk and not items else 0 if fresh else under_way.returns,
-        shrank=shrank,
         stale=stale,
         at=now,
         listed=ended,
     )
-
-
-def _has_shrunk(under_way: Pass, items: Sequence[Listed], total: int) -> bool:
-    """Return whether something has gone since the page before, so that another may have slipped onto that."""
-    if total:
-        return total < under_way.total
-    # The pages before told of more than they held; a site whose totals are never right must not be asked for ever.
-    read = (under_way.page - 1) * under_way.size
-    return not items and read < under_way.total and under_way.returns < _MOST_RETURNS
 
 
 def _low_enough(items: Sequence[Listed], limits: Limits) -> bool:

@@ -3,27 +3,22 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from scrapers.cleaner import Cleaners
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.polling.facts import poll_board, poll_competitions, poll_pages, poll_top
 from scrapers.kaggle.polling.kernel_rows import moved_kernels
 from scrapers.kaggle.polling.kernels import poll_kernels, sweep_kernels
 from scrapers.kaggle.polling.messages import moved_topics, poll_messages, reread_messages
-from scrapers.kaggle.polling.news import News
-from scrapers.kaggle.polling.schedule import ORDER, UNTIMED, Last, Schedule
+from scrapers.kaggle.polling.schedule import ORDER, UNTIMED, Last, Schedule, ready, refusal
 from scrapers.kaggle.polling.scores import poll_scores, poll_tiers
-from scrapers.kaggle.polling.sent import poll_submissions
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.sources import poll_sources
-from scrapers.kaggle.polling.topic_sweep import sweep_topics
-from scrapers.kaggle.polling.topics import poll_topics
-from scrapers.kaggle.polling.units import ready, refusal
-from scrapers.kaggle.polling.watch import Part, Watch
+from scrapers.kaggle.polling.submissions import poll_submissions
+from scrapers.kaggle.polling.topics import poll_topics, sweep_topics
+from scrapers.kaggle.polling.watch import News, Part, Watch
+from scrapers.posts.cleaners import Cleaners
 from state.errors import BotError, KaggleError, NotAuthenticated, QuotaReached, SiteUnavailable, SubmissionRefused
 from state.store import Store
 from state.watermarks import mark_failed, watermarks
-
-__all__ = ["Cycle", "Poller"]
 
 _POLLS: Mapping[Part, Callable[[Watch], Awaitable[None]]] = {
     "competitions": poll_competitions,

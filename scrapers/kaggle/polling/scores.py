@@ -16,8 +16,6 @@ from state.series import last
 from state.store import Transaction
 from state.tables import KernelVersion, Message, Topic
 
-__all__ = ["poll_scores", "poll_tiers"]
-
 PostT = TypeVar("PostT", Topic, Message)
 
 

@@ -4,8 +4,6 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["PollingSettings"]
-
 _MINUTE, _HOUR, _DAY = 60.0, 3_600.0, 86_400.0
 Interval = Annotated[float, Field(gt=0)]
 """Seconds of the clock."""

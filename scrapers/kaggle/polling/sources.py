@@ -6,14 +6,12 @@ from sqlmodel import col, select
 
 from scrapers.kaggle.kernels import Kernels
 from scrapers.kaggle.polling.kernel_rows import FullSource, full_source, moved_kernels, store_version, version_id
-from scrapers.kaggle.polling.units import failed, ready
+from scrapers.kaggle.polling.schedule import failed, ready
 from scrapers.kaggle.polling.watch import Watch
 from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
 from state.polled import PolledKernel
 from state.store import Transaction
 from state.tables import KernelVersion
-
-__all__ = ["poll_sources"]
 
 
 async def poll_sources(watch: Watch) -> None:

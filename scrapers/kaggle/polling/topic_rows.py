@@ -6,16 +6,14 @@ from typing import TypeVar
 
 from sqlmodel import col, select
 
-from scrapers.cleaning import clean
 from scrapers.kaggle.forum import ForumTopic
 from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.watch import Watch
+from scrapers.posts.cleaning import clean
 from state.observing import observe
 from state.polled import PolledTopic
 from state.store import Transaction
 from state.tables import Topic
-
-__all__ = ["mark_gone", "store_topics"]
 
 RowT = TypeVar("RowT", Topic, PolledTopic)
 

@@ -1,14 +1,17 @@
-"""Polling topics: by their latest comments from the newest on, until what an earlier poll has seen."""
+"""Polling topics: by their latest comments from the newest on, until what an earlier poll has seen; and all of them, slowly."""
 
 from datetime import datetime, timedelta
 from typing import Literal
 
+from sqlmodel import col, select
+
 from scrapers.kaggle.forum import Forum, ForumTopic, TopicPage
 from scrapers.kaggle.polling.passes import Limits, Listed, Pass, after, falls
-from scrapers.kaggle.polling.topic_rows import store_topics
+from scrapers.kaggle.polling.topic_rows import mark_gone, store_topics
 from scrapers.kaggle.polling.watch import Mark, Watch
-
-__all__ = ["TopicsMark", "listed", "poll_topics"]
+from state.errors import NotEntered, NotFound
+from state.polled import PolledTopic
+from state.tables import Topic
 
 
 class TopicsMark(Mark):
@@ -79,3 +82,57 @@ def _complete(under_way: Pass, answer: TopicPage) -> bool:
     seen = {*under_way.seen, *(str(topic.id) for topic in answer.topics)}
     total = answer.total_count or under_way.total
     return 0 < total <= len(seen)
+
+
+class SweepMark(Mark):
+    """How far a sweep is."""
+
+    under_way: Pass | None = None
+
+
+async def sweep_topics(watch: Watch) -> None:
+    """Read all topics, and ask for those that are known and were not among them, whether they are gone.
+
+    Errors as of `KaggleClient`; the next poll goes on from where one came.
+    """
+    forum = Forum(watch.client)
+    mark = watch.mark("topic_sweep", SweepMark)
+    while mark.under_way is None or not mark.under_way.listed:
+        under_way = (mark.under_way or Pass()).resumed(watch.now())
+        # By posting: comments do not move topics within it.
+        answer = await forum.topics(watch.competition, under_way.page, "NEW")
+        with watch.write() as tx:
+            store_topics(tx, watch, answer.topics, answer.served_at)
+            items = listed(answer.topics, set(), by_posting=True)
+            limits = Limits(None, 0.0, watch.settings.most_pages)
+            mark = SweepMark(under_way=after(under_way, items, limits, watch.now(), total=answer.total_count))
+            watch.move(tx, "topic_sweep", mark, answer.served_at, ended=False)
+    await _ask_for_missed(watch, forum, mark.under_way)
+
+
+async def _ask_for_missed(watch: Watch, forum: Forum, under_way: Pass) -> None:
+    """Ask for each topic that the sweep should have seen: it may have moved while the list was read."""
+    for id in _missed(watch, set(under_way.seen))[: watch.settings.verified_at_once]:
+        try:
+            there = await forum.topic(int(id))
+        except (NotFound, NotEntered):
+            there = None
+        under_way = under_way.model_copy(update={"seen": (*under_way.seen, id)})
+        with watch.write() as tx:
+            if there is None or not there.id:
+                mark_gone(tx, watch, id)
+            watch.move(tx, "topic_sweep", SweepMark(under_way=under_way), None, ended=False)
+    with watch.write() as tx:
+        watch.move(tx, "topic_sweep", None, None)
+
+
+def _missed(watch: Watch, seen: set[str]) -> list[str]:
+    here = watch.competition
+    query = (
+        select(PolledTopic.id)
+        .join(Topic, (col(Topic.competition) == col(PolledTopic.competition)) & (col(Topic.id) == col(PolledTopic.id)))
+        .where(PolledTopic.competition == here, col(Topic.deleted).is_(False))
+        .order_by(PolledTopic.id)
+    )
+    with watch.store.read() as session:
+        return [id for id in session.exec(query) if id not in seen]

@@ -1,5 +1,7 @@
 """A competition that is watched: where it is asked for, where it is stored, and how far each part was read."""
 
+from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -7,14 +9,64 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from scrapers.cleaner import Cleaners
 from scrapers.kaggle.client import KaggleClient
-from scrapers.kaggle.polling.news import News
 from scrapers.kaggle.polling.settings import PollingSettings
+from scrapers.posts.cleaners import Cleaners
 from state.store import Store, Transaction
 from state.watermarks import mark_read, watermark
 
-__all__ = ["Mark", "Part", "Watch"]
+Kind = Literal[
+    "topic new",
+    "topic moved",
+    "topic gone",
+    "topic back",
+    "topic changed",
+    "message new",
+    "message edited",
+    "message deleted",
+    "message back",
+    "kernel new",
+    "kernel moved",
+    "kernel gone",
+    "kernel back",
+    "version new",
+    "votes",
+    "score",
+    "tier",
+    "page changed",
+    "board changed",
+    "submission changed",
+    "limits changed",
+    "competition new",
+    "competition changed",
+    "competition gone",
+]
+
+
+@dataclass
+class News:
+    """Ids by kind, such as {"message new": ["12"]}.
+
+    What is stored is the truth: a process that ends in between has stored what its news never told.
+    """
+
+    found: dict[Kind, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, kind: Kind, id: str) -> None:
+        """Add one."""
+        self.found[kind].append(id)
+
+    def ids(self, kind: Kind) -> list[str]:
+        """Return the ids of a kind."""
+        return list(self.found.get(kind, ()))
+
+    def counts(self) -> Mapping[Kind, int]:
+        """Return how many there are of each kind that there is."""
+        return {kind: len(ids) for kind, ids in self.found.items() if ids}
+
+    def __bool__(self) -> bool:
+        return any(self.found.values())
+
 
 Part = Literal[
     "competitions",

@@ -16,8 +16,8 @@ from bot.configuration import read_settings
 from bot.doctor.gpus import check_devices, check_gpus, check_toolkit
 from bot.doctor.machine import check_cgroups, check_database, check_disk, check_leases
 from bot.doctor.models import check_models
+from bot.execution.disk_space import DiskSettings
 from bot.models.settings import Environment, ModelSettings
-from bot.runs.disk import DiskSettings
 from sandbox.gpu import Gpus
 from tests import needs
 from tests.sandbox.fake_nvml import FakeGpu, FakeNvml

@@ -11,7 +11,7 @@ import pytest
 from bot.cli.rehearsal_output import announce, announcement, progress, show_results
 from bot.rehearsal.results import result_of
 from bot.rehearsal.site import Site
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import FastClock
 from tests.bot.rehearsal.parts import START, both
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.runs.folder import run_folders
+from bot.execution.folder import run_folders
 from state.errors import UsageError
 from tests.bot.replay.conftest import Bot, bot, results, tiny
 from tests.chaos.invariants import events

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.evaluation.directions import METRIC_DIRECTIONS
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 from tests.scrapers.imports.mle_bench.prepared_folder import (
     POINTER,

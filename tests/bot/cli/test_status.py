@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.runs.folder import RunFolder
-from bot.runs.running import is_running, running
+from bot.execution.folder import RunFolder
+from bot.execution.running import is_running, running
 from state.errors import UsageError
 from state.progress import create_node, create_run, end_execution, end_node, end_run, start_execution
 from state.spending import charge
@@ -22,8 +22,8 @@ from tests.state.conftest import StandingClock
 HOLDS = """
 import sys
 from pathlib import Path
-from bot.runs.folder import RunFolder
-from bot.runs.running import running
+from bot.execution.folder import RunFolder
+from bot.execution.running import running
 with running(RunFolder(Path(sys.argv[1]))):
     print("held", flush=True)
     sys.stdin.read()

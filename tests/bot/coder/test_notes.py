@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from bot.coder import OwnerNote, TaskText
 from bot.community.prompts import AnalyzePost, PostText
+from bot.execution.task import OwnerNote, TaskText
 from bot.models import Item
 
 AT = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bot.coder import Attempt, DraftLeft, Machine, TaskText
 from bot.community.planning import draft_row, keep_report, plain_drafts, plan_drafts
 from bot.community.pool import idea_texts, propose_ideas, report_texts, reports_of
 from bot.community.prompts import (
@@ -20,10 +19,13 @@ from bot.community.prompts import (
     ReportAnswer,
 )
 from bot.community.reading import worth_reading
-from bot.runs.budget import RunBudget
-from bot.runs.context import EngineSettings, ReadingSettings
-from bot.runs.stopwatch import Stopwatch
-from scrapers.card import MetricSpec, TaskCard
+from bot.community.settings import ReadingSettings
+from bot.engine.attempts import Attempt
+from bot.engine.budget import DraftLeft, RunBudget
+from bot.execution.machine import Machine
+from bot.execution.stopwatch import Stopwatch
+from bot.execution.task import TaskText
+from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.clock import ReplayClock
 from state.community import CommunityView, Post
 from state.errors import ModelRefused, Unparsable
@@ -79,7 +81,7 @@ def context(store: Store, asker: Scripted, community: bool = False) -> Any:
         run_id=RUN,
         card=card(),
         task=TaskText.from_card(card()),
-        settings=EngineSettings(),
+        settings_of=lambda kind: kind(),
         store=store,
         clock=store.clock,
         asker=asker,

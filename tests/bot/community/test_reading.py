@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bot.community.reading import analysis_texts, worth_reading
-from bot.runs.context import EngineSettings, ReadingSettings
+from bot.community.settings import ReadingSettings
 from state.clock import SystemClock
 from state.community import CommunityView, Post, Repeat, add_community
 from state.knowledge import add_analysis
@@ -72,6 +72,6 @@ def test_an_analysis_of_an_older_version_is_shown_and_that_of_a_deleted_post_is_
             add_community(tx, "c", [Message(competition="c", id="11", topic_id="1", posted_at=TIME, deleted=True)])
         community = CommunityView(store, "c", store.clock.now())
         context: Any = SimpleNamespace(
-            run_id="r", store=store, clock=store.clock, community=community, settings=EngineSettings()
+            run_id="r", store=store, clock=store.clock, community=community, settings_of=lambda kind: kind()
         )
         assert {text.summary for text in analysis_texts(context)} == {"of message/10", "of kernel/20"}

@@ -12,36 +12,37 @@ from typing import Any
 
 from sqlmodel import col, select
 
+from bot.agents.builtin import baseline_script
 from bot.budgets.levels import Level, unbounded
-from bot.coder.machine import this_machine
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.submitting import Desk
+from bot.engine.budget import RunBudget
+from bot.engine.context import RunContext
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.guards.findings import Finding, passed
 from bot.evaluation.score import score_execution
 from bot.evaluation.views import build_view
 from bot.evaluation.worker import Worker
+from bot.execution.folder import RunFolder
+from bot.execution.leasing import Leasing
+from bot.execution.machine import this_machine
+from bot.execution.stopwatch import Stopwatch
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
 from bot.rehearsal.settings import SiteSettings
-from bot.runs.budget import RunBudget
-from bot.runs.context import EngineSettings, RunContext
-from bot.runs.folder import RunFolder
-from bot.runs.leasing import Leasing
-from bot.runs.stopwatch import Stopwatch
 from bot.submission import Submitter
 from bot.submission.kaggle import KaggleSubmitter, Settling
 from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
-from scrapers.card import TaskCard
-from scrapers.duplicates import note_sketches, sketched
 from scrapers.kaggle.client import open_client
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import KaggleSection, Patience
-from scrapers.sketches import sketch_of
-from scrapers.snapshot import Snapshot
+from scrapers.posts.duplicates import note_sketches, sketched
+from scrapers.posts.sketches import sketch_of
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.snapshot import Snapshot
 from state.collect import add_community
 from state.outward import submissions_of
 from state.progress import create_node, create_run, end_node
@@ -241,7 +242,7 @@ def run_context(
         run_id=RUN,
         card=card,
         seed=0,
-        settings=EngineSettings(),
+        baseline=baseline_script,
         store=store,
         steps=steps,
         clock=clock,

@@ -9,24 +9,25 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bot.coder.machine import this_machine
+from bot.agents.builtin import baseline_script
 from bot.daemon.finish import finish_live
+from bot.engine.budget import RunBudget
+from bot.engine.context import RunContext
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.worker import Worker
+from bot.execution.folder import RunFolder
+from bot.execution.leasing import Leasing
+from bot.execution.machine import this_machine
+from bot.execution.stopwatch import Stopwatch
 from bot.leaderboard.look import look_at
 from bot.leaderboard.verdict import Verdict, entries_of
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
 from bot.report.result import Ended
-from bot.runs.budget import RunBudget
-from bot.runs.context import EngineSettings, RunContext
-from bot.runs.folder import RunFolder
-from bot.runs.leasing import Leasing
-from bot.runs.stopwatch import Stopwatch
 from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
-from scrapers.card import MetricSpec, TaskCard
+from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.community import CommunityView
 from state.outward import advance_submission, intend_submission
 from state.steps import Steps
@@ -116,7 +117,7 @@ def live_run(place: Path, worker: Worker, run: FakeRun | None = None) -> Iterato
             run_id=RUN,
             card=card(run),
             seed=0,
-            settings=EngineSettings(),
+            baseline=baseline_script,
             store=store,
             steps=steps,
             clock=clock,

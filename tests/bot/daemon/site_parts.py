@@ -6,14 +6,15 @@ from pathlib import Path
 
 import httpx2
 
+from bot.agents.listing import BUILT_IN
 from bot.configuration import Settings
 from bot.daemon.shared import Shared
 from bot.daemon.sharing import Slots
 from bot.daemon.spending import open_day
+from bot.engine.services import Machinery
 from bot.evaluation.worker import Worker
 from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings
-from bot.runs.services import Machinery
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.kaggle.client import KaggleClient
@@ -52,7 +53,9 @@ async def shared(site: Served, folder: Path, settings: Settings | None = None) -
             speed=1.0,
             client=client,
             poller=Poller(client, store, Here(), PollingSettings()),
-            machinery=Machinery(ProcessSandbox(), Leases(locks), ModelSettings(Environment(), ModelsSection()), worker),
+            machinery=Machinery(
+                ProcessSandbox(), Leases(locks), ModelSettings(Environment(), ModelsSection()), worker, BUILT_IN
+            ),
             gpus=0,
             day=stack.enter_context(open_day(settings.budget, store, site.clock)),
             slots=Slots(1),

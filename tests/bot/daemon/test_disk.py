@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from bot.daemon.disk import Bounded, back_up_daily, bound_disk
+from bot.execution.disk_space import DiskSettings
+from bot.execution.folder import RunFolder
+from bot.execution.spare import spare_files
 from bot.notify.events.base import Event
 from bot.notify.events.trouble import DiskLow
-from bot.runs.disk import DiskSettings
-from bot.runs.folder import RunFolder
-from bot.runs.spare import spare_files
 from state.approvals import make_wish
 from state.daily import daily_backups
 from state.errors import StateCorrupted

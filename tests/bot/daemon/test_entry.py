@@ -14,7 +14,7 @@ from bot.daemon.entry import Entry
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
 from bot.daemon.trouble import current
-from bot.runs.folder import RunFolder
+from bot.execution.folder import RunFolder
 from state.approvals import make_wish, open_wishes
 from state.errors import SiteUnavailable
 from state.outward import intend_submission, submissions_of

@@ -10,8 +10,8 @@ from bot.configuration import Settings
 from bot.daemon.live_run import begin_run, goes_on, live_run_of, open_run_context, run_as_it_was
 from bot.daemon.preparing import Task
 from bot.daemon.settings import CompetitionSettings, DaemonSettings
-from bot.runs.stopwatch import Stopwatch
-from scrapers.card import MetricSpec, TaskCard
+from bot.execution.stopwatch import Stopwatch
+from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.errors import UsageError
 from tests.bot.daemon.site_parts import shared
 from tests.bot.rehearsal.parts import served, tiny

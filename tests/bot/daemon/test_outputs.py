@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.daemon.shared import Shared
 from scrapers.kaggle.outputs import PublicOutputs
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.daemon.site_parts import shared
 from tests.bot.rehearsal.parts import Served, served, tiny
 

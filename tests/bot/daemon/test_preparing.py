@@ -11,8 +11,8 @@ from bot.daemon.settings import CompetitionSettings
 from bot.daemon.trouble import current
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.settings import SiteSettings
-from scrapers.demo import DEMO_SLUG, write_demo
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.demo import DEMO_SLUG, write_demo
+from scrapers.snapshots.snapshot import Snapshot
 from state.store import Store
 from state.tables import Notification
 from tests.bot.daemon.site_parts import shared

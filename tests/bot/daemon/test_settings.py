@@ -6,8 +6,8 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
+from bot.agents.listing import AGENTS
 from bot.daemon.settings import CompetitionSettings, DaemonSettings
-from bot.strategies.agents import AGENTS
 from scrapers.kaggle.card.overrides import CardOverrides
 
 

@@ -14,7 +14,7 @@ from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.watch import Part
 from scrapers.kaggle.settings import KaggleSection
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.outward import advance_submission, intend_submission
 from state.progress import create_run
 from state.store import Store

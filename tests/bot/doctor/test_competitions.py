@@ -10,7 +10,7 @@ from bot.doctor.competitions import check_competitions
 from bot.doctor.kaggle import check_kaggle
 from bot.rehearsal.settings import SiteSettings
 from scrapers.kaggle.settings import KaggleSection
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import DEADLINE, START, HandClock, Served, served, tiny
 from tests.bot.submission.kaggle_site import AT_ONCE, played
 from tests.tiny_snapshot import SLUG

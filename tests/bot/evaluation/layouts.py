@@ -9,7 +9,7 @@ from typing import Any
 from PIL import Image
 
 from bot.evaluation.views import ViewInfo, build_view
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from tests.bot.evaluation.parts import card, write
 
 SPECIES = ("Black-grass", "Charlock", "Sugar beet")

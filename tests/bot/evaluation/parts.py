@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from tests import needs
 
 SLUGS = (

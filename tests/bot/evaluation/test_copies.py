@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.copies import check_file
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
 from tests.bot.evaluation.parts import card, write
 

@@ -13,7 +13,7 @@ from bot.evaluation.score import check_views_scorable, score_execution
 from bot.evaluation.submission_file import read_truth
 from bot.evaluation.tables import read_table
 from bot.evaluation.views import build_view
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 from tests.bot.evaluation.parts import read, write
 from tests.bot.evaluation.truths import SHAPES, write_truth

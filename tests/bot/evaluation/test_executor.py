@@ -13,21 +13,21 @@ import pytest_asyncio
 from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
+from bot.engine.attempts import read_tree
+from bot.engine.tree import TreeCache
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.executed import Executed, why
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.guarding import FOUND, Guarding, node_findings, view_findings
 from bot.evaluation.guards.registry import EXECUTION_GUARDS
 from bot.evaluation.worker import Worker
-from bot.runs.folder import RunFolder
-from bot.runs.leasing import Leasing
-from bot.runs.stopwatch import Stopwatch
-from bot.strategies.attempts import read_tree
-from bot.strategies.tree import TreeCache
+from bot.execution.folder import RunFolder
+from bot.execution.leasing import Leasing
+from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Watch
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.errors import BudgetExceeded, InfrastructureFailure
 from state.progress import create_node, create_run, end_node

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bot.evaluation.intervals import LEVEL, validation_interval
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
 from tests.bot.evaluation.graders.parts import ABSOLUTE
 from tests.bot.evaluation.parts import card, read, write

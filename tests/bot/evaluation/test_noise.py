@@ -8,7 +8,7 @@ import pytest
 
 from bot.evaluation import noise
 from bot.evaluation.noise import score_noise
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
 from tests.bot.evaluation.parts import card, write
 

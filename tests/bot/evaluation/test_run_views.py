@@ -9,8 +9,8 @@ import pytest_asyncio
 
 from bot.evaluation.run_views import RunViews
 from bot.evaluation.worker import Worker
-from bot.runs.folder import RunFolder
-from bot.runs.stopwatch import Stopwatch
+from bot.execution.folder import RunFolder
+from bot.execution.stopwatch import Stopwatch
 from state.errors import UnsupportedLayout, UsageError
 from tests.bot.evaluation.parts import card, competition
 

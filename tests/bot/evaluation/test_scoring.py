@@ -12,7 +12,7 @@ from bot.evaluation.hidden import grade_nodes
 from bot.evaluation.noise import score_noise
 from bot.evaluation.score import check_views_scorable, score_execution
 from bot.evaluation.scoring import open_scorer
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.errors import GraderFailed, GraderStopped, InvalidSubmission, SnapshotError, UnsupportedLayout, UsageError
 from tests import needs
 from tests.bot.evaluation.graders.parts import ABSOLUTE, CAREFUL, DEED, snapshot

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.evaluation.directions import METRIC_DIRECTIONS, METRIC_FACTS
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from tests.bot.evaluation.parts import card, write
 
 _TEXTS: Mapping[str, Callable[[bool, int], str]] = {

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from bot.agents.builtin import BuiltinModel
 from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from bot.models.ask import Asker
 from bot.models.bounds import free
-from bot.models.builtin import BuiltinModel
 from bot.models.fallback import Answerer, AnswererChanged, FallbackModel, LastResort
 from bot.models.pricing import Price, Pricing
 from bot.models.repair import Repair

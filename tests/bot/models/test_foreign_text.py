@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from bot.coder.monitor import MonitorRun
 from bot.coder.prompts import ReviewRun
 from bot.community.prompts import AnalyzePost, ComponentNote, WriteReport
 from bot.evaluation.graders.writing import WriteGrader
-from tests.bot.models.builtin.parts import (
+from bot.execution.monitor import MonitorRun
+from tests.bot.agents.builtin.parts import (
     RESULT,
     TASK,
     analysis,

@@ -8,6 +8,7 @@ import pytest
 from pydantic import SecretStr
 from sqlmodel import select
 
+from bot.agents.builtin import BuiltinModel
 from bot.configuration import read_settings
 from bot.models import CallLimits, Usage
 from bot.models.ask import Asker
@@ -41,10 +42,14 @@ def fallback(url: str, more: str = "") -> str:
     return f'[models]\nmodel = "gpt-x"\nretries = 0\n[[models.fallback]]\nbase_url = "{url}"\n{more}\n'
 
 
+def builtin() -> BuiltinModel:
+    return BuiltinModel(1)
+
+
 async def answered_by(found: ModelSettings, **options: float) -> tuple[str, OpenedModel]:
     clock = HurriedClock()
     cap = options.pop("max_cost", None)
-    async with open_model(found.resolve(None), found, clock, seed=1, max_cost=cap) as opened:
+    async with open_model(found.resolve(None), found, clock, builtin=builtin, max_cost=cap) as opened:
         got = await opened.model.complete(
             Question(f"is {KEY} or {OTHER_KEY} right?"), role="coder", limits=CallLimits()
         )
@@ -211,7 +216,7 @@ async def test_change_of_who_answers_is_a_line_and_an_event_of_the_run(tmp_path:
     with open_run(tmp_path) as store, two(failure(503, "down"), GOOD) as (first, second):
         found = settings(tmp_path, fallback(second.url), first.url)
         told = record_change(store, RUN, said.append)
-        async with open_model(found.resolve(None), found, clock, seed=1, max_cost=None, on_change=told) as opened:
+        async with open_model(found.resolve(None), found, clock, builtin=builtin, max_cost=None, on_change=told) as opened:
             asker = Asker(opened.model, store, RUN, clock, Steps(store, RUN), estimate=opened.estimate)
             await asker.ask(Question(), role="coder", name="q")
         with store.read() as session:

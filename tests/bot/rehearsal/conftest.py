@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import Served, served, tiny
 
 

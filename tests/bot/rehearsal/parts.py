@@ -18,7 +18,7 @@ from bot.rehearsal.serving import serving
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.site import Site
 from bot.rehearsal.time_shift import begun_together
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from tests.tiny_snapshot import SLUG, write_tiny
 
 COMPETITIONS = "competitions.CompetitionApiService"

@@ -13,7 +13,7 @@ from bot.rehearsal.faults import Fault, Faults
 from bot.rehearsal.serving import serving
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.site import Site
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import FastClock
 from tests.bot.rehearsal.parts import COMPETITIONS, DISCUSSIONS, KERNELS, SEARCH, START, Served, served
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.rehearsal.settings import SiteSettings
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import COMPETITIONS, DEADLINE, START, Served, served, tiny, truth_with
 
 

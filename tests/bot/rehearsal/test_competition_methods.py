@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.rehearsal.settings import SiteSettings
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import COMPETITIONS, Served, served, tiny
 
 

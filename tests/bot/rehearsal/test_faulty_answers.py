@@ -9,7 +9,7 @@ import pytest
 
 from bot.rehearsal.faults import Fault, FaultMix, Faults
 from bot.rehearsal.site import Site
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 from tests.bot.rehearsal.parts import COMPETITIONS, KERNELS, START, TWIN, HandClock, both, served
 from tests.tiny_snapshot import SLUG

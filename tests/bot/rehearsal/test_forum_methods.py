@@ -10,7 +10,7 @@ import pytest
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.settings import SiteSettings
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import COMPETITIONS, DEADLINE, DISCUSSIONS, Served, served
 from tests.tiny_snapshot import write_tiny
 

@@ -5,7 +5,7 @@ import pytest
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.grader import open_grader
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from tests.tiny_snapshot import write_tiny
 
 SUMS = """

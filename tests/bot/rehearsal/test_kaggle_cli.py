@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bot.rehearsal.settings import SiteSettings
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from tests import needs
 from tests.bot.rehearsal.parts import TWIN, Served, both, served, tiny, truth_with
 from tests.source_tree import ROOT

@@ -9,7 +9,7 @@ import pytest
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.identity import wire_id
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import KERNELS, Served, served
 from tests.tiny_snapshot import write_tiny
 

@@ -11,8 +11,8 @@ import pytest
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.rendering import rendered
-from scrapers.demo import write_demo
-from scrapers.snapshot import Snapshot, SnapshotSource
+from scrapers.snapshots.demo import write_demo
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import SystemClock
 from state.collect import add_community
 from state.community import CommunityView
@@ -91,7 +91,7 @@ def play(snapshot: Snapshot, folder: Path, moments: int) -> int:
     span = (card.deadline - card.enabled_at) + timedelta(days=30)
     with Store.open(folder / "state.db", SystemClock()) as store, served(snapshot, at=card.enabled_at) as it:
         with store.write() as tx:
-            add_community(tx, card.slug, asyncio.run(rows_of(SnapshotSource(snapshot))))
+            add_community(tx, card.slug, asyncio.run(rows_of(snapshot)))
         compared = 0
         for moment in range(moments):
             now: datetime = card.enabled_at + span * moment / (moments - 1)

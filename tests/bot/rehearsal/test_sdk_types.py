@@ -13,7 +13,7 @@ from kagglesdk.security.types import oauth_service as security
 
 from bot.rehearsal.methods import methods
 from bot.rehearsal.settings import SiteSettings
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import COMPETITIONS, DISCUSSIONS, KERNELS, SEARCH, Served, served, truth_with
 
 KERNEL = {"userName": "ann", "kernelSlug": "linear"}

@@ -8,7 +8,7 @@ import pytest
 
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.settings import SiteSettings
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import KERNELS, SEARCH, Served, served
 from tests.bot.rehearsal.test_kernel_methods import kernel, with_kernels
 

@@ -12,7 +12,7 @@ import pytest
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.site import Site
 from bot.rehearsal.time_shift import shifted
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 from tests.bot.rehearsal.parts import (
     COMPETITIONS,

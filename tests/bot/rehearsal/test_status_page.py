@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.rehearsal.faults import Fault, Faults
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import COMPETITIONS, DEADLINE, TWIN, TWIN_DEADLINE, Served, both, served, truth_with
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bot.rehearsal.settings import SiteSettings
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import COMPETITIONS, DEADLINE, Served, served, tiny, truth_with
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.time_shift import begun_together, moved, shifted
-from scrapers.inside import walk
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.files import walk
+from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import TWIN_DEADLINE, both, write_twin
 
 THREE_YEARS = timedelta(days=3 * 365 + 1)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.community.prompts import AnalyzePost, PlanDrafts, ProposeIdeas, WriteReport
+from bot.engine.search import Search
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
-from bot.strategies.search import Search
 from tests.bot.replay.stream_parts import MIDDLE_WORDS
 
 

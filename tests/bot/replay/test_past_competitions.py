@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from tests.bot.evaluation import layouts
 from tests.bot.replay.conftest import Bot, results
 from tests.scrapers.imports.mle_bench.prepared_folder import write_competition, write_table

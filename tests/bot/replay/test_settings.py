@@ -8,8 +8,8 @@ import pytest
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.settings import parse_cutoff
 from bot.report.words import cutoff_note
-from scrapers.card import TaskCard
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 
 

@@ -12,24 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlmodel import col, select
 
+from bot.agents.comind.briefing import CoMindBriefing
+from bot.agents.comind.policy import RoundsPolicy
+from bot.community.settings import ReadingSettings
+from bot.engine.attempts import load_tree
+from bot.engine.context import RunContext
+from bot.engine.search import Search
+from bot.engine.strategy import Action, Strategy
+from bot.engine.tree import Tree
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.replay.stream import Stream, way
-from bot.runs.context import EngineSettings, ReadingSettings, RunContext
-from bot.strategies import Action, Strategy, Tree
-from bot.strategies.attempts import load_tree
-from bot.strategies.comind import CoMindBriefing
-from bot.strategies.rounds import RoundsPolicy
-from bot.strategies.search import Search
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
 from state.knowledge import drafts, ideas
 from state.moves import moves
 from state.progress import end_node
 from state.tables import ModelCall, Node
 from state.words import iso
+from tests.bot.engine.parts import RUN, opened_on
 from tests.bot.replay.reader import Reader
 from tests.bot.replay.stream_parts import STEPS, STOOD_AT, write_streamed
-from tests.bot.strategies.parts import RUN, opened_on
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,7 @@ class Planned:
     briefing: CoMindBriefing = field(init=False)
 
     def __post_init__(self) -> None:
-        self.briefing = CoMindBriefing(self.context, RoundsPolicy(self.context.settings.rounds))
+        self.briefing = CoMindBriefing(self.context, RoundsPolicy())
 
     async def play(self, action: Action, node: int, tree: Tree) -> None:
         await self.briefing.assign(action, node, tree)
@@ -59,11 +61,10 @@ async def started(
 ) -> AsyncIterator[tuple[RunContext, Search]]:
     """Start the run in the folder, or go on with it."""
     clock, model = StreamClock(snapshot.card.enabled_at, snapshot.card.deadline), Reader(stops_at)
-    settings = EngineSettings(reading=ReadingSettings(newest=10))
-    async with opened_on(snapshot, folder, steps, clock, model, settings=settings) as context:
+    async with opened_on(snapshot, folder, steps, clock, model, settings=[ReadingSettings(newest=10)]) as context:
         work = Planned(context)
         playbooks = dict.fromkeys(("draft", "debug", "improve"), work)
-        strategy = Strategy("planned", RoundsPolicy(settings.rounds), playbooks, nothing_is_left)  # type: ignore[arg-type]
+        strategy = Strategy("planned", RoundsPolicy(), playbooks, nothing_is_left)  # type: ignore[arg-type]
         model.search = Search(context, strategy, 1, Stream(context, clock, 1, reads=True))
         yield context, model.search
 

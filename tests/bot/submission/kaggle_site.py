@@ -19,7 +19,7 @@ from scrapers.kaggle.client import open_client
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import KaggleSection, Pace, Patience
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import FastClock
 from tests.tiny_snapshot import SLUG, write_tiny
 

@@ -6,23 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from bot.coder.machine import this_machine
+from bot.agents.builtin import baseline_script
+from bot.engine.budget import RunBudget
+from bot.engine.context import RunContext
+from bot.engine.tree import NodeView, Tree
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.worker import Worker
+from bot.execution.folder import RunFolder
+from bot.execution.leasing import Leasing
+from bot.execution.machine import this_machine
+from bot.execution.stopwatch import Stopwatch
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
-from bot.runs.budget import RunBudget
-from bot.runs.context import EngineSettings, RunContext
-from bot.runs.folder import RunFolder
-from bot.runs.leasing import Leasing
-from bot.runs.stopwatch import Stopwatch
-from bot.strategies.tree import NodeView, Tree
 from bot.submission.handing_in import hand_in
 from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.progress import create_node, end_node
 from state.steps import Steps
@@ -59,7 +60,7 @@ async def run(tmp_path: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
                 run_id=RUN,
                 card=snapshot.card,
                 seed=0,
-                settings=EngineSettings(),
+                baseline=baseline_script,
                 store=store,
                 steps=steps,
                 clock=clock,

@@ -37,7 +37,7 @@ def test_links_within_the_folder_become_files_and_others_stay_links(tmp_path: Pa
     assert (target / "nowhere").is_symlink()
 
 
-def test_a_file_that_cannot_be_linked_is_copied_with_its_time(tmp_path: Path):
+def test_a_file_that_cannot_be_linked_is_copied(tmp_path: Path):
     # A name that is there already is one of the reasons for which a link fails.
     source, target = tmp_path / "a", tmp_path / "b"
     source.mkdir()
@@ -47,4 +47,3 @@ def test_a_file_that_cannot_be_linked_is_copied_with_its_time(tmp_path: Path):
     link_files(source, target, everything, lambda _: None)
     assert (target / "file").read_text() == "text"
     assert not (target / "file").samefile(source / "file")
-    assert (target / "file").stat().st_mtime_ns == (source / "file").stat().st_mtime_ns

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.imports.staging import importing_into, settle, staged
+from scrapers.imports.staging import importing_into, staged
 from state.errors import UsageError
 
 
@@ -20,15 +20,6 @@ def test_what_a_killed_import_has_left_is_removed(tmp_path: Path):
         (folder / "file").write_text("half")
         with staged(tmp_path / "a") as again:
             assert list(again.iterdir()) == []
-
-
-def test_a_settled_folder_takes_the_place_of_the_one_before(tmp_path: Path):
-    for text in ("first", "second"):
-        with staged(tmp_path / "a") as folder:
-            (folder / "file").write_text(text)
-            settle(folder, tmp_path / "a")
-        assert (tmp_path / "a/file").read_text() == text
-        assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_two_imports_do_not_write_into_one_folder(tmp_path: Path):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scrapers.kaggle.failures import failure, retry_after, said
+from scrapers.kaggle.failures import code_and_words, failure, retry_after
 from state.errors import (
     KaggleError,
     NotAuthenticated,
@@ -66,7 +66,7 @@ def test_plain_text_and_html_are_words_too() -> None:
 
 @pytest.mark.parametrize("body", ["[]", "null", "[" * 100_000, '{"error": "x"}', '{"code": true}', "\x00\x1b[31m"])
 def test_any_body_can_be_read(body: str) -> None:
-    code, words = said(body)
+    code, words = code_and_words(body)
     assert code is None
     assert len(words) <= 500
     assert "\x1b" not in words

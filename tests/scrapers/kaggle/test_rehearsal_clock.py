@@ -11,7 +11,7 @@ from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.app import App
 from bot.rehearsal.site import Site
 from scrapers.kaggle.rehearsal_clock import site_clock
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import FastClock
 from state.errors import SiteUnavailable, UsageError
 from tests.tiny_snapshot import write_tiny

@@ -11,7 +11,6 @@ import pytest
 
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.settings import SiteSettings
-from scrapers.card import TaskCard
 from scrapers.kaggle.card.overrides import CardOverrides
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competitions
@@ -20,7 +19,8 @@ from scrapers.kaggle.data import CompetitionData
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import Pace, Patience
 from scrapers.kaggle.task import KaggleTask
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import NotEntered
 from tests import needs
 from tests.bot.rehearsal.parts import Served, served, tiny

@@ -5,7 +5,7 @@ import pytest
 
 from bot.evaluation.graders.process import GraderLimits
 from bot.evaluation.graders.self_tests import Finding, run_self_tests
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from tests.bot.evaluation.graders.parts import CAREFUL, snapshot
 from tests.bot.evaluation.parts import card, write
 

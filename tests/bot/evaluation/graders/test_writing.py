@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from bot.agents.builtin import BuiltinModel
 from bot.evaluation.graders.self_tests import Finding
 from bot.evaluation.graders.writing import WriteGrader, Written, write_grader
 from bot.models import Model
-from bot.models.builtin import BuiltinModel
 from bot.models.open import open_model
 from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from state.clock import SystemClock
 from state.errors import GraderNotAdmitted, ModelRefused
 from tests.bot.evaluation.graders.parts import CAREFUL
@@ -47,7 +47,9 @@ def scripted(
 
 async def _write(test: Callable[[str], Sequence[Finding]]) -> Written:
     models = ModelSettings(Environment.read(), ModelsSection())
-    async with open_model(models.resolve("openai:m"), models, SystemClock(), seed=0, max_cost=None) as opened:
+    async with open_model(
+        models.resolve("openai:m"), models, SystemClock(), builtin=lambda: BuiltinModel(0), max_cost=None
+    ) as opened:
         return await write_grader(question(), opened.model, test)
 
 

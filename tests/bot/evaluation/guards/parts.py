@@ -14,7 +14,7 @@ from bot.evaluation.guards.running import guard_execution, guard_view
 from bot.evaluation.guards.traces import OtherNode
 from bot.evaluation.score import score_execution
 from bot.evaluation.views import build_view
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from tests.bot.evaluation.parts import card, write
 
 Row = dict[str, Any]

@@ -15,7 +15,7 @@ from bot.evaluation.guards.running import guard_execution, guard_view
 from bot.evaluation.intervals import validation_interval
 from bot.evaluation.metrics import METRICS
 from bot.evaluation.score import score_execution
-from scrapers.card import TaskCard
+from scrapers.snapshots.card import TaskCard
 from tests.bot.evaluation.layouts import LAYOUTS, view_of, write_layout
 from tests.bot.evaluation.parts import card, write
 

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.card import Direction
 from scrapers.imports.mle_bench.finding import FoundMetric, Question
-from scrapers.imports.mle_bench.importing import Importing
-from scrapers.imports.mle_bench.manifest_of import Dates
-from scrapers.imports.mle_bench.outcome import Outcome
+from scrapers.imports.mle_bench.importing import Importing, Outcome
+from scrapers.imports.mle_bench.manifest import Dates
 from scrapers.imports.mle_bench.places import find_places
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.card import Direction
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import Problem, SnapshotError
 from tests.scrapers.imports.mle_bench.prepared_folder import (
     POINTER,
@@ -479,7 +478,7 @@ def test_an_import_that_is_killed_leaves_no_snapshot_and_the_next_one_finishes(t
         assert stuck.stdout is not None
         assert stuck.stdout.readline() == b"asking for the metric of second\n"
         stuck.kill()
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"first", ".second.importing"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"first", ".import-second"}
     outcomes = imported(tmp_path)
     assert [outcomes[slug].status for slug in ("first", "second")] == ["there already", "imported"]
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"first", "second"}

@@ -3,9 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.imports.mle_bench.config import read_config
 from scrapers.imports.mle_bench.places import find_places
-from scrapers.imports.mle_bench.prepared import open_prepared
+from scrapers.imports.mle_bench.prepared import open_prepared, read_config
 from state.errors import SnapshotError, UsageError
 from tests.scrapers.imports.mle_bench.prepared_folder import numbers
 

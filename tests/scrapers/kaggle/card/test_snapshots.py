@@ -13,12 +13,12 @@ from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.competition_pages import make_pages
 from bot.rehearsal.rendering import rendered
 from bot.rehearsal.settings import SiteSettings
-from scrapers.fields import parse_time
 from scrapers.kaggle.card.derive import derive
 from scrapers.kaggle.card.evidence import Evidence, Tables
 from scrapers.kaggle.card.tables import read_tables
 from scrapers.kaggle.competitions import Competition, Page
-from scrapers.manifest import Manifest
+from scrapers.snapshots.fields import parse_time
+from scrapers.snapshots.manifest import Manifest
 from tests import needs
 from tests.scrapers.kaggle.card.cases import as_markdown
 

@@ -6,12 +6,12 @@ from datetime import datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from scrapers.cleaner import Cleaners
 from scrapers.kaggle.client import KaggleClient, open_http
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import Patience
+from scrapers.posts.cleaners import Cleaners
 from state.clock import FastClock
 from state.requests import RequestMeter
 from state.store import Store

@@ -14,7 +14,7 @@ from tests.scrapers.kaggle.polling.world import World, poller_of
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """One database for all tests: to migrate one and to prepare its queries takes longer than most of them."""
+    """One database for all tests: to make one and to prepare its queries takes longer than most of them."""
     with Store.open(tmp_path_factory.mktemp("shared") / "bot.db", SetClock()) as opened:
         yield opened
 
@@ -24,7 +24,7 @@ def store(shared: Store) -> Store:
     """The database, emptied, its clock at the start."""
     with closing(sqlite3.connect(shared.path)) as database, database:
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        for table in set(tables) - {"alembic_version"}:
+        for table in tables:
             database.execute(f"DELETE FROM {table}")  # noqa: S608 - names of our own
     assert isinstance(shared.clock, SetClock)
     shared.clock.time = START

@@ -10,10 +10,10 @@ from typing import Any
 
 import httpx2
 
-from scrapers.cleaning import readable
 from scrapers.kaggle.wire import parse_time
-from scrapers.kernel_source import text_of
-from scrapers.markdown import markdown_of
+from scrapers.posts.cleaning import readable
+from scrapers.posts.html import markdown_of
+from scrapers.posts.kernel_text import text_of
 from state.store import as_stored
 
 Json = dict[str, Any]

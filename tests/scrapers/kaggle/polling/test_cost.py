@@ -10,12 +10,12 @@ import pytest
 from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.rehearsal.app import App
 from bot.rehearsal.site import Site
-from scrapers.demo import write_demo
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.settings import Pace, Patience
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.demo import write_demo
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import Clock
 from state.errors import RateLimited
 from state.requests import RequestMeter

@@ -22,8 +22,8 @@ from bot.rehearsal.faults import Fault, FaultMix, Faults
 from bot.rehearsal.serving import serving
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.site import Site
-from scrapers.demo import write_demo
-from scrapers.snapshot import Snapshot
+from scrapers.snapshots.demo import write_demo
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import FastClock
 from state.store import as_stored
 from tests import needs

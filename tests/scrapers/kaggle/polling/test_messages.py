@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from scrapers.cleaner import Cleaned, Source
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.settings import PollingSettings
+from scrapers.posts.cleaners import Cleaned, Source
 from state.community import CommunityView, Repeat
 from state.errors import NotEntered, SiteUnavailable
 from state.polled import PolledTopic

@@ -6,8 +6,7 @@ from scrapers.kaggle.polling.poller import Poller
 from state.community import CommunityView
 from state.errors import SiteUnavailable
 from state.store import Store
-from state.watermarks import watermark
-from tests.scrapers.kaggle.polling.test_topics import pages, topics, votes
+from tests.scrapers.kaggle.polling.test_topics import topics, votes
 from tests.scrapers.kaggle.polling.world import SLUG, World, down
 
 
@@ -90,25 +89,3 @@ async def test_a_sweep_goes_on_where_it_broke_off(world: World, store: Store, po
     await poller.poll(SLUG, "topic_sweep")
     assert [body.get("page", body.get("id")) for _, body in world.asked] == [1, 2, 2, 3, 10, 20, 20]
     assert [topics(store)[id].deleted for id in ("10", "20", "30")] == [True, True, False]
-
-
-async def test_the_first_sweep_tries_other_orders_where_the_list_is_short(
-    world: World, store: Store, poller: Poller
-) -> None:
-    """The site keeps a topic from all orders but one, as one reader has seen."""
-    for id in range(1, 31):
-        world.thread(id, minutes=id)
-    shown = World._ListCompetitionTopics
-
-    def without_one(body: dict[str, object]) -> dict[str, object]:
-        answer = shown(world, body)
-        if not str(body["sortBy"]).endswith("TOP"):
-            answer["topics"] = [one for one in answer.get("topics", []) if one["id"] != 7]
-        return answer
-
-    world._ListCompetitionTopics = without_one  # type: ignore[method-assign]
-    await poller.cycle(SLUG)
-    assert len(topics(store)) == 30
-    assert [order for order, _ in pages(world)].count("TOP") == 2
-    with store.read() as session:
-        assert watermark(session, SLUG, "topic_sweep").value == {}

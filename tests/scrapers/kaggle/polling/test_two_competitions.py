@@ -15,14 +15,14 @@ from bot.rehearsal.app import App
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.site import Site
 from bot.rehearsal.time_shift import begun_together
-from scrapers.cleaner import Cleaners
-from scrapers.cleaning import readable
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.watch import Part
 from scrapers.kaggle.settings import Pace
-from scrapers.snapshot import Snapshot
+from scrapers.posts.cleaners import Cleaners
+from scrapers.posts.cleaning import readable
+from scrapers.snapshots.snapshot import Snapshot
 from state.polled import PolledTopic
 from state.requests import RequestMeter
 from state.store import Store

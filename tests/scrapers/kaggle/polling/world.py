@@ -13,11 +13,11 @@ from typing import Any
 
 import httpx2
 
-from scrapers.cleaner import Cleaners
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import Pace, Patience
 from scrapers.kaggle.wire import wire_time
+from scrapers.posts.cleaners import Cleaners
 from state.store import Store
 from tests.scrapers.in_process import Here
 from tests.scrapers.kaggle.parts import START, SetClock, client_of

@@ -1,0 +1,52 @@
+"""The built-in model: rules that need no key, which read a typed prompt and answer in text like any other model."""
+
+from typing import Any
+
+from bot.agents.builtin import coding, graders, ideas, posts, reports
+from bot.agents.builtin.coding import baseline_script
+from bot.coder.prompts import ReviewRun, WriteScript
+from bot.community.prompts import AnalyzePost, PlanDrafts, ProposeIdeas, WriteReport
+from bot.evaluation.graders.writing import WriteGrader
+from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
+from bot.models.completion import estimated_tokens
+from state.errors import ModelRefused
+
+__all__ = ["NAME", "BuiltinModel", "baseline_script"]
+
+NAME = "builtin"
+
+
+class BuiltinModel:
+    """A baseline and a fallback; equal prompts and seeds give equal answers, whatever time things took."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
+        """Answer one prompt by the rule of its kind; `role` and `limits` change nothing, for no call takes long or costs.
+
+        Raises:
+            ModelRefused: there is no rule for this prompt.
+            Unparsable: a rule's answer broke the prompt's format, which is an error of ours.
+        """
+        text = self._reply(prompt)
+        usage = Usage(sum(estimated_tokens(m.content) for m in prompt.messages()), estimated_tokens(text))
+        return Completion(prompt.parse(text), text, usage, NAME, 0.0)
+
+    def _reply(self, prompt: Prompt[Any]) -> str:
+        match prompt:
+            case AnalyzePost():
+                return posts.analysis(prompt)
+            case ProposeIdeas():
+                return ideas.propose(prompt)
+            case PlanDrafts():
+                return ideas.plan(prompt)
+            case WriteScript():
+                return coding.reply(prompt, self._seed)
+            case ReviewRun():
+                return reports.review(prompt)
+            case WriteReport():
+                return reports.report(prompt)
+            case WriteGrader():
+                return graders.reply(prompt)
+        raise ModelRefused(f"the built-in model has no rule for the prompt {prompt.name!r}")

@@ -1,0 +1,93 @@
+"""Rules of the coder: which CONFIG a draft asks for, how to repair a failed script, how to vary one that works."""
+
+import hashlib
+import random
+from collections.abc import Iterator
+
+from bot.agents.builtin.config import FEW_FOLDS, RecipeConfig, config_in, plain_config, script
+from bot.agents.builtin.reports import best, chosen
+from bot.agents.builtin.techniques import Technique, kinds_in, named_in, suitable, suits
+from bot.coder.prompts import WriteScript
+from bot.engine.strategy import Script
+from bot.execution.task import TaskText
+
+_FREE = ("power calibration", "blend", "geometric mean")
+"""What costs next to nothing and nearly always helps."""
+_COSTLY = ("more trees", "ratios", "character n-grams")
+
+Change = tuple[str, RecipeConfig]
+"""What is changed, in words, and the CONFIG that results."""
+
+
+def baseline_script(task: TaskText, preview: str) -> Script:
+    """Return the safe first node for a table, text, image or time-indexed task; `preview` changes nothing."""
+    config = plain_config(task)
+    return Script(plan=f"A safe baseline: one {config.use[0]}, cross-validated.", code=script(config), action="draft")
+
+
+def reply(prompt: WriteScript, seed: int) -> str:
+    """Answer `write_script` by the first change that is new: its CONFIG was not tried, nor its plan followed earlier."""
+    tried = [config_in(a.code) for a in prompt.attempts]
+    changes = {"draft": _drafts, "debug": _repairs, "improve": _improvements}[prompt.action]
+    new = (c for c in changes(prompt, _rng(prompt, seed)) if c[1] not in tried and c[0] not in prompt.earlier)
+    plan, config = next(new)
+    return f"{plan}\n\n```python\n{script(config)}```\n"
+
+
+def _rng(prompt: WriteScript, seed: int) -> random.Random:
+    """Return a generator that depends on nothing that varies between equal runs, such as a printed time."""
+    words = "\0".join([prompt.title, prompt.action, prompt.draft, *(a.code for a in prompt.attempts)])
+    return random.Random(f"{seed}:{hashlib.sha256(words.encode()).hexdigest()}")  # noqa: S311 - for variety alone
+
+
+def _drafts(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
+    """What the draft names, on top of its codebase; where it names nothing, what earlier solutions lack."""
+    plain, base = plain_config(prompt.task), config_in(prompt.codebase or "")
+    titles = [t for t in named_in(prompt.draft) if suits(t, kinds_in(prompt.preview), plain.metric)]
+    if not titles:
+        by_luck = _by_luck(prompt, rng)
+        new = [t for t in by_luck if t.title not in named_in(prompt.earlier)] or by_luck
+        titles = [t.title for t in (*[t for t in new if t.family][:2], *[t for t in new if not t.family][:1])]
+    config = (base or plain).using((*(base or plain).use, *titles))
+    yield from _seeds(f"One script that compares and cross-validates: {', '.join(config.use)}.", config, rng)
+
+
+def _repairs(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
+    """Something cheaper after running out of time or memory; the safest CONFIG after anything else."""
+    last, plain = prompt.attempts[-1], plain_config(prompt.task)
+    config, error = config_in(last.code) or plain, f"{last.error or ''}\n{last.output}".lower()
+    if any(word in error for word in ("timed out", "time limit", "timeout", "memory", "killed")):
+        cheap = [u for u in config.use if u not in _COSTLY and u not in config.families[2:]]
+        yield "It took too much: fewer models, features and folds.", config.using((*cheap, FEW_FOLDS))
+        yield "It took too much: one model in three folds.", config.using((*config.families[:1], FEW_FOLDS))
+    yield from _seeds("It failed: back to the safest model and plain features.", plain, rng)
+
+
+def _improvements(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
+    """Build on the best script: drop models that no blend chose, add what the draft names, then what else suits."""
+    top, wanted = best(prompt.attempts, prompt.task), named_in(prompt.draft)
+    config = config_in(top.code if top else "") or plain_config(prompt.task)
+    names = chosen(top.output if top else "")
+    idle = [f for f in config.families if names and not any(name.startswith(f) for name in names)]
+    kept = [u for u in config.use if u not in idle]
+    missing = [t for t in _by_luck(prompt, rng) if t.title not in config.use]
+    missing.sort(key=lambda t: (t.title not in wanted, not t.common))
+    free = [t.title for t in missing if t.title in _FREE]
+    others = [t.title for t in missing if t.title not in _FREE]
+    for first in range(0, len(others), 2):
+        new = [*free, *others[first : first + 2]]
+        yield f"Add: {', '.join(new)}.", config.using((*kept, *new))
+    yield from _seeds("Nothing known is left to add: other folds.", config.using((*kept, *free)), rng)
+
+
+def _by_luck(prompt: WriteScript, rng: random.Random) -> list[Technique]:
+    """Return the techniques that suit the data seen in the preview, in an order of chance."""
+    known = suitable(kinds_in(prompt.preview), prompt.task.metric)
+    return rng.sample(known, len(known))
+
+
+def _seeds(plan: str, config: RecipeConfig, rng: random.Random) -> Iterator[Change]:
+    """The same CONFIG again and again, with other folds and trees."""
+    while True:
+        seed = rng.randrange(10_000)
+        yield f"{plan} Seed {seed}.", config.model_copy(update={"seed": seed})

@@ -1,0 +1,65 @@
+"""A script's CONFIG: the switches of the recipe, written into a script and read back from one."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from bot.agents.builtin.techniques import predicts, predicts_classes, vocabulary
+from bot.evaluation.directions import METRIC_FACTS
+from bot.execution.task import TaskText
+
+PARTS = ("first_answers.py.txt", "recipe.py.txt")
+"""The files that a script is made of: plain answers need nothing but Python, and are there before anything else is loaded."""
+FEW_FOLDS = "few folds"
+"""The one switch that is no technique: three folds instead of six."""
+
+_IN_CODE = re.compile(r"^CONFIG = (\{\n.*?\n\})$", re.DOTALL | re.MULTILINE)
+
+
+class RecipeConfig(BaseModel):
+    """What one script tries; the recipe passes over what does not suit the data that it finds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    metric: str
+    id: str
+    use: tuple[str, ...]
+    """Titles of techniques, `without COLUMN`, and FEW_FOLDS."""
+    seed: int = 0
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The kinds of models in use."""
+        return tuple(u for u in self.use if u in vocabulary() and vocabulary()[u].family)
+
+    def using(self, titles: Iterable[str]) -> "RecipeConfig":
+        """Return a copy that uses these and what they bring, in the vocabulary's order: equal sets are equal CONFIGs."""
+        known = vocabulary()
+        wanted = {w for t in titles for w in (t, *(known[t].brings if t in known else ()))}
+        return self.model_copy(update={"use": (*(t for t in known if t in wanted), *sorted(wanted - known.keys()))})
+
+
+def plain_config(task: TaskText) -> RecipeConfig:
+    """Return the safe start: one robust model on plain features."""
+    use = ("linear model",) if predicts_classes(task.metric) else ("random forest",)
+    return RecipeConfig(metric=task.metric, id=task.id_column, use=use)
+
+
+def script(config: RecipeConfig) -> str:
+    """Return the whole solution script with this CONFIG at its top."""
+    parts = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in PARTS)
+    filled = "".join(parts).replace("{{ config }}", config.model_dump_json(indent=4))
+    facts = METRIC_FACTS.get(config.metric)
+    filled = filled.replace("{{ varies }}", str(None if facts is None else not facts.scores_constants))
+    return filled.replace("{{ predicts }}", predicts(config.metric))
+
+
+def config_in(code: str) -> RecipeConfig | None:
+    """Return the CONFIG of a script of ours; None for anybody else's."""
+    found = _IN_CODE.search(code)
+    try:
+        return RecipeConfig.model_validate_json(found[1]) if found else None
+    except ValidationError:
+        return None

@@ -1,0 +1,79 @@
+"""Rules of the coordinator: atomic ideas out of analyses and reports, and drafts out of ideas."""
+
+import json
+import textwrap
+from collections.abc import Sequence
+
+from bot.agents.builtin.reports import best
+from bot.agents.builtin.techniques import how, kinds_in, named_in, suitable, suits
+from bot.community.prompts import IdeaText, PlanDrafts, ProposeIdeas, ReportText
+from bot.execution.task import TaskText
+
+_MOST_IDEAS = 12
+_IDEAS_A_DRAFT = 4
+_BELIEVED = 3.5
+"""Least effectiveness of an analysis whose suggestions are taken up."""
+
+
+def propose(prompt: ProposeIdeas) -> str:
+    """Answer `propose_ideas`: one idea a technique that the pool lacks, the best supported first."""
+    hints = [(a.effectiveness, s, a.item.id) for a in prompt.analyses for s in a.suggestions]
+    hints += [(5.0, step, r.item.id) for r in prompt.reports for step in r.next_steps.split("\n")]
+    pool = {title for idea in prompt.ideas for title in named_in(idea.text)[:1]}
+    texts: dict[str, str] = {}
+    sources: dict[str, list[str]] = {}
+    for support, text, source in sorted(hints, key=lambda hint: -hint[0]):
+        for title in named_in(text)[:1]:
+            if support >= _BELIEVED and title not in pool and suits(title, _kinds(prompt.task), prompt.task.metric):
+                texts.setdefault(title, text[:1_400])
+                sources.setdefault(title, []).append(source)
+    new = [{"text": text, "sources": list(dict.fromkeys(sources[title]))[:4]} for title, text in texts.items()]
+    return json.dumps({"ideas": new[:_MOST_IDEAS]}, ensure_ascii=False)
+
+
+def plan(prompt: PlanDrafts) -> str:
+    """Answer `plan_drafts`: the first extends the best report, the others start anew from what reports have not used."""
+    top = best(prompt.reports, prompt.task) or next(iter(prompt.reports), None)
+    # Alone, a draft is by turns an extension and something new.
+    extends = prompt.count > 1 or len(prompt.reports) % 2 == 1
+    drafts, left = [], _ranked(prompt)
+    for turn in range(prompt.count):
+        base = top if turn == 0 and extends else None
+        known = {*named_in(base.method)} if base else set()
+        fresh_first = left if base else sorted(left, key=lambda i: i.times_used > 0)
+        chosen = [i for i in fresh_first if not known & {*named_in(i.text)[:1]}][:_IDEAS_A_DRAFT]
+        drafts.append(_draft(prompt, chosen, base, turn))
+        left = [i for i in left if i not in chosen]
+    return json.dumps({"drafts": drafts}, ensure_ascii=False)
+
+
+def _draft(prompt: PlanDrafts, chosen: Sequence[IdeaText], base: ReportText | None, turn: int) -> dict[str, object]:
+    """One draft; a coder sees only its text, so it quotes its ideas, or two kinds of models where there are none."""
+    families = [t.title for t in suitable(_kinds(prompt.task), prompt.task.metric) if t.family]
+    pair = [families[(2 * len(prompt.reports) + 2 * turn + i) % len(families)] for i in range(2)]
+    titles = [title for i in chosen for title in named_in(i.text)[:1]] or pair
+    start = "Keep what the given script does, and add:" if base else "Start from a plain solution, and use:"
+    lines = [f"- {text[:1_200]}" for text in [i.text for i in chosen] or map(how, pair)]
+    end = "Cross-validate each on the labels that can be seen, print one table, and hand in the best."
+    return {
+        "title": textwrap.shorten(f"{'Extended: ' if base else ''}{', '.join(titles)}", 80, placeholder=" …"),
+        "description": "\n".join([start, *lines, end])[:6_000],
+        "ideas": [i.number for i in chosen],
+        "codebase": base.number if base else None,
+    }
+
+
+def _ranked(prompt: PlanDrafts) -> list[IdeaText]:
+    """Ideas that can matter: by support, less so those used often."""
+
+    def value(idea: IdeaText) -> float:
+        return idea.support - 0.3 * idea.times_used
+
+    named = [(i, named_in(i.text)[:1]) for i in prompt.ideas]
+    usable = [i for i, t in named if all(suits(title, _kinds(prompt.task), prompt.task.metric) for title in t)]
+    return sorted(usable, key=lambda i: (-value(i), i.number))
+
+
+def _kinds(task: TaskText) -> frozenset[str]:
+    """A description may name kinds of data; tables there always may be."""
+    return kinds_in(task.description) | {"table"}

@@ -1,0 +1,79 @@
+"""Rules for reading posts: which sentences suggest a technique, and how far to believe them."""
+
+import json
+import math
+import re
+
+from bot.agents.builtin.techniques import how, named_in, vocabulary
+from bot.community.prompts import AnalyzePost, PostText
+
+_HOSTILE = re.compile(
+    # orders to ignore orders, and addresses to machines
+    r"\b(ignore|disregard|forget|overrides?|void)\b.{0,40}\b(instruction|task|prompt|rule|operator|validation)"
+    r"|\binstructions\b.{0,60}\b(void|priority|no longer)|\b(automated|ai) (assistant|agent|reader|solver|participant)"
+    r"|\b(you are|if you are) an? .{0,20}(language model|assistant|bot)\b"
+    r"|\b(bots?|language models?|llms?|crawlers?) (and|must|should|who|reading)\b|\b(note|message) (to|for) (bots|llms)\b"
+    # secrets, hasty submissions, fake roles and closing tags
+    r"|\b(print|post|send|reveal|open|read|upload)\b.{0,40}\b(api.?keys?|secrets?|passwords?|environment|private/|answers\.csv)"
+    r"|\bsubmit (at once|immediately|now|your current)\b"
+    r"|</?(system|assistant|user|instructions?|submission|answer|\w+_\w+)\b[^>]*>|\[(end )?(system|support)\b[^\]]*\]",
+    re.IGNORECASE | re.DOTALL,
+)
+_DOUBTFUL = re.compile(
+    r"\b(no gain|worse|useless|waste|harm\w*|(does|did)(n'?t| not) help|don'?t|do not|never|nothing|noise)\b|\?\s*$",
+    re.IGNORECASE,
+)
+_UNSOUND = re.compile(
+    r"guarantee|always|trust me|upvote|everybody knows|tun\w+ .{0,10}\b(lb|leaderboard)\b", re.IGNORECASE
+)
+_FIGURE = re.compile(r"\d\.\d{2,}")
+_TIERS = {"NOVICE": -1.0, "EXPERT": 0.7, "MASTER": 1.0, "GRANDMASTER": 1.5}
+_QUOTE = 240
+
+
+def analysis(prompt: AnalyzePost) -> str:
+    """Answer `analyze_post`."""
+    post, hostile = prompt.post, is_hostile(prompt.post)
+    found = {} if hostile else suggestions(post)
+    speaks = f"{post.title}: speaks of {', '.join(found) or 'no technique that is known here'}."
+    uncommon = sum(title not in vocabulary() or not vocabulary()[title].common for title in found)
+    answer = {
+        "summary": "Holds orders to its readers; nothing of it is used." if hostile else speaks[:4_000],
+        "suggestions": [f'{how(title)} The post: "{sentence}"' for title, sentence in found.items()],
+        "novelty": min(10, 2 + uncommon),
+        "feasibility": 8 if found else 2,
+        "effectiveness": _effectiveness(post) if found else float(not hostile),
+        "efficiency": 7 if found else 1,
+    }
+    return json.dumps(answer, ensure_ascii=False)
+
+
+def is_hostile(post: PostText) -> bool:
+    """Return whether a post gives orders to its readers instead of saying something about the task."""
+    return _HOSTILE.search(f"{post.title}\n{post.body}") is not None
+
+
+def suggestions(post: PostText) -> dict[str, str]:
+    """Return the techniques that a post suggests, each with the sentence of it that has the most figures."""
+    best: dict[str, str] = {}
+    for sentence in _sentences(f"{post.title}.\n{post.body}"):
+        if not _DOUBTFUL.search(sentence) and not re.match(r"(from|import) \w", sentence):
+            for title in named_in(sentence):
+                best[title] = max(best.get(title, sentence), sentence, key=lambda s: len(_FIGURE.findall(s)))
+    return best
+
+
+def _sentences(text: str) -> list[str]:
+    """Return the sentences and lines that are long enough to say something, cut to a bound."""
+    pieces = re.split(r"\n+|(?<=[.!?])\s+(?=[A-Z*`])", text)
+    cleaned = (re.sub(r"\s+", " ", piece).strip(" *#|-\"'") for piece in pieces)
+    return [piece[:_QUOTE] for piece in cleaned if len(piece) >= 12]
+
+
+def _effectiveness(post: PostText) -> float:
+    """Figures, votes, tier and a public score speak for a post, an unsound claim against it; unknown signals say nothing."""
+    score = 4 + min(2.5, 0.4 * len(_FIGURE.findall(post.body))) + _TIERS.get((post.tier or "").upper(), 0.0)
+    if post.votes is not None:
+        score += min(2.0, 0.5 * math.log2(1 + max(0, post.votes)) - 1)
+    score += 0.5 * (post.public_score is not None) - 3 * bool(_UNSOUND.search(post.body))
+    return round(min(10.0, max(0.0, score)), 1)

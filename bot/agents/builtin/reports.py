@@ -1,0 +1,67 @@
+"""Rules that say what came of runs: the review of one, the report on a draft; without times, for they shape what follows."""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+from bot.agents.builtin.config import config_in
+from bot.agents.builtin.techniques import how, kinds_in, suitable
+from bot.coder.prompts import ReviewRun
+from bot.community.prompts import WriteReport
+from bot.execution.task import TaskText
+
+_ROW = re.compile(r"^(\S.* on .*?\S) +(\d+\.\d+) +\d+\.\d+$", re.MULTILINE)
+_BLEND = re.compile(r"^blend: \d+\.\d+ of (.+)$", re.MULTILINE)
+
+
+class _Scored(Protocol):
+    @property
+    def score(self) -> float | None: ...
+
+
+ScoredT = TypeVar("ScoredT", bound=_Scored)
+
+
+def best(found: Iterable[ScoredT], task: TaskText) -> ScoredT | None:
+    """Return the first of those with the best score; None where none has one."""
+    sign = 1.0 if task.direction == "minimize" else -1.0
+    return min((f for f in found if f.score is not None), key=lambda f: sign * (f.score or 0.0), default=None)
+
+
+def chosen(output: str) -> tuple[str, ...]:
+    """Return the experiments that the blends of a script of ours chose, as it printed them."""
+    return tuple(name for m in _BLEND.finditer(output) for name in m[1].split(" + "))
+
+
+def review(prompt: ReviewRun) -> str:
+    """Answer `review_run` in a sentence or two."""
+    attempt = prompt.attempt
+    if attempt.score is None:
+        lines = [line for line in attempt.output.splitlines() if line.strip()] or ["none"]
+        summary = f"No score: {attempt.error or 'the run ended without one'}. Last line: {lines[-1][:300]}"
+    else:
+        summary = f"Scored {attempt.score:.6g}. Chosen: {' + '.join(chosen(attempt.output)) or 'unknown'}."
+    return json.dumps({"summary": summary[:2_000]}, ensure_ascii=False)
+
+
+def report(prompt: WriteReport) -> str:
+    """Answer `write_report`; every figure stands in the attempts."""
+    top = best(prompt.attempts, prompt.task)
+    output, config = top.output if top else "", config_in(top.code if top else "")
+    used = config.use if config else ()
+    said = " ".join(map(how, used)) or (top.plan if top else "no script of this draft got a score.")
+    lacking = [t.how for t in suitable(kinds_in(prompt.task.description), prompt.task.metric) if t.title not in used]
+    scored = [f"node {a.node} ({a.action}): {a.score:.6g}" for a in prompt.attempts if a.score is not None]
+    failed = [f"node {a.node} had no score ({a.error or 'unknown'})" for a in prompt.attempts if a.score is None]
+    answer = {
+        "method": f"{prompt.title}: {said}",
+        "components": [
+            {"name": m[1], "analysis": f"{m[2]} by cross-validation, {'' if m[1] in chosen(output) else 'not '}chosen"}
+            for m in list(_ROW.finditer(output))[:20]
+        ],
+        "numbers": "; ".join(scored) or "none",
+        "limitations": "; ".join(failed) or "One hold-out part and one set of folds.",
+        "next_steps": "\n".join(lacking[:6]) or "Tune the sizes.",
+    }
+    return json.dumps(answer, ensure_ascii=False)

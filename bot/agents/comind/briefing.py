@@ -1,0 +1,156 @@
+"""CoMind: posts become analyses, ideas and drafts; a coder works on each draft; its report returns to the pool."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable
+
+from bot.agents.comind.policy import RoundsPolicy, RoundsSettings
+from bot.coder import Brief
+from bot.coder.playbook import Assignment, ScriptPlaybook
+from bot.community.learning import learn
+from bot.community.planning import draft_row, keep_report, plan_drafts, provenance, report_on
+from bot.community.pool import reports_of
+from bot.community.prompts import ReportAnswer
+from bot.engine.attempts import BASELINE, attempt, code
+from bot.engine.context import RunContext
+from bot.engine.scripts import best_seconds
+from bot.engine.strategy import Action, Remaining, Strategy
+from bot.engine.tree import Tree
+from state.errors import BotError, BudgetExceeded
+from state.tables import Draft
+
+_PLAIN = (
+    "A long, generic script for any kind of table, written before anything was known of this task: "
+    "something to beat, and mostly nothing to build on."
+)
+
+
+class CoMindBriefing:
+    """Briefs a coder with its draft alone: task, draft and feedback, never the pools."""
+
+    def __init__(self, context: RunContext, policy: RoundsPolicy) -> None:
+        self._context = context
+        self._policy = policy
+        self._lock = asyncio.Lock()
+        self._reporting: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
+        """Return the draft's brief and what came of its earlier scripts, the one to work on last."""
+        if action.draft_id is None:
+            raise ValueError("every action of CoMind belongs to a draft")
+        if action.kind == "draft":
+            async with self._lock:
+                await self._open_round(action.draft_id, tree)
+        draft = draft_row(self._context, action.draft_id)
+        if draft is None:
+            raise BotError(f"draft {action.draft_id} was not planned")
+        nodes = [n for n in tree.of_draft(action.draft_id) if n.state in ("valid", "buggy") and n.id != node]
+        earlier = [n.id for n in nodes]
+        ordered = [n for n in earlier if n not in action.parents] + [p for p in action.parents if p in earlier]
+        return Assignment(
+            brief=self._brief(draft),
+            attempts=tuple(attempt(self._context, n) for n in ordered),
+            known=provenance(self._context, draft),
+            left=self._policy.left(nodes, self._remaining(tree)),
+            compared=None if action.parents else self._codebase_node(draft),
+        )
+
+    def _remaining(self, tree: Tree) -> Remaining:
+        return self._context.budget.remaining(len(tree.nodes), best_seconds(self._context, tree))
+
+    async def meanwhile(self, tree: Tree) -> None:
+        """Write the reports on drafts that have closed, so that the next round need not wait for all of them."""
+        remaining = self._remaining(tree)
+        for draft_id, nodes in tree.by_draft().items():
+            if all(n.state != "running" for n in nodes) and self._policy.is_closed(nodes, remaining):
+                await self._report(draft_id, tree)
+
+    async def _open_round(self, draft_id: int, tree: Tree) -> None:
+        context = self._context
+        size = context.settings_of(RoundsSettings).drafts_per_round
+        number = (draft_id - 1) // size + 1
+        if draft_row(context, draft_id) is not None:
+            return
+        self._script_seconds(tree, "reporter", "proposer", "coordinator")
+        await self._learn(tree)
+        await self._write_reports(range(1, (number - 1) * size + 1), tree)
+        remaining = self._remaining(tree)
+        count = min(number * size + 1 - draft_id, self._policy.drafts_that_fit(tree, remaining, context.slots))
+        seconds = self._script_seconds(tree, "proposer", "coordinator")
+        context.say(f"planning round {number}")
+        await plan_drafts(context, number, draft_id, count, self._policy.left((), remaining), seconds)
+
+    def _script_seconds(self, tree: Tree, *roles: str) -> float:
+        """Return the time limit of a script that is run once these roles and the coder have answered, as slowly as before.
+
+        Raises:
+            BudgetExceeded: none could be run any more, so that there is nothing to ask them for.
+        """
+        context = self._context
+        later = context.answer_seconds + sum(context.asker.longest_answer(role, 0.0) for role in roles)
+        seconds = context.budget.execution_seconds(best_seconds(context, tree), later)
+        if seconds is None:
+            raise BudgetExceeded("no time is left to plan, write and run another script")
+        return seconds
+
+    async def _write_reports(self, drafts: Iterable[int], tree: Tree) -> None:
+        """Have the reports written that are still missing, side by side."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for draft_id in drafts:
+                    group.create_task(self._report(draft_id, tree))
+        except ExceptionGroup as failures:
+            raise failures.exceptions[0] from failures
+
+    async def _learn(self, tree: Tree) -> None:
+        """Read what is to be read, and keep the baseline as the first report, so that a draft may extend it."""
+        context = self._context
+        await learn(context)
+        if not reports_of(context) and tree[BASELINE].valid:
+            first = attempt(context, BASELINE)
+            answer = ReportAnswer(method=first.plan, numbers=f"hold-out score {first.score:.6g}", limitations=_PLAIN)
+            keep_report(context, None, "Baseline", answer, [first], context.card.enabled_at)
+
+    async def _report(self, draft_id: int, tree: Tree) -> None:
+        draft = draft_row(self._context, draft_id)
+        if draft is None:
+            return
+        nodes = tree.of_draft(draft_id)
+        if any(n.state == "running" for n in nodes):
+            return  # with several slots: its report is written when the next round opens, or at the end
+        ended = [n.id for n in nodes if n.state in ("valid", "buggy")]
+        async with self._reporting[draft_id]:
+            attempts = [attempt(self._context, n) for n in ended]
+            await report_on(self._context, draft, attempts, self._codebase_node(draft))
+
+    def _brief(self, draft: Draft) -> Brief:
+        context = self._context
+        return Brief(
+            task=context.task,
+            preview=context.preview,
+            machine=context.machine,
+            title=draft.title,
+            draft=draft.description,
+            codebase=self._codebase(draft),
+        )
+
+    def _codebase(self, draft: Draft) -> str | None:
+        node = self._codebase_node(draft)
+        return None if node is None else code(self._context, node)
+
+    def _codebase_node(self, draft: Draft) -> int | None:
+        """Return the node that the draft builds on, or None."""
+        report = next((r for r in reports_of(self._context) if r.id == draft.codebase_report), None)
+        return None if report is None else report.best_node
+
+    async def finish(self, tree: Tree) -> None:
+        """Write the reports that are still missing."""
+        await self._write_reports(sorted({n.draft_id for n in tree.drafts() if n.draft_id is not None}), tree)
+
+
+def comind(context: RunContext) -> Strategy:
+    """Return CoMind's policy and playbooks."""
+    policy = RoundsPolicy(context.settings_of(RoundsSettings))
+    briefing = CoMindBriefing(context, policy)
+    playbook = ScriptPlaybook(context, briefing)
+    return Strategy("comind", policy, {"draft": playbook, "debug": playbook, "improve": playbook}, briefing.finish)

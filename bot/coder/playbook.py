@@ -1,0 +1,123 @@
+"""Playbooks: what draft, debug and improve do; both agents share them and differ in how they brief the coder."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from bot.coder import Brief, CoderBudget
+from bot.coder.prompts import ScriptAnswer, WriteScript
+from bot.coder.script_coder import ScriptCoder
+from bot.engine.attempts import Attempt, holdout_seconds
+from bot.engine.budget import SAMPLE_SHARE, DraftLeft
+from bot.engine.context import RunContext
+from bot.engine.scripts import Limits, best_seconds, run_script
+from bot.engine.strategy import Action, Script
+from bot.engine.tree import Tree
+from bot.models import Item
+from state.errors import BudgetExceeded, ModelRefused
+from state.progress import end_node
+
+LONG_RUN_SECONDS = 60.0
+"""A debug run on a sample is pointless where the hold-out run may not take longer than this, or the parent's did not."""
+SAMPLE_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What the coder is given for one node."""
+
+    brief: Brief
+    attempts: tuple[Attempt, ...] = ()
+    known: tuple[Item, ...] = ()
+    left: DraftLeft | None = None
+    """Of the node's draft; None where it has none."""
+    compared: int | None = None
+    """The node whose score this one's is compared with; None: its first parent."""
+
+
+class Briefing(Protocol):
+    """An agent's way to turn an action into an assignment."""
+
+    async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
+        """Return the brief and the feedback; may call models (a draft's plan, a review of earlier runs)."""
+        ...
+
+    async def meanwhile(self, tree: Tree) -> None:
+        """Do, while a node is worked on, what will be needed later; it is done then if it fails now."""
+        ...
+
+    async def finish(self, tree: Tree) -> None:
+        """Do what is still worth doing after the last node (reports)."""
+        ...
+
+
+class ScriptPlaybook:
+    """Has one script written, run and scored."""
+
+    def __init__(self, context: RunContext, briefing: Briefing) -> None:
+        self._context = context
+        self._briefing = briefing
+
+    async def play(self, action: Action, node: int, tree: Tree) -> None:
+        """Write, debug-run if that is worth it, run on the hold-out view, score, and record the node's end."""
+        assignment = await self._briefing.assign(action, node, tree)
+        meanwhile = asyncio.create_task(self._briefing.meanwhile(tree))
+        meanwhile.add_done_callback(lambda task: task.cancelled() or task.exception())
+        try:
+            await self._work(action, node, tree, assignment)
+            await asyncio.wait({meanwhile})
+        finally:
+            meanwhile.cancel()
+            await asyncio.wait({meanwhile})
+
+    async def _work(self, action: Action, node: int, tree: Tree, assignment: Assignment) -> None:
+        context = self._context
+        # What was read and planned before is the round's work, not this script's.
+        begun = context.clock.now()
+        limits = await self._promise(action, node, tree)
+        try:
+            script = await self._script(assignment, node, tree, limits)
+        except ModelRefused as error:
+            with context.store.write() as tx:
+                end_node(tx, context.run_id, node, "buggy", error=f"no script was written: {error}", since=begun)
+            return
+        parents = (assignment.compared,) if assignment.compared is not None else action.parents
+        await run_script(context, node, script, best_seconds(context, tree), limits, next(iter(parents), None), begun)
+
+    async def _promise(self, action: Action, node: int, tree: Tree) -> Limits:
+        """Return the limits that will hold however long the model takes to answer; a step, so that they stay the same."""
+        context = self._context
+
+        async def promise() -> dict[str, Any]:
+            seconds = context.budget.execution_seconds(best_seconds(context, tree), context.answer_seconds)
+            if seconds is None:
+                raise BudgetExceeded("no time is left for another execution")
+            parent = holdout_seconds(context, action.parents[0]) if action.parents else None
+            short = seconds <= LONG_RUN_SECONDS or (parent is not None and parent < LONG_RUN_SECONDS)
+            # A score that the script prints itself needs no debug run: no view is smaller than the data.
+            no_sample = short or context.executor.self_reported is not None
+            return {"seconds": seconds, "debug": None if no_sample else min(SAMPLE_SECONDS, seconds * SAMPLE_SHARE)}
+
+        return Limits(**await context.steps.once("limits", promise, node=node))
+
+    async def _script(self, assignment: Assignment, node: int, tree: Tree, limits: Limits) -> Script:
+        context = self._context
+
+        def budget() -> CoderBudget:
+            remaining = context.budget.remaining(len(tree.nodes), best_seconds(context, tree))
+            return CoderBudget(
+                execution_seconds=limits.seconds,
+                seconds_left=context.budget.left(),
+                # This node counts among the tree's already.
+                scripts_left=None if remaining.steps is None else remaining.steps + 1,
+                draft=assignment.left,
+                debug_seconds=limits.debug,
+            )
+
+        async def ask(prompt: WriteScript) -> ScriptAnswer:
+            return await context.asker.ask(prompt, role="coder", name="write", node=node)
+
+        brief = replace(assignment.brief, results=context.results)
+        coder = ScriptCoder(ask, assignment.known)
+        scripts = coder.scripts(brief, lambda: assignment.attempts, budget)
+        return await anext(scripts)

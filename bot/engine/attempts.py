@@ -1,0 +1,143 @@
+"""What came of earlier nodes, read back from the database as coders and policies see it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import func
+from sqlmodel import Session, col, select
+
+from bot.engine.context import RunContext
+from bot.engine.results import NOISE_STEP
+from bot.engine.tree import NodeView, Tree, TreeCache
+from bot.evaluation.guards.findings import findings_of
+from state.store import Store
+from state.tables import Event, Node, Step
+
+BASELINE = 1
+"""Number of a run's first node."""
+_MOST_SINGLE = 200
+"""Nodes that are read one by one; of more, all are read."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A script that was run, and what came of it: the coder's feedback."""
+
+    node: int
+    action: str
+    plan: str
+    code: str
+    score: float | None
+    """The evaluator's score on the hold-out view, or None."""
+    error: str | None
+    """One sentence: exit reason, or what the validator said, with the view that it was on."""
+    output: str
+    """Cleaned and capped output, the error that matters first."""
+    seconds: float
+    """Of the script's last run alone."""
+    noise: float | None = None
+    """Standard error of the score; None where it is not known."""
+    gain: float | None = None
+    """Paired difference of the score to that of the script it builds on, above 0 where it is better; None: unknown."""
+    gain_error: float | None = None
+    """Standard error of `gain`."""
+    findings: tuple[str, ...] = ()
+    """What guards found in the run, a sentence each."""
+
+
+def load_tree(context: RunContext) -> Tree:
+    """Return the run's tree, scores oriented so that more is better; only what has changed is read anew."""
+    return read_tree(context.store, context.run_id, context.card.oriented, context.tree_cache)
+
+
+def read_tree(store: Store, run_id: str, oriented: Callable[[float], float], cache: TreeCache) -> Tree:
+    """Return a run's tree: of what the cache knows, only nodes of which something was recorded since are read.
+
+    Each change to a node is written with an event that names it, so that none is missed, whoever made it.
+    """
+    with cache.lock:
+        with store.read() as session:
+            last = session.exec(select(func.max(Event.seq)).where(Event.run_id == run_id)).one() or 0
+            query, touched = select(Node).where(Node.run_id == run_id), None
+            if cache.seen is not None:
+                news = select(Event.node).where(Event.run_id == run_id, Event.seq > cache.seen).distinct()
+                touched = [node for node in session.exec(news) if node is not None] if last > cache.seen else []
+                # More would make too long a statement, and are hardly fewer than all.
+                query = query.where(col(Node.id).in_(touched)) if len(touched) <= _MOST_SINGLE else query
+            rows = session.exec(query).all() if touched is None or touched else ()
+            spoiled = _spoiled(session, run_id, touched) if rows else frozenset()
+        return cache.update({row.id: _view(oriented, row, row.id in spoiled) for row in rows}, last)
+
+
+def _spoiled(session: Session, run_id: str, nodes: Sequence[int] | None) -> frozenset[int]:
+    """Return the nodes (of some, None: of all) whose file a guard says is worth nothing."""
+    said = func.json_extract(col(Step.result), "$.spoiled")
+    query = select(Step.node).where(Step.run_id == run_id, Step.name == "execute:holdout", said == 1)
+    if nodes is not None and len(nodes) <= _MOST_SINGLE:
+        query = query.where(col(Step.node).in_(nodes))
+    return frozenset(session.exec(query))
+
+
+def _view(oriented: Callable[[float], float], row: Node, spoiled: bool) -> NodeView:
+    if row.status not in ("running", "valid", "buggy", "failed"):
+        raise ValueError(f"node {row.id} has the unknown status {row.status!r}")
+    return NodeView(
+        id=row.id,
+        action=row.action,
+        state=row.status,  # type: ignore[arg-type] # narrowed by the check above, which mypy does not follow
+        parents=tuple(row.parents),
+        score=None if row.score is None else oriented(row.score),
+        draft_id=None if row.draft_id is None else int(row.draft_id),
+        seconds=row.seconds or 0.0,
+        baseline=row.id == BASELINE,
+        spoiled=spoiled,
+    )
+
+
+def attempt(context: RunContext, node: int) -> Attempt:
+    """Return a node that has ended as a coder sees it."""
+    with context.store.read() as session:
+        row = session.get_one(Node, (context.run_id, node))
+    last = last_execution(context.store, context.run_id, node)
+    noise = _step(context.store, context.run_id, node, NOISE_STEP)
+    found = findings_of(last.get("guards", ()))
+    return Attempt(
+        node=node,
+        action=row.action,
+        plan=row.plan,
+        code=code(context, node),
+        score=row.score,
+        error=row.error,
+        output=str(last.get("output", "")),
+        seconds=float(last.get("seconds", 0.0)),
+        noise=noise.get("score_error"),
+        gain=noise.get("gain"),
+        gain_error=noise.get("gain_error"),
+        findings=tuple(one.sentence for one in found if one.verdict == "suspicious"),
+    )
+
+
+def code(context: RunContext, node: int) -> str:
+    """Return a node's script; empty where none was written."""
+    with context.store.read() as session:
+        row = session.get_one(Node, (context.run_id, node))
+    return context.store.blob(row.code_sha).decode() if row.code_sha else ""
+
+
+def last_execution(store: Store, run_id: str, node: int) -> dict[str, Any]:
+    """Return the stored result of the node's hold-out run, or of its debug run if it got no further; else nothing."""
+    return _step(store, run_id, node, "execute:holdout") or _step(store, run_id, node, "execute:sample")
+
+
+def _step(store: Store, run_id: str, node: int, name: str) -> dict[str, Any]:
+    """Return the result of a node's finished step; empty without one."""
+    with store.read() as session:
+        row = session.get(Step, (run_id, node, name, 0))
+    return {} if row is None or row.result is None else dict(row.result)
+
+
+def holdout_seconds(context: RunContext, node: int) -> float | None:
+    """Return how long a node's hold-out run took, or None where it had none."""
+    done = _step(context.store, context.run_id, node, "execute:holdout")
+    return float(done["seconds"]) if done else None

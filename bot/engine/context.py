@@ -1,0 +1,108 @@
+"""What a run's parts share: handed in, never global."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from bot.budgets.kinds import Kind, words
+from bot.budgets.levels import Level, unbounded
+from bot.engine.budget import RunBudget
+from bot.engine.results import Result, results
+from bot.engine.strategy import Script
+from bot.engine.tree import TreeCache
+from bot.evaluation.executor import Executor
+from bot.execution.machine import Machine
+from bot.execution.task import OwnerNote, TaskText
+from bot.models.ask import Asker
+from scrapers.snapshots.card import TaskCard
+from state.clock import Clock
+from state.community import CommunityView
+from state.steps import Steps
+from state.store import Store
+
+FIRST_ANSWER_SHARE = 0.05
+"""Share of a run's time that its first script is expected to take to be written."""
+SettingsT = TypeVar("SettingsT", bound=BaseModel)
+
+
+def by_class(*settings: BaseModel) -> Mapping[type[BaseModel], BaseModel]:
+    """Return settings as `RunContext.settings_of` finds them."""
+    return {type(one): one for one in settings}
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """One run's services and facts."""
+
+    run_id: str
+    card: TaskCard
+    seed: int
+    store: Store
+    steps: Steps
+    clock: Clock
+    asker: Asker
+    model_name: str
+    executor: Executor
+    budget: RunBudget
+    machine: Machine
+    preview: str
+    baseline: Callable[[TaskText, str], Script]
+    """Writes the safe baseline, from the task and the preview of its data."""
+    community_at: Callable[[datetime], CommunityView] | None
+    """Returns the community as of a time; None where the run goes without one."""
+    say: Callable[[str], None]
+    """Shows one line of progress."""
+    slots: int = 1
+    """Nodes that are worked on at a time at most."""
+    spending: Level = field(default_factory=unbounded)
+    """What the run has spent and may spend, within its competition and its day."""
+    tree_cache: TreeCache = field(default_factory=TreeCache, repr=False, compare=False)
+    """What `load_tree` has read."""
+    learning: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
+    """Held by whoever has posts analysed."""
+    notes: Callable[[], tuple[OwnerNote, ...]] = tuple
+    """Returns what the owner has told the bot about this competition so far."""
+    agent_settings: Mapping[type[BaseModel], BaseModel] = field(default_factory=dict)
+    """Settings of the agent and of what it uses, which the engine does not know."""
+
+    def settings_of(self, kind: type[SettingsT]) -> SettingsT:
+        """Return the run's settings of one class; its defaults where the run was given none."""
+        found = self.agent_settings.get(kind)
+        return found if isinstance(found, kind) else kind()
+
+    @property
+    def community(self) -> CommunityView | None:
+        """The community as it may be known now; None where the run goes without one."""
+        return None if self.community_at is None else self.community_at(self.clock.as_of())
+
+    @property
+    def task(self) -> TaskText:
+        """What a prompt says of the task now."""
+        return TaskText.from_card(self.card, self.notes(), self_reported=self.executor.self_reported is not None)
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """What the run has scored so far, as prompts show it."""
+        return results(self.store, self.run_id, self.card.oriented)
+
+    @property
+    def answer_seconds(self) -> float:
+        """Seconds that the next script is expected to take to be written: as long as the longest so far."""
+        return self.asker.longest_answer("coder", FIRST_ANSWER_SHARE * self.budget.seconds)
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """What is left to the run of time, money and the like, a line each."""
+        lines = [f"{self.budget.left():.0f} s of {self.budget.seconds:.0f} s"]
+        for level in self.spending.levels:
+            left = level.remaining
+            lines += [
+                f"{words(kind, amount)} of the {level.name}'s budget"
+                for kind in (Kind.MONEY, Kind.TOKENS, Kind.GPU_SECONDS)
+                if (amount := left[kind]) is not None
+            ]
+        return tuple(lines)

@@ -1,0 +1,108 @@
+"""A node's script: run on a sample and on the hold-out view, scored, and what came of it recorded."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.engine.attempts import holdout_seconds
+from bot.engine.budget import REFIT_FACTOR
+from bot.engine.context import RunContext
+from bot.engine.results import NOISE_STEP
+from bot.engine.strategy import Script
+from bot.engine.suspicion import SUSPICIOUS, failed_alike
+from bot.engine.tree import Tree
+from bot.evaluation.executed import Executed
+from bot.evaluation.executor import DEBUG
+from state.errors import BudgetExceeded
+from state.progress import NodeStatus, end_node, update_node
+
+SHORTEST_PROMISE = 0.5
+"""A script is not run with less than this share of the time limit that its prompt promised."""
+NOISE_SHARE, NOISE_SECONDS = 0.002, 3.0
+"""Of a run's time, and at the most, that the noise of one score may take to estimate."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The time limits (seconds) that a script's prompt promises."""
+
+    seconds: float
+    """Of the run on the hold-out view."""
+    debug: float | None
+    """Of the run on the sample before it; None: there is none."""
+
+
+async def run_script(
+    context: RunContext,
+    node: int,
+    script: Script,
+    best: float | None,
+    limits: Limits | None = None,
+    compared: int | None = None,
+    begun: datetime | None = None,
+) -> None:
+    """Run a script as a node: on the sample view first where its limits say so, then on the hold-out view.
+
+    Args:
+        context: the run.
+        node: the node.
+        script: its script.
+        best: how long the best node's hold-out run took; None without one.
+        limits: what its prompt promised; None: it is the safe baseline, which has no debug run, and is run however little
+            time is left.
+        compared: the node that it is compared with, for its gain.
+        begun: when the work on it began; None: when the node was made.
+
+    Raises:
+        BudgetExceeded: no time is left for a run that could still be handed in.
+        InfrastructureFailure: our own machinery failed.
+    """
+    with context.store.write() as tx:
+        update_node(tx, context.run_id, node, plan=script.plan, code=script.code)
+    if limits is not None and limits.debug is not None:
+        tried = await context.executor.execute(node, script.code, DEBUG, limits.debug)
+        if tried.fault is not None and not _doubtful(context, node, tried.fault):
+            _end(context, node, tried, begun)
+            return
+    seconds = _limit(context, best, limits)
+    done = await context.executor.execute(node, script.code, "holdout", seconds)
+    if done.score is not None and context.executor.self_reported is None:
+        share = min(NOISE_SECONDS, NOISE_SHARE * context.budget.seconds)
+        await context.steps.once(NOISE_STEP, lambda: context.executor.noise(node, compared, share), node=node)
+    _end(context, node, done, begun)
+
+
+def _limit(context: RunContext, best: float | None, limits: Limits | None) -> float:
+    """Return the time limit of a hold-out run: the promised one, if at least half of it is left beside a refit."""
+    if limits is None:
+        return context.budget.baseline_seconds()
+    room = context.budget.left() - REFIT_FACTOR * (best or 0.0)
+    if room < SHORTEST_PROMISE * limits.seconds:
+        raise BudgetExceeded("no time is left for another execution")
+    return min(limits.seconds, room)
+
+
+def _doubtful(context: RunContext, node: int, fault: str) -> bool:
+    """Whether a debug run is not believed, as different scripts failed in it with one sentence; said where it is so."""
+    alike = failed_alike(context.store, context.run_id, node, fault)
+    # Once a full run has failed with that sentence too, it is the scripts': then there are more.
+    if alike != SUSPICIOUS:
+        return False
+    context.say(
+        f"node {node}: {alike + 1} different scripts failed in the debug run with the same sentence, which may be the "
+        f"engine's fault; this one is run on the hold-out in full: {fault}"
+    )
+    return True
+
+
+def _end(context: RunContext, node: int, done: Executed, begun: datetime | None) -> None:
+    score = done.score if done.view == "holdout" else None
+    status: NodeStatus = "buggy" if score is None else "valid"
+    by_itself = context.executor.self_reported is not None
+    with context.store.write() as tx:
+        end_node(tx, context.run_id, node, status, score=score, error=done.error, self_reported=by_itself, since=begun)
+
+
+def best_seconds(context: RunContext, tree: Tree) -> float | None:
+    """Return how long the best node's hold-out run took, or None without one."""
+    best = tree.best()
+    return None if best is None else holdout_seconds(context, best.id)

@@ -1,0 +1,355 @@
+"""The search: asks the policy whenever a slot is free, lets playbooks play, and ends in order."""
+
+import asyncio
+import contextlib
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Literal
+
+from bot.engine.attempts import BASELINE, load_tree
+from bot.engine.budget import REFIT_FACTOR
+from bot.engine.context import RunContext
+from bot.engine.decisions import Decisions
+from bot.engine.patience import Patience, may_pass
+from bot.engine.scripts import best_seconds, run_script
+from bot.engine.strategy import Action, Remaining, Strategy
+from bot.engine.suspicion import MOST_ALIKE, last_failures
+from bot.engine.tree import Tree
+from bot.engine.turns import AtOnce, Turns
+from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable
+from state.progress import create_node, end_node, restart_node
+
+MOST_FAILURES = 3
+"""Failures of our own machinery in a row, for each slot, that end a run."""
+MOST_RESTARTS = 20
+"""Starts of the bot that may die over the same step of a node before the node is given up."""
+TRACE_CHARACTERS = 8_000
+PATIENCE_SHARE = 0.1
+PATIENCE_SECONDS = 3600.0
+"""Trouble is waited for as long as this share of the run's time, but no longer than an hour."""
+
+
+class Search:
+    """Runs one strategy to the end of its budget; whatever stops it, the best node so far stays.
+
+    A run that was stopped or killed goes on: decisions are read back, nodes that were in flight are worked on again, and
+    what of their steps had ended is not done twice.
+    """
+
+    def __init__(self, context: RunContext, strategy: Strategy, slots: int = 1, turns: Turns | None = None) -> None:
+        """Take up a run.
+
+        Args:
+            context: the run.
+            strategy: who decides, and who does it.
+            slots: nodes that are worked on at a time at most.
+            turns: when they may be; None: whenever a slot is free.
+        """
+        self._context = context
+        self._strategy = strategy
+        self._decisions = Decisions(context.steps)
+        self._slots = slots
+        self._turns = turns or AtOnce()
+        self._stop = asyncio.Event()
+        self._running: dict[asyncio.Task[None], int] = {}
+        self._due: list[tuple[int, Action, bool]] = []
+        """Nodes to start: number, action, and whether an earlier start of the bot had begun them."""
+        self._failures = 0
+        self._ended_before = 0
+        """Last node of earlier starts of the bot: what made those fail may have been mended since."""
+        self.stopped_by: str | None = None
+        """Why the search ended before its budget did, in one sentence; None where it did not."""
+        self.misconfigured = False
+        self._interrupt = asyncio.Event()
+        self._broken = False
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a person or the system asked to stop."""
+        return self._interrupt.is_set()
+
+    @property
+    def status(self) -> Literal["finished", "stopped", "failed"]:
+        """How it ended: a used-up budget is `finished`, a person's wish `stopped`, anything else `failed`."""
+        if self.interrupted:
+            return "stopped"
+        return "failed" if self.misconfigured or self._broken else "finished"
+
+    async def wait_for_interrupt(self) -> None:
+        """Return when a person or the system asks to stop."""
+        await self._interrupt.wait()
+
+    def interrupt(self, told: str = "stopping: the best so far will be handed in") -> None:
+        """End in order because a person or the system asked to; nodes in flight wait for the run to be resumed."""
+        self._interrupt.set()
+        self._context.say(told)
+        self.stop("interrupted")
+
+    def stop(self, why: str) -> None:
+        """End in order: nothing new is started, what runs is cancelled."""
+        self.stopped_by = self.stopped_by or why
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Write and score the baseline, then follow the policy until steps, time or money are used up."""
+        try:
+            await self._baseline()
+            self._take_up()
+            while not self._stop.is_set() and (await self._start_next() or self._running or self._turns.more_later()):
+                await self._wait()
+        finally:
+            await self._cancel_running()
+        await self._finish()
+
+    def _take_up(self) -> None:
+        """Line up what earlier starts of the bot had decided and not ended."""
+        states = {node.id: node.state for node in self.tree().nodes}
+        self._ended_before = max(states, default=0)
+        unended = ((n, action) for n, action in self._decisions if states.get(n, "running") == "running")
+        self._due = [(node, action, node in states) for node, action in unended]
+
+    async def _start_next(self) -> bool:
+        """Start what is due; without that ask the policy. Returns whether there was anything."""
+        patience, started = self._patience(), False
+        while True:
+            try:
+                if not self._due:
+                    self._due = [(node, action, False) for node, action in await self._decide()]
+                while self._due:
+                    self._begin(*self._due[0])
+                    del self._due[0]
+                    started = True
+            except (BotError, OSError) as error:
+                if not may_pass(error) or not await patience.outlasts(error):
+                    raise
+            else:
+                return started
+
+    async def _baseline(self) -> None:
+        context = self._context
+        states = {node.id: node.state for node in self.tree().nodes}
+        if states.get(BASELINE, "running") != "running":
+            return
+        while self._turns.free(0) <= 0:
+            if self._stop.is_set() or not self._turns.more_later():
+                return
+            await self._wait()
+        script = context.baseline(context.task, context.preview)
+        with context.store.write() as tx:
+            create_node(tx, context.run_id, action="draft", id=BASELINE, model="builtin")
+        context.say("node 1: the safe baseline")
+        if BASELINE in states and not self._may_restart(BASELINE):
+            return
+        self._launch(BASELINE, lambda: run_script(context, BASELINE, script, None))
+        while self._running and not self._stop.is_set():
+            await self._wait()
+
+    async def _decide(self) -> list[tuple[int, Action]]:
+        if self._room() is None:
+            return []
+        await self._take_in_news()
+        # That may have taken a while.
+        if self._stop.is_set() or (room := self._room()) is None:
+            return []
+        count, fault = last_failures(self._context.store, self._context.run_id, self._ended_before)
+        if count >= MOST_ALIKE:
+            # A live run tells its owner, waits, and begins anew.
+            self._broken = True
+            self.stop(f"{count} scripts in a row failed with the same sentence: {fault}")
+            return []
+        return await self._decisions.ask(self._strategy.policy, *room)
+
+    def _room(self) -> tuple[Tree, Remaining, int] | None:
+        """Return the tree, what is left for nodes, and how many may be begun now; None where none may."""
+        context = self._context
+        tree = self.tree()
+        free = min(self._slots - len(self._running), self._turns.free(len(self._running)))
+        best = best_seconds(context, tree)
+        remaining = replace(context.budget.remaining(len(tree.nodes), best), renewed_after=self._turns.renewed_after())
+        if remaining.steps is not None:
+            free = min(free, remaining.steps)
+        if free <= 0 or context.budget.execution_seconds(best, context.answer_seconds) is None:
+            return None
+        return tree, remaining, free
+
+    async def _take_in_news(self) -> None:
+        """Have what has become known taken in, supervised as a node is, for as long as the search lasts."""
+        number, tree = self._decisions.count, self.tree()
+        taking_in = asyncio.create_task(self._play(None, lambda: self._turns.before_decision(number, tree)))
+        over = asyncio.create_task(self._stop_when_due())
+        try:
+            await asyncio.wait({taking_in, over}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (taking_in, over):
+                task.cancel()
+            _, outcome = await asyncio.gather(over, taking_in, return_exceptions=True)
+        if isinstance(outcome, Exception):
+            raise outcome
+
+    def _begin(self, node: int, action: Action, again: bool) -> None:
+        """Start the work on a node, `again` where an earlier start of the bot had begun it."""
+        context = self._context
+        draft = None if action.draft_id is None else str(action.draft_id)
+        with context.store.write() as tx:
+            create_node(
+                tx,
+                context.run_id,
+                id=node,
+                action=action.kind,
+                parents=action.parents,
+                draft_id=draft,
+                model=context.model_name,
+            )
+        if again and not self._may_restart(node):
+            return
+        about = f" of node {action.parents[0]}" if action.parents else ""
+        context.say(f"node {node}: {action.kind}{about}" + (", again" if again else ""))
+        playbook = self._strategy.playbooks[action.kind]
+        self._launch(node, lambda: playbook.play(action, node, self.tree()))
+
+    def _launch(self, node: int, work: Callable[[], Awaitable[None]]) -> None:
+        started = time.monotonic()
+        self._turns.begin()
+        task = asyncio.create_task(self._play(node, work))
+        task.add_done_callback(lambda _: self._turns.end(time.monotonic() - started))
+        self._running[task] = node
+
+    def _may_restart(self, node: int) -> bool:
+        """Whether a node that the bot did not survive is tried again; else it ends here."""
+        with self._context.store.write() as tx:
+            times = restart_node(tx, self._context.run_id, node)
+            if times <= MOST_RESTARTS:
+                return True
+            error = f"the bot ended {times} times while it was worked on, at the same step"
+            end_node(tx, self._context.run_id, node, "failed", error=error)
+        self._context.say(f"node {node} is given up: {error}")
+        return False
+
+    async def _wait(self) -> None:
+        """Wait until a node has ended, somebody asked to stop, or another may be begun."""
+        if not self._running and not self._turns.more_later():
+            return
+        others = [asyncio.create_task(self._stop_when_due()), asyncio.create_task(self._turns.changed())]
+        await asyncio.wait([*self._running, *others], return_when=asyncio.FIRST_COMPLETED)
+        for task in others:
+            task.cancel()
+        for task in [t for t in self._running if t.done()]:
+            del self._running[task]
+            if not task.cancelled() and (error := task.exception()) is not None:
+                raise error
+
+    async def _stop_when_due(self) -> None:
+        """Return when somebody asked to stop, or when the time that is left is needed for the refit.
+
+        Executions end by their own limits, earlier than this; it is for a model that does not answer.
+        """
+        context = self._context
+        needed = REFIT_FACTOR * (best_seconds(context, self.tree()) or 0.0)
+        # Without the baseline there is nothing to hand in: it is waited for, and asks no model.
+        alone = BASELINE in self._running.values()
+        try:
+            async with asyncio.timeout(None if alone else max(0.0, context.budget.left() - needed)):
+                await self._stop.wait()
+        except TimeoutError:
+            self.stop("the time is used up")
+
+    async def _cancel_running(self) -> None:
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        self._running.clear()
+
+    async def _play(self, node: int | None, work: Callable[[], Awaitable[None]]) -> None:
+        """Supervise one node (None: what is taken in between nodes): what goes wrong is recorded, and takes nothing else down.
+
+        A node whose work ends for reasons of the run's, not its own, is left as it is: it goes on when the run does.
+        """
+        patience = self._patience()
+        while True:
+            try:
+                await work()
+                # That news were taken in says nothing of how nodes fare.
+                self._failures = 0 if node is not None else self._failures
+            except asyncio.CancelledError:
+                if node is not None and not self._may_go_on:
+                    await self._fail(node, "the run was stopped")
+                raise
+            except BudgetExceeded as error:
+                if await self._turns.renews(error):
+                    continue
+                await self._fail(node, str(error))
+                self.stop(str(error))
+            except ModelMisconfigured as error:
+                self.misconfigured = True
+                self.stop(str(error))
+            except Exception as error:  # the worker's supervision boundary: a traceback is kept as an event
+                if may_pass(error) and await patience.outlasts(error):
+                    continue
+                await self._give_up(node, error)
+            return
+
+    @property
+    def _may_go_on(self) -> bool:
+        return self.interrupted or self.misconfigured or self._broken
+
+    async def _give_up(self, node: int | None, error: Exception) -> None:
+        if isinstance(error, ModelUnavailable):
+            self._broken = True
+            self.stop(f"no model answered for too long, the last: {error}")
+            return
+        known = may_pass(error) or isinstance(error, BotError)
+        text = str(error) if known else f"{type(error).__name__}: {error}"
+        await self._fail(node, text, None if known else traceback.format_exc())
+        self._failures += 1
+        if self._failures >= MOST_FAILURES * self._slots:
+            self._broken = True
+            self.stop(f"{self._failures} failures in a row, the last: {text}")
+
+    def _patience(self) -> Patience:
+        context = self._context
+        return Patience(min(PATIENCE_SECONDS, PATIENCE_SHARE * context.budget.seconds), self._pause, context.say)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but no longer than until somebody asks to stop."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()
+
+    async def _fail(self, node: int | None, error: str, trace: str | None = None) -> None:
+        """Record that a node has failed, also if the database is not to be written for a while."""
+        context, patience = self._context, self._patience()
+        context.say(f"{'what was posted' if node is None else f'node {node}'} was not finished: {error}")
+        while True:
+            try:
+                with context.store.write() as tx:
+                    if node is not None:
+                        end_node(tx, context.run_id, node, "failed", error=error)
+                    if trace is not None:
+                        # Redacted before it is cut, or half a secret would be left.
+                        trace = context.store.redactor.text(trace)[-TRACE_CHARACTERS:]
+                        tx.record("worker.crashed", run_id=context.run_id, node=node, traceback=trace)
+            except (BotError, OSError) as trouble:
+                if may_pass(trouble) and await patience.outlasts(trouble):
+                    continue
+                raise
+            return
+
+    async def _finish(self) -> None:
+        """Let the strategy write what is still missing, where there is time; a failure of it costs nothing that matters."""
+        context = self._context
+        if self._stop.is_set() or context.budget.left() <= 0:
+            return
+        try:
+            async with asyncio.timeout(context.budget.left()):
+                await self._strategy.finish(self.tree())
+        except Exception as error:  # supervised as a node is
+            context.say(f"the last reports were not written: {error or 'no time was left'}")
+            with context.store.write() as tx:
+                trace = context.store.redactor.text(traceback.format_exc())[-TRACE_CHARACTERS:]
+                tx.record("worker.crashed", run_id=context.run_id, traceback=trace)
+
+    def tree(self) -> Tree:
+        """Return the tree as it stands."""
+        return load_tree(self._context)

@@ -1,0 +1,191 @@
+"""A run's services, opened around its folder: what a replay and a live run have in common."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from bot.budgets.levels import Level
+from bot.engine.budget import RunBudget
+from bot.engine.context import RunContext, by_class
+from bot.engine.settings import RunSettings
+from bot.engine.strategy import Script
+from bot.evaluation.executor import Executor, ExecutorSettings
+from bot.evaluation.worker import Worker
+from bot.execution.folder import RunFolder
+from bot.execution.leasing import Leasing
+from bot.execution.machine import this_machine
+from bot.execution.monitor import Monitor
+from bot.execution.stopwatch import Stopwatch
+from bot.execution.task import OwnerNote, TaskText
+from bot.models import CallLimits, Model
+from bot.models.ask import Asker
+from bot.models.open import open_model, record_change
+from bot.models.recorded import RecordingWriter
+from bot.models.settings import ModelSettings
+from bot.weights.folder import WeightsFolder, weights_line
+from sandbox import Sandbox
+from sandbox.leases import Leases
+from scrapers.snapshots.card import TaskCard
+from state.clock import Clock
+from state.community import CommunityView
+from state.steps import Steps
+from state.store import Store
+
+__all__ = ["Machinery", "RunPlan", "open_context"]
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """What is built in: a model made of rules, and the script that every run starts with."""
+
+    model: Callable[[int], Model]
+    """Makes the model, from a seed."""
+    baseline: Callable[[TaskText, str], Script]
+    """Writes the safe baseline, from the task and the preview of its data."""
+
+
+@dataclass(frozen=True)
+class Machinery:
+    """What runs share: of the machine, and of the process."""
+
+    sandbox: Sandbox
+    leases: Leases
+    models: ModelSettings
+    worker: Worker
+    builtin: BuiltIn
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """A run that is in the store, and what it works on."""
+
+    id: str
+    card: TaskCard
+    data: Path
+    """The competition's files."""
+    folder: RunFolder
+    settings: RunSettings
+    community_at: Callable[[datetime], CommunityView] | None = None
+    notes: Callable[[], tuple[OwnerNote, ...]] = field(default=tuple)
+    agent_settings: Sequence[BaseModel] = ()
+    """Settings of its agent, which the engine hands on."""
+    board: Callable[[], Sequence[float]] = tuple
+    """Returns the leaderboard as it may be known now, best first; nothing where none may."""
+
+
+@asynccontextmanager
+async def open_context(
+    plan: RunPlan,
+    machinery: Machinery,
+    store: Store,
+    clock: Clock,
+    spending: Level,
+    budget: RunBudget,
+    stopwatch: Stopwatch,
+    say: Callable[[str], None],
+) -> AsyncIterator[RunContext]:
+    """Open a run's model, executor and asker, and close them afterwards.
+
+    Raises:
+        UsageError: the configuration cannot work (no key, an unknown price under a cap).
+        UnsupportedLayout: the competition's data cannot be split.
+        InfrastructureFailure: the evaluator cannot work at all.
+    """
+    settings, card, models = plan.settings, plan.card, machinery.models
+    steps = Steps(store, plan.id)
+    limits = settings.limits
+    weights = WeightsFolder(settings.weights) if settings.weights else None
+    offered = weights.offered(clock.as_of()) if weights else []
+    mounts = weights.mounts(offered) if weights else {}
+    grader = plan.folder.grader if plan.folder.grader.is_file() else None
+    shared = ExecutorSettings(
+        plan.data, settings.seed, settings.cpus, limits, settings.watch, mounts, grader, plan.board
+    )
+    choice = replace(models.resolve(settings.model), roles=settings.roles)
+    described = machinery.sandbox.describe()
+    async with AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(
+            open_model(
+                choice,
+                models,
+                clock,
+                builtin=lambda: machinery.builtin.model(settings.seed),
+                max_cost=settings.caps.money,
+                on_change=record_change(store, plan.id, say),
+            )
+        )
+        asker = Asker(
+            opened.model,
+            store,
+            plan.id,
+            clock,
+            steps,
+            budget=spending,
+            in_flight=settings.calls_in_flight,
+            limits=CallLimits(max_tokens=models.section.max_tokens),
+            estimate=opened.estimate,
+            recorder=RecordingWriter(settings.record) if settings.record else None,
+            timed=lambda: stopwatch.measure("model"),
+        )
+        # The built-in model has no rule for it: it lets every execution go on, and is not asked.
+        interval = 0.0 if choice.kind == "builtin" else settings.watch.inspect_interval
+        task = lambda: TaskText.from_card(card, plan.notes())  # noqa: E731
+        monitor = await stack.enter_async_context(aclosing(Monitor(asker, store, plan.id, clock, task, interval)))
+        executor = Executor(
+            plan.id,
+            card,
+            plan.folder,
+            shared,
+            store,
+            steps,
+            machinery.sandbox,
+            machinery.worker,
+            stopwatch,
+            Leasing(machinery.leases, settings.cpus, settings.gpus, budget.left, stopwatch, say),
+            monitor,
+            spending,
+        )
+        preview = await _preview(executor, machinery.worker, stopwatch, card)
+        if executor.self_reported is not None:
+            say(f"no score of a hold-out can be had, so that scores are what scripts print: {executor.self_reported}")
+        machine = this_machine(limits, described, settings.gpus, machinery.leases.gpu_models)
+        yield RunContext(
+            run_id=plan.id,
+            card=card,
+            seed=settings.seed,
+            store=store,
+            steps=steps,
+            clock=clock,
+            asker=asker,
+            model_name=settings.model,
+            executor=executor,
+            budget=budget,
+            machine=replace(machine, weights=tuple(map(weights_line, offered))),
+            preview=preview,
+            community_at=plan.community_at,
+            say=say,
+            slots=settings.parallel,
+            spending=spending,
+            notes=plan.notes,
+            agent_settings=by_class(*plan.agent_settings),
+            baseline=machinery.builtin.baseline,
+        )
+
+
+async def _preview(executor: Executor, worker: Worker, stopwatch: Stopwatch, card: TaskCard) -> str:
+    """Describe the hold-out view, with what guards doubt about it."""
+    holdout = await executor.view("holdout")
+    suspicious = [one.sentence for one in await executor.look_at_data() if one.verdict == "suspicious"]
+    with stopwatch.measure("views"):
+        told = await worker.call(
+            "preview",
+            data_dir=str(holdout),
+            card=card.model_dump(mode="json"),
+            labels_dir=str(executor.labels("holdout")),
+            doubts=suspicious,
+        )
+    return str(told)

@@ -1,0 +1,97 @@
+"""A run's own copy of the grade.py that scores it: what the original becomes later changes no score of the run."""
+
+import ast
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from bot.execution.folder import RunFolder
+from state.errors import UsageError
+
+__all__ = ["check_grader", "grader_text", "keep_grader"]
+
+_NAME = "grade"
+
+
+def keep_grader(grade_py: Path, folder: RunFolder) -> None:
+    """Copy a grader, and modules beside it, to the evaluator's folder, where no generated code sees it; once.
+
+    Raises:
+        OSError: it cannot be read, or not be written.
+    """
+    kept = folder.grader.parent
+    if kept.exists():
+        return
+    partial = kept.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    for name, content in _modules(grade_py).items():
+        (partial / name).write_bytes(content)
+    partial.rename(kept)
+
+
+def grader_text(grade_py: Path) -> str:
+    """Return all that a grader computes by, itself and the modules beside it; nothing where it cannot be read."""
+    try:
+        return repr(sorted(_modules(grade_py).items()))
+    except OSError:
+        return ""
+
+
+def check_grader(grade_py: Path) -> None:
+    """Look at a grader without running it.
+
+    Raises:
+        UsageError: it cannot be read, is no Python, or defines no `grade(submission, answers)` that can be called.
+    """
+    try:
+        tree = ast.parse(_modules(grade_py)[grade_py.name])
+    except (OSError, KeyError) as error:
+        raise UsageError(f"{grade_py} cannot be read: {_why(error, grade_py)}") from error
+    except (SyntaxError, ValueError) as error:
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        raise UsageError(f"{grade_py} is no Python{line}: {error.args[0] if error.args else error}") from error
+    if any(isinstance(one, ast.AsyncFunctionDef) and one.name == _NAME for one in _statements(tree.body)):
+        raise UsageError(f"{grade_py} defines {_NAME} by `async def`, and nobody awaits it: make it a plain function")
+    if not any({_NAME, "*"} & _names(statement) for statement in _statements(tree.body)):
+        raise UsageError(f"{grade_py} defines no function {_NAME}(submission, answers)")
+
+
+def _modules(grade_py: Path) -> Mapping[str, bytes]:
+    # Not by a pattern, for which a folder that may not be listed is an empty one.
+    found = sorted(path for path in grade_py.parent.iterdir() if path.suffix == ".py")
+    return {module.name: module.read_bytes() for module in found}
+
+
+def _why(error: OSError | KeyError, grade_py: Path) -> str:
+    if isinstance(error, KeyError | FileNotFoundError):
+        return "there is no such file"
+    where = f"{error.filename}: " if error.filename not in (None, str(grade_py)) else ""
+    return f"{where}{error.strerror}"
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield a module's statements with those within its `if`, `try`, `with` and loops, which bind names of the module too."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for part in ("body", "orelse", "finalbody"):
+                yield from _statements(getattr(statement, part, ()))
+            for branch in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+                yield from _statements(branch.body)
+
+
+def _names(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement of a module may bind; `*`: any."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return {alias.asname or alias.name for alias in statement.names}
+    # What stands within it is looked at by itself.
+    outside = [node for node in ast.iter_child_nodes(statement) if not isinstance(node, ast.stmt | ast.ExceptHandler)]
+    return {
+        node.id
+        for part in outside
+        for node in ast.walk(part)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }

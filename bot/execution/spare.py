@@ -1,0 +1,76 @@
+"""Files that executions left and nobody will ask for any more: those of nodes that are neither good, sent nor new."""
+
+import json
+import stat
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from sqlmodel import Session, col, select
+
+from bot.evaluation.guarding import PREDICTIONS
+from bot.execution.folder import RunFolder
+from state.approvals import open_wishes
+from state.tables import Execution, Node, Run, Submission
+
+__all__ = ["BEST", "spare_files"]
+
+BEST = 100
+"""Nodes of a run that goes on whose files stay, the best first: any of them may still be sent, or be a part of an ensemble."""
+_LEFT = ("submission.csv", PREDICTIONS)
+"""What is large; logs and scripts stay."""
+
+
+def spare_files(session: Session, runs: Path, before: datetime, best: int = BEST) -> Iterator[Path]:
+    """Yield what may go of the executions of all live runs.
+
+    Files stay of nodes that are still worked on, of those that were or are to be submitted, and of the best: of a run that
+    has ended of one alone, as what was sent of it lies elsewhere, too.
+
+    Args:
+        session: on the database of the runs.
+        runs: the folder that holds theirs.
+        before: the machine's time; what was written since stays.
+        best: how many of a run that goes on.
+    """
+    for run in session.exec(select(Run).where(col(Run.cutoff).is_(None)).order_by(Run.id)):
+        folder = RunFolder(runs / run.id)
+        needed = _needed(session, run, folder, best if run.status == "running" else 1)
+        if needed is None:
+            continue
+        executions = select(Execution.id).where(Execution.run_id == run.id, col(Execution.node).not_in(needed))
+        for id in session.exec(executions.where(col(Execution.ended_at).is_not(None))):
+            yield from (path for name in _LEFT if _is_old(path := folder.executions / id / name, before))
+
+
+def _needed(session: Session, run: Run, folder: RunFolder, best: int) -> set[int] | None:
+    """Return the nodes whose files stay; None where it cannot be told."""
+    lower_is_better = _lower_is_better(folder)
+    if lower_is_better is None:
+        return None
+    score = col(Node.score).asc() if lower_is_better else col(Node.score).desc()
+    scored = select(Node.id).where(Node.run_id == run.id, Node.status == "valid", col(Node.score).is_not(None))
+    running = select(Node.id).where(Node.run_id == run.id, Node.status == "running")
+    sent = select(Submission.node).where(Submission.run_id == run.id)
+    return {
+        *session.exec(scored.order_by(score, col(Node.id)).limit(best)),
+        *session.exec(running),
+        *session.exec(sent),
+        *(wish.node for wish in open_wishes(session, run.id)),
+    }
+
+
+def _lower_is_better(folder: RunFolder) -> bool | None:
+    try:
+        content = json.loads(folder.config.read_text(encoding="utf-8"))
+        return {"minimize": True, "maximize": False}.get(content["card"]["metric"]["direction"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _is_old(path: Path, before: datetime) -> bool:
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_mtime < before.timestamp()

@@ -1,0 +1,141 @@
+"""What prompts say of a competition's task: its facts, the owner's notes, and of its description what can matter for a score."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.models import Item
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.sections import Section, sections, topic_of
+
+__all__ = ["LONGEST", "OwnerNote", "TaskText", "shown_description"]
+
+LONGEST = 20_000
+"""Characters; a careful reader's fill, and more than nearly all competitions write about scoring and data."""
+_ORDER = {"evaluation": 0, "submission": 0, "data": 1}
+"""Of what comes first, by topic."""
+_LAST = 2
+_THANKS = re.compile(r"\b(?:acknowledge?ments?|citations?|how to cite|prizes?)\b", re.IGNORECASE)
+_NO_MATTER = re.compile(
+    r"\b(?:awards?|timeline|(?:key|important) dates|sponsors?|faqs?|frequently asked|getting started|start here"
+    r"|about us|about the (?:host|organi[sz]er|sponsor|company|author)s?|team merg\w+|code requirements)\b"
+    r"|^(?:(?:competition|official) )?(?:rules|teams?|hosts?|contacts?|organi[sz]ers?|eligibility|tutorials?|dates)\W*$",
+    re.IGNORECASE,
+)
+_LEVEL_OF_BOLD = 7
+_TARGET = r"(?:[^()\s]|\([^()\s]{0,100}\)){0,1000}"
+_PICTURE = re.compile(rf"!\[[^\[\]]{{0,300}}\]\({_TARGET}(?: \"[^\"\n]{{0,300}}\")?\)")
+_LINK = re.compile(rf"\[([^\[\]]{{1,300}})\]\(https?://{_TARGET}\)")
+_BLANKS = re.compile(r"\n{3,}")
+
+
+@dataclass(frozen=True)
+class OwnerNote:
+    """What the owner has told the bot about a competition: trusted, as nothing else in a prompt is."""
+
+    item: Item
+    """`note/<id>`, with the time at which it was left."""
+    text: str
+
+
+@dataclass(frozen=True)
+class TaskText:
+    """What a prompt says of the task."""
+
+    title: str
+    description: str
+    metric: str
+    direction: str
+    id_column: str
+    prediction_columns: tuple[str, ...]
+    submission_file: str
+    notes: tuple[OwnerNote, ...] = ()
+    """The owner's, oldest first."""
+    self_reported: bool = False
+    """Whether the score is what the script prints, as no labels can be withheld."""
+    key_columns: tuple[str, ...] = ()
+    """Further columns that say, with the id, which row is meant."""
+
+    def items(self) -> tuple[Item, ...]:
+        """Return the dated things in it, for a prompt's own list."""
+        return tuple(note.item for note in self.notes)
+
+    @classmethod
+    def from_card(cls, card: TaskCard, notes: Sequence[OwnerNote] = (), *, self_reported: bool = False) -> "TaskText":
+        """Take the task card's words, of the description what can matter for a score, and the owner's."""
+        return cls(
+            title=card.title,
+            description=shown_description(card.description),
+            metric=card.metric.name,
+            direction=card.metric.direction,
+            id_column=card.id_column,
+            key_columns=card.key_columns,
+            prediction_columns=card.prediction_columns,
+            submission_file=card.submission_file,
+            notes=tuple(notes),
+            self_reported=self_reported,
+        )
+
+
+def shown_description(text: str, longest: int = LONGEST) -> str:
+    """Return a description without what cannot matter for a score, what matters most first.
+
+    Sections on evaluation and the submission's format come first, then those on data, then the others in their order. Prizes,
+    sponsors, timelines, thanks and the like are dropped, and so are pictures and the targets of links, which a script cannot
+    reach. A text without headings stays as it is.
+
+    Args:
+        text: in markdown.
+        longest: characters; a longer text is cut behind a paragraph, with a note of what is missing.
+    """
+    found = [one for one in sections(_LINK.sub(r"\1", _PICTURE.sub("", text))) if _says_something(one)]
+    kept = sorted((one for one in found if _dropped(one.titles) is None), key=_place)
+    dropped = [title for one in found if (title := _dropped(one.titles)) is not None]
+    note = f"\n\n[left out: {_some(dropped)}]" if dropped else ""
+    return _filled([_written(one) for one in kept], longest - len(note)) + note
+
+
+def _says_something(section: Section) -> bool:
+    """Whether there is anything below a usual heading; others, and whatever stands in bold alone, may be sentences."""
+    alone = section.level == _LEVEL_OF_BOLD or topic_of(section.titles[-1] if section.titles else "") is None
+    return alone or any(line.strip() for line in section.lines)
+
+
+def _place(section: Section) -> int:
+    topics = [topic for title in section.titles if (topic := topic_of(title)) not in (None, "other")]
+    return _ORDER.get(topics[-1], _LAST) if topics else _LAST
+
+
+def _dropped(titles: Sequence[str]) -> str | None:
+    """Return the heading that cannot matter under which a section stands; None where there is none, or one below it does."""
+    dropped, topic = None, None
+    for title in titles:
+        own = topic_of(title)
+        topic = topic if own in (None, "other") else own
+        # Below a heading on data, `Hosts` are more likely a table than those who paid for the competition.
+        if _THANKS.search(title) or (topic not in _ORDER and _NO_MATTER.search(title)):
+            dropped, topic = dropped or title, None
+        elif own in _ORDER:
+            dropped = None
+    return dropped
+
+
+def _written(section: Section) -> str:
+    title = section.titles[-1] if section.titles else ""
+    heading = f"**{title}**" if section.level == _LEVEL_OF_BOLD else f"{'#' * section.level} {title}"
+    return _BLANKS.sub("\n\n", "\n".join((*([heading] if title else []), *section.lines)).strip())
+
+
+def _filled(parts: Sequence[str], room: int) -> str:
+    """Return as many parts as there is room for, the last one cut behind a paragraph."""
+    whole = "\n\n".join(parts)
+    if len(whole) <= room:
+        return whole
+    cut = whole[: room - 60]
+    end = next((at for mark in ("\n\n", "\n", " ") if (at := cut.rfind(mark)) > len(cut) // 2), len(cut))
+    return f"{cut[:end].rstrip()}\n\n[cut here: {len(whole) - end:,} more characters]"
+
+
+def _some(titles: Iterable[str]) -> str:
+    shown = "; ".join(dict.fromkeys(" ".join(title.split())[:40] for title in titles))
+    return shown if len(shown) <= 200 else f"{shown[:200]}…"

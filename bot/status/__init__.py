@@ -1,0 +1,1 @@
+"""How things stand now: of the daemon, its competitions, and runs."""

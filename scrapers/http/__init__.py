@@ -1,0 +1,1 @@
+"""What comes from strangers' servers: where it may come from, within bounds, and files fetched whole."""

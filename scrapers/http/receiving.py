@@ -1,0 +1,86 @@
+"""What a stranger's server sends, taken in with care: one coding at most, bounded as it is unpacked, never too slowly."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+
+CODING = "gzip"
+"""The one content coding that is asked for, and taken; several would multiply what a few kilobytes unpack to."""
+SLOWEST = 20_000
+"""Bytes a second of a download; what comes more slowly would never end."""
+WINDOW = 60.0
+"""Seconds over which that is measured."""
+_MOST_CONTAINERS = 200_000
+_MOST_VALUES = 2_000_000
+"""Lists and objects, and commas, in a JSON text: what has more keeps the loop for seconds and takes gigabytes."""
+
+
+async def receive(response: httpx2.Response, most: int) -> bytes:
+    """Return a body, unpacked; others may run after each piece of at most a megabyte.
+
+    Args:
+        response: opened as a stream.
+        most: bytes, unpacked.
+
+    Raises:
+        DecodingError: it comes in another coding than `CODING`, or in several; it is damaged, or has more bytes.
+        Besides, what httpx2 raises where the connection breaks.
+    """
+    codings = _codings(response)
+    if codings not in ([], [CODING]):
+        raise httpx2.DecodingError(
+            f"its body comes in the coding {', '.join(codings)[:100]!r}, and at most one {CODING} is taken"
+        )
+    parts, length = [], 0
+    async for part in response.aiter_bytes():
+        length += len(part)
+        if length > most:
+            raise httpx2.DecodingError(f"its body has more than {most:,} bytes")
+        parts.append(part)
+        await asyncio.sleep(0)
+    return b"".join(parts)
+
+
+async def steadily(response: httpx2.Response, window: float = WINDOW) -> AsyncIterator[bytes]:
+    """Yield a download's bytes as they come.
+
+    Args:
+        response: opened as a stream, in no coding.
+        window: seconds over which at least `SLOWEST` bytes a second must come.
+
+    Raises:
+        DecodingError: it is encoded.
+        ReadTimeout: it comes too slowly.
+        Besides, what httpx2 raises where the connection breaks.
+    """
+    if _codings(response):
+        raise httpx2.DecodingError("it comes encoded, which was not asked for")
+    now = asyncio.get_running_loop().time
+    began, came = now(), 0
+    async for part in response.aiter_bytes():
+        came += len(part)
+        if (took := now() - began) >= window:
+            if came < SLOWEST * took:
+                raise httpx2.ReadTimeout(f"only {came:,} bytes came in {took:.0f} s")
+            began, came = now(), 0
+        yield part
+
+
+def _codings(response: httpx2.Response) -> list[str]:
+    given = (one.strip().lower() for one in response.headers.get_list("Content-Encoding", split_commas=True))
+    return [one for one in given if one not in ("", "identity")]
+
+
+def read_json(text: str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: it is none, or it has more lists, objects or values than any honest answer.
+        RecursionError: it is nested deeper than any answer.
+    """
+    if text.count("[") + text.count("{") > _MOST_CONTAINERS or text.count(",") > _MOST_VALUES:
+        raise ValueError("it has too many parts")
+    return json.loads(text)

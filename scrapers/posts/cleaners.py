@@ -1,0 +1,196 @@
+"""Cleaners: child processes that read foreign text for the bot, so that its event loop never does.
+
+A child that dies of a text, or takes too long, is replaced; the text comes back cut down by the simplest means, and
+nothing else is lost. What a child may load (a parser of HTML, numpy) the bot's own process never does.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from scrapers.posts.cleaning import LARGEST_TEXT, both_ends, readable
+from scrapers.posts.sketches import Sketch
+
+DEFAULT_MEMORY = 2 * 1024**3
+DEFAULT_SECONDS = 60
+LARGEST_SOURCE = 64_000_000
+"""Characters; of a longer source only the two ends are read."""
+_LONGEST_ANSWER = 1 << 28
+"""Bytes of a line: a chunk of cleaned texts, as JSON."""
+_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
+"""What a child inherits; keys and tokens are none of its business."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A post's text as the site sends it."""
+
+    form: Literal["html", "markdown", "kernel"]
+    text: str
+    language: str | None = None
+    """Of a kernel, as the site names it."""
+    kernel_type: str | None = None
+    """Of a kernel: `notebook` or `script`."""
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """A text that can be stored, and what it is recognised by."""
+
+    text: str
+    sketch: Sketch | None
+    """None for a text without a word, and where there was a problem."""
+    problem: str | None = None
+    """Why the text is only cut down: its reading failed, or ended the process that read it."""
+
+
+class Cleaners:
+    """A few child processes that clean side by side; they start with the first text, and end with `aclose`.
+
+    Used as an asynchronous context manager. Not promised: that a call which was cancelled had no effect; the child that
+    was at it is killed.
+    """
+
+    def __init__(
+        self,
+        count: int = 2,
+        *,
+        memory_bytes: int = DEFAULT_MEMORY,
+        seconds: int = DEFAULT_SECONDS,
+        program: str = "scrapers.posts.cleaner_process",
+    ) -> None:
+        """Prepare; nothing is started yet.
+
+        Args:
+            count: processes.
+            memory_bytes: limit of each one's address space, of which libraries take 0.7 GiB.
+            seconds: longest time that the texts of one call may take together, and each of them alone after that.
+            program: the module that they run.
+        """
+        self.count = count
+        self._idle: asyncio.LifoQueue[_Child] = asyncio.LifoQueue()
+        self._children = [_Child(program, memory_bytes, seconds) for _ in range(count)]
+        for child in self._children:
+            self._idle.put_nowait(child)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End the children."""
+        for child in self._children:
+            await child.stop()
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the children that live."""
+        return [pid for child in self._children if (pid := child.pid) is not None]
+
+    async def clean(self, sources: Sequence[Source]) -> list[Cleaned]:
+        """Clean some texts in one child, in order; meant for many small ones or a large one at a time."""
+        if not sources:
+            return []
+        child = await self._idle.get()
+        try:
+            done = await self._exchange(child, sources)
+            if done is not None:
+                return done
+            if len(sources) == 1:
+                return [_cut_down(sources[0])]
+            # One of them ended the child; alone, each of the others comes out.
+            return [(await self._exchange(child, [one]) or [_cut_down(one)])[0] for one in sources]
+        finally:
+            self._idle.put_nowait(child)
+
+    async def _exchange(self, child: "_Child", sources: Sequence[Source]) -> list[Cleaned] | None:
+        """Return what a child makes of texts; None where it died of them or took too long, which it ends of itself."""
+        bounded = [asdict(source) | {"text": both_ends(source.text, LARGEST_SOURCE)} for source in sources]
+        try:
+            answer = await child.exchange(json.dumps(bounded, ensure_ascii=False).encode(errors="surrogatepass"))
+        except (OSError, EOFError):
+            await child.stop()
+            return None
+        except BaseException:
+            # Cancelled: the next answer would not be the next call's.
+            await child.stop()
+            raise
+        return [_cleaned(one) for one in json.loads(answer)]
+
+
+class _Child:
+    """One process; started when it is needed."""
+
+    def __init__(self, program: str, memory_bytes: int, seconds: int) -> None:
+        self._command = (sys.executable, "-P", "-m", program, str(memory_bytes), str(seconds))
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def pid(self) -> int | None:
+        alive = self._process is not None and self._process.returncode is None
+        return self._process.pid if self._process is not None and alive else None
+
+    async def exchange(self, line: bytes) -> bytes:
+        """Send a line, and read the line that answers it."""
+        if self.pid is None:
+            await self.stop()
+            await self._start()
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            raise ConnectionError("the process did not start")
+        process.stdin.write(line + b"\n")
+        await process.stdin.drain()
+        return await process.stdout.readuntil(b"\n")
+
+    async def _start(self) -> None:
+        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        paths = (str(Path(__file__).parents[2]), environment.get("PYTHONPATH", ""))
+        environment |= {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
+        # What a large notebook took goes back to the system when it is done, not to the next one.
+        environment |= {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072"}
+        self._process = await asyncio.create_subprocess_exec(
+            *self._command,
+            limit=_LONGEST_ANSWER,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=environment,
+            start_new_session=True,
+        )
+
+    async def stop(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+def _cleaned(answer: dict[str, Any]) -> Cleaned:
+    sketch = None
+    if answer["sha256"] is not None:
+        code, prose = (answer[part] and bytes.fromhex(answer[part]) for part in ("code", "prose"))
+        sketch = Sketch(answer["sha256"], code, prose)
+    return Cleaned(answer["text"], sketch, answer["problem"])
+
+
+def _cut_down(source: Source) -> Cleaned:
+    """Return a text that no child could read, by what is quick and sure."""
+    text = readable(both_ends(source.text, 2 * LARGEST_TEXT))
+    return Cleaned(text, None, "its reading ended the process, or took too long")

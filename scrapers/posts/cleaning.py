@@ -1,0 +1,67 @@
+"""Foreign text made safe to store and to show: line ends, control and invisible characters, encoded data, length."""
+
+import re
+
+LARGEST_TEXT = 200_000
+"""Bytes of UTF-8 that a cleaned text has at most."""
+_LONGEST_READ = 1_000_000
+"""Characters of a text's two ends that are read; encoded data within them does not count against what is kept."""
+
+# Controls but tab and newline; marks that reorder text on screen so that it reads as something else; and what cannot be
+# seen at all, in which a text may carry another one (joiners stay: scripts and emoji are written with them).
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_SHORTEST_LINE = 60
+"""Characters of a line of base64 where it is broken into lines."""
+# A run begins nowhere within a run, so that each is looked at once.
+_ENCODED = re.compile(
+    r"(?<![A-Za-z0-9+/])(?:data:[\w/+.;=-]{1,100},)?[A-Za-z0-9+/]{400,}={0,2}"
+    rf"|^(?:[A-Za-z0-9+/]{{{_SHORTEST_LINE},76}}\n){{8,}}(?:[A-Za-z0-9+/]{{1,76}}={{0,2}}$)?",
+    re.MULTILINE,
+)
+_REFERENCE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{7,});?")
+
+
+def readable(text: str) -> str:
+    """Return markdown or code as it is to be kept: clean, without encoded data, of at most `LARGEST_TEXT` bytes."""
+    return cut_middle(without_encoded(clean(both_ends(text, _LONGEST_READ))))
+
+
+def clean(text: str) -> str:
+    """Return the text with newline line ends, without control and invisible characters, and encodable as UTF-8."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", text))
+
+
+def without_encoded(text: str) -> str:
+    """Return the text with a note in place of base64 and of data addresses."""
+    # Splitting is twenty times as fast as searching, and most texts have nothing so long.
+    if max(map(len, text.split()), default=0) < _SHORTEST_LINE:
+        return text
+    return _ENCODED.sub("[encoded data left out]", text)
+
+
+def possible_references(text: str) -> str:
+    """Return HTML in which a character reference of an impossible number, over which parsers stumble, is U+FFFD."""
+    return _REFERENCE.sub("\ufffd", text)
+
+
+def cut_middle(text: str, largest: int = LARGEST_TEXT) -> str:
+    """Return the text, or its first and last part with a note between, so that it has at most `largest` bytes."""
+    data = text.encode()
+    if len(data) <= largest:
+        return text
+    note = f"\n\n[... {len(data) - largest:,} bytes cut from the middle ...]\n\n"
+    half = (largest - len(note.encode()) - 16) // 2  # 16: the count in the note may gain digits
+    start, end = data[:half].decode(errors="ignore"), data[-half:].decode(errors="ignore")
+    note = f"\n\n[... {len(data) - 2 * half:,} bytes cut from the middle ...]\n\n"
+    return start + note + end
+
+
+def both_ends(text: str, longest: int) -> str:
+    """Return the text, or what its first and last `longest` / 2 characters are, so that the rest costs no more time."""
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest // 2]}\n[... {len(text) - longest // 2 * 2:,} characters left out ...]\n{text[-(longest // 2) :]}"

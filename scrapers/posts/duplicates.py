@@ -1,0 +1,244 @@
+"""Near-duplicates: which earlier post a new one repeats.
+
+Two posts of a kind are alike if their texts are the same but for layout, or if the signatures of what they mainly are
+agree in a share of `THRESHOLD` (see `scrapers.posts.sketches`): of two kernels their code, or their prose where neither has
+code; of two messages all that both have, prose and code. Only sketches that share a band of their signatures are
+compared (LSH: of pairs at the threshold 99.8% do, of pairs at .3 one in a hundred), and a new post only with what
+is stored. Each post is said to repeat the *earliest* post that it is like, so that neither the order in which posts come
+nor how they are divided into batches matters. (Of hundreds of texts that are nearly but not quite the same, which only
+a flood of spam would be, the first `FULL` to come are compared with what comes later, so that its cost has an end; there
+the order may matter.)
+"""
+
+import hashlib
+import json
+from array import array
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import Connection
+
+from scrapers.posts.sketches import PERMUTATIONS, Sketch
+from state.store import Transaction, as_stored
+from state.tables import KernelVersion, Message
+
+THRESHOLD = 0.8
+"""Share of equal numbers from which two signatures are of near-duplicates."""
+BANDS = 21
+ROWS = 6
+"""Numbers a band."""
+FULL = 200
+"""Sketches that share a band, from which on no more are added to it."""
+
+_BATCH = 400
+
+_TIMES = {
+    "message": "SELECT id, max(posted_at, coalesce(edited_at, posted_at)) FROM message"
+    " WHERE competition = ? AND id IN ({}) AND NOT deleted AND posted_at IS NOT NULL",
+    "kernel": "SELECT id, created_at FROM kernelversion WHERE competition = ? AND id IN ({}) AND created_at IS NOT NULL",
+}
+_KNOWN = (
+    "SELECT post_id, sha256, known_at, sketch FROM likeness JOIN keptsketch ON keptsketch.id = sketch"
+    " WHERE likeness.competition = ? AND likeness.kind = ? AND post_id IN ({})"
+)
+_NUMBERS = "SELECT sha256, id FROM keptsketch WHERE competition = ? AND kind = ? AND sha256 IN ({})"
+_KEPT = "SELECT id, sha256, code, prose FROM keptsketch WHERE id IN ({})"
+_FULL = "SELECT digest FROM sketchband WHERE digest IN ({}) GROUP BY digest HAVING count(*) >= ?"
+_SHARED = "SELECT digest, sketch FROM sketchband WHERE digest IN ({})"
+_EARLIEST = (
+    "SELECT post_id, known_at, sketch FROM likeness WHERE sketch IN ({}) AND (known_at, post_id) < (?, ?)"
+    " ORDER BY known_at, post_id LIMIT 1"
+)
+_LATER = (
+    "UPDATE likeness SET original = ?, original_at = ?, similarity = ? WHERE sketch = ? AND (known_at, post_id) > (?, ?)"
+    " AND (original IS NULL OR (original_at, original) > (?, ?))"
+)
+_MATCHED = "UPDATE likeness SET original = ?, original_at = ?, similarity = ? WHERE competition = ? AND kind = ? AND post_id = ?"
+_SEVERAL = "SELECT sketch FROM likeness WHERE sketch IN ({}) GROUP BY sketch HAVING count(*) > 1"
+_ORPHANS = "SELECT post_id, known_at, sketch FROM likeness WHERE sketch IN ({}) AND original = ?"
+
+
+@dataclass(frozen=True)
+class Sketched:
+    """A post that is stored, and the sketch of its text, None for a text without a word."""
+
+    kind: Literal["message", "kernel"]
+    id: str
+    time: datetime | None
+    """Since when the text is known; an older state than the stored one is passed over."""
+    sketch: Sketch | None
+
+
+def sketched(row: Message | KernelVersion, sketch: Sketch | None) -> Sketched:
+    """Return a post as `note_sketches` takes it."""
+    if isinstance(row, KernelVersion):
+        return Sketched("kernel", row.id, row.created_at, sketch)
+    times = [time for time in (row.posted_at, row.edited_at) if time is not None]
+    return Sketched("message", row.id, max(times) if row.posted_at else None, sketch)
+
+
+def note_sketches(tx: Transaction, competition: str, posts: Iterable[Sketched]) -> None:
+    """Find out what posts repeat, in the transaction that has stored them; one that comes again is looked at anew.
+
+    What is deleted or has no time neither repeats anything nor is repeated.
+    """
+    tx.session.flush()
+    by_kind: dict[str, dict[str, Sketched]] = {"message": {}, "kernel": {}}
+    for post in posts:
+        by_kind[post.kind][post.id] = post
+    for kind, found in by_kind.items():
+        book = _Book(tx.connection, competition, kind)
+        ids = sorted(found)
+        for start in range(0, len(ids), _BATCH):
+            book.note([found[id] for id in ids[start : start + _BATCH]])
+
+
+def similarity(one: Sketch, other: Sketch, kind: str) -> float:
+    """Return how much of two texts of one kind is the same, from 0 to 1; 0 where they are not to be compared."""
+    if one.sha256 == other.sha256:
+        return 1.0
+    parts = [(one.code, other.code), (one.prose, other.prose)]
+    if kind == "kernel" and (one.code or other.code):
+        parts = parts[:1]
+    compared = [pair for pair in parts if pair != (None, None)]
+    return min((_agreement(*pair) for pair in compared), default=0.0)
+
+
+def _agreement(one: bytes | None, other: bytes | None) -> float:
+    if one is None or other is None:
+        return 0.0
+    return sum(map(int.__eq__, array("I", one), array("I", other))) / PERMUTATIONS
+
+
+def band_digests(sketch: Sketch, competition: str, kind: str) -> list[int]:
+    """Return the hashes of the bands of what a text mainly is; none where nothing of it can be compared."""
+    main = (sketch.code or sketch.prose) if kind == "kernel" else (sketch.prose or sketch.code)
+    if main is None:
+        return []
+    part = "code" if main is sketch.code else "prose"
+    digests = []
+    for band in range(BANDS):
+        salt = f"{competition}\0{kind}\0{part}\0{band}\0".encode()
+        digest = hashlib.blake2b(salt + main[4 * ROWS * band : 4 * ROWS * (band + 1)], digest_size=8).digest()
+        digests.append(int.from_bytes(digest, "big", signed=True))
+    return digests
+
+
+class _Book:
+    """The likenesses of one kind of posts of a competition."""
+
+    def __init__(self, connection: Connection, competition: str, kind: str) -> None:
+        # Statements without objects, and one for many posts where it can be: there are several a post.
+        self._connection = connection
+        self._competition = competition
+        self._kind = kind
+
+    def note(self, posts: Sequence[Sketched]) -> None:
+        """Bring a batch's likenesses up to date."""
+        ids = [post.id for post in posts]
+        times = dict(self._in(_TIMES[self._kind], ids, self._competition))
+        known = {row[0]: row[1:] for row in self._in(_KNOWN, ids, self._competition, self._kind)}
+        placed: dict[str, tuple[Sketch, str]] = {}
+        for post in posts:
+            time, old = times.get(post.id), known.get(post.id)
+            if time is not None and (post.time is None or as_stored(post.time) != time):
+                continue
+            new = (post.sketch, time) if time is not None and post.sketch is not None else None
+            if old is not None and (new is None or (new[0].sha256, new[1]) != old[:2]):
+                self._forget(post.id, old[2])
+            if new is not None and (old is None or (new[0].sha256, new[1]) != old[:2]):
+                placed[post.id] = new
+        self._place(placed)
+
+    def _place(self, placed: dict[str, tuple[Sketch, str]]) -> None:
+        """Add posts: find what each repeats, and let what is later and alike repeat it if it repeated a later one."""
+        numbers = self._keep({sketch.sha256: sketch for sketch, _ in placed.values()})
+        rows = [
+            (self._competition, self._kind, id, numbers[sketch.sha256], time) for id, (sketch, time) in placed.items()
+        ]
+        self._many("INSERT INTO likeness (competition, kind, post_id, sketch, known_at) VALUES (?, ?, ?, ?, ?)", rows)
+        alike = self._alike({numbers[sketch.sha256]: sketch for sketch, _ in placed.values()})
+        repeated = {row[0] for row in self._in(_SEVERAL, list(alike))}
+        for _, _, id, sketch, time in rows:
+            # Most texts are like no other, and no other post has them.
+            if sketch in repeated or len(alike[sketch]) > 1:
+                self._match(id, time, alike[sketch])
+                later = [(id, time, share, number, time, id, time, id) for number, share in alike[sketch].items()]
+                self._many(_LATER, later)
+
+    def _keep(self, sketches: dict[str, Sketch]) -> dict[str, int]:
+        """Return the numbers of stored sketches by the hash of their texts, storing what is not there."""
+        numbers = dict(self._in(_NUMBERS, list(sketches), self._competition, self._kind))
+        last = self._connection.exec_driver_sql("SELECT coalesce(max(id), 0) FROM keptsketch").scalar_one()
+        new = {sha256: sketch for sha256, sketch in sketches.items() if sha256 not in numbers}
+        numbers |= {sha256: last + place for place, sha256 in enumerate(new, 1)}
+        self._many(
+            "INSERT INTO keptsketch (id, competition, kind, sha256, code, prose) VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (numbers[sha256], self._competition, self._kind, sha256, sketch.code, sketch.prose)
+                for sha256, sketch in new.items()
+            ],
+        )
+        bands = [(digest, numbers[one.sha256]) for one in new.values() for digest in self._digests(one)]
+        full = {row[0] for row in self._in(_FULL, {digest for digest, _ in bands}, after=(FULL,))}
+        bands = [band for band in bands if band[0] not in full]
+        self._many("INSERT INTO sketchband (digest, sketch) VALUES (?, ?)", bands)
+        return numbers
+
+    def _match(self, id: str, time: str, alike: dict[int, float]) -> None:
+        """Write down what a post repeats, if anything."""
+        found = self._in(_EARLIEST, list(alike), after=(time, id))
+        original = (found[0][0], found[0][1], alike[found[0][2]]) if found else (None, None, None)
+        self._many(_MATCHED, [(*original, self._competition, self._kind, id)])
+
+    def _alike(self, sketches: dict[int, Sketch]) -> dict[int, dict[int, float]]:
+        """Return for each of some sketches those that are nearly the same, itself included, with their similarity."""
+        alike = {number: {number: 1.0} for number in sketches}
+        holders: dict[int, list[int]] = {}
+        for number, sketch in sketches.items():
+            for digest in self._digests(sketch):
+                holders.setdefault(digest, []).append(number)
+        near: dict[int, set[int]] = {number: set() for number in sketches}
+        for digest, other in self._in(_SHARED, list(holders)):
+            for number in holders[digest]:
+                near[number].add(other)
+        others = set().union(*near.values()) - sketches.keys()
+        kept = sketches | {row[0]: Sketch(*row[1:]) for row in self._in(_KEPT, sorted(others))}
+        for number, candidates in near.items():
+            for other in candidates:
+                share = similarity(kept[number], kept[other], self._kind)
+                if share >= THRESHOLD:
+                    alike[number][other] = share
+        return alike
+
+    def _forget(self, id: str, sketch: int) -> None:
+        """Take a post away, and its sketch if no other has it; what repeated it is matched anew."""
+        (own,) = (Sketch(*row[1:]) for row in self._in(_KEPT, [sketch]))
+        alike = self._alike({sketch: own})[sketch]
+        where = (self._competition, self._kind, id)
+        self._many("DELETE FROM likeness WHERE competition = ? AND kind = ? AND post_id = ?", [where])
+        orphans = self._in(_ORPHANS, list(alike), after=(id,))
+        if not self._in("SELECT 1 FROM likeness WHERE sketch IN ({}) LIMIT 1", [sketch]):
+            bands = [(digest, sketch) for digest in self._digests(own)]
+            self._many("DELETE FROM sketchband WHERE digest = ? AND sketch = ?", bands)
+            self._many("DELETE FROM keptsketch WHERE id = ?", [(sketch,)])
+        kept = {row[0]: Sketch(*row[1:]) for row in self._in(_KEPT, sorted({row[2] for row in orphans}))}
+        found = self._alike(kept)
+        for orphan, time, number in orphans:
+            self._match(orphan, time, found[number])
+
+    def _digests(self, sketch: Sketch) -> set[int]:
+        return set(band_digests(sketch, self._competition, self._kind))
+
+    def _many(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        if rows:
+            self._connection.exec_driver_sql(sql, list(rows))
+
+    def _in(
+        self, sql: str, among: Collection[str] | Collection[int], *before: Any, after: tuple[Any, ...] = ()
+    ) -> Sequence[Any]:
+        """Run a query with a place `{}` for a list, which goes as one parameter: statements of any length would be kept."""
+        query = sql.format("SELECT value FROM json_each(?)")
+        return self._connection.exec_driver_sql(query, (*before, json.dumps(list(among)), *after)).all()

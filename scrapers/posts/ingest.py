@@ -1,0 +1,136 @@
+"""Ingest: raw posts, cleaned by child processes and compared with what is there, into the store in order.
+
+Everything is bounded: of what waits to be cleaned and of what waits to be stored there is never more than a few
+megabytes and one post, whatever the source yields, and the event loop only hands pieces on.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from scrapers.posts.cleaners import Cleaned, Cleaners, Source
+from scrapers.posts.duplicates import Sketched, note_sketches, sketched
+from state.collect import add_community
+from state.store import Store
+from state.tables import CommunityRow, KernelVersion, Message
+
+_CHUNK_POSTS = 40
+_CHUNK_CHARACTERS = 200_000
+_CHUNK_ROWS = 400
+"""A chunk goes to a cleaner at once, and one transaction stores it: small posts are many, and each exchange costs as much as
+cleaning one of them."""
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A row as a source gives it, still without its text: that is what `source` cleans to; empty where there is none."""
+
+    row: CommunityRow
+    source: Source | None = None
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A row that can be stored."""
+
+    row: CommunityRow
+    sketched: Sketched | None
+    """Of a message or kernel version."""
+    problem: str | None = None
+    """Why its text is only cut down."""
+
+
+async def ingest(store: Store, competition: str, raws: Iterable[Raw], cleaners: Cleaners) -> dict[str, str]:
+    """Clean and store rows, and find out what they repeat; the rows of one chunk appear together.
+
+    What is stored already is brought up to date (see `state.collect`), so that an ingest which was broken off may simply
+    be done again.
+
+    Returns:
+        By item, such as `kernel/3`, why its text was only cut down; empty where all were read as they should.
+
+    Raises:
+        StateUnavailable: the store cannot be used now; chunks before it are stored.
+        StateCorrupted: it is damaged.
+    """
+    problems: dict[str, str] = {}
+    writing: asyncio.Task[None] | None = None
+    try:
+        async with aclosing(cleaned(raws, cleaners)) as chunks:
+            async for chunk in chunks:
+                if writing is not None:
+                    await writing
+                writing = asyncio.create_task(asyncio.to_thread(_keep, store, competition, chunk, problems))
+    finally:
+        # The thread goes on whatever comes; nobody else may find the store half way.
+        if writing is not None:
+            await asyncio.shield(writing)
+    return problems
+
+
+async def cleaned_rows(raws: Iterable[Raw]) -> list[CommunityRow]:
+    """Return all rows, cleaned."""
+    async with Cleaners() as cleaners, aclosing(cleaned(raws, cleaners)) as chunks:
+        return [ready.row async for chunk in chunks for ready in chunk]
+
+
+async def cleaned(raws: Iterable[Raw], cleaners: Cleaners) -> AsyncGenerator[list[Ready]]:
+    """Yield rows with their texts in the order in which they come, cleaned side by side, a few chunks ahead."""
+    running: deque[tuple[list[Raw], asyncio.Task[list[Cleaned]]]] = deque()
+    try:
+        for chunk in _chunks(raws):
+            sources = [raw.source for raw in chunk if raw.source is not None]
+            running.append((chunk, asyncio.create_task(cleaners.clean(sources))))
+            await asyncio.sleep(0)  # making rows takes its time, in which others on the loop have their turn
+            if len(running) > cleaners.count:
+                yield await _first(running)
+        while running:
+            yield await _first(running)
+    finally:
+        for _, task in running:
+            task.cancel()
+        await asyncio.gather(*(task for _, task in running), return_exceptions=True)
+
+
+async def _first(running: deque[tuple[list[Raw], asyncio.Task[list[Cleaned]]]]) -> list[Ready]:
+    chunk, task = running[0]
+    texts = iter(await task)
+    running.popleft()
+    return [_ready(raw, next(texts) if raw.source is not None else None) for raw in chunk]
+
+
+def _ready(raw: Raw, text: Cleaned | None) -> Ready:
+    row, sketch = raw.row, text.sketch if text else None
+    if isinstance(row, Message):
+        row.markdown = text.text if text else ""
+    elif isinstance(row, KernelVersion):
+        row.text = text.text if text else ""
+    else:
+        return Ready(row, None)
+    return Ready(row, sketched(row, sketch), text.problem if text else None)
+
+
+def _chunks(raws: Iterable[Raw]) -> Iterator[list[Raw]]:
+    chunk: list[Raw] = []
+    characters = posts = 0
+    for raw in raws:
+        chunk.append(raw)
+        if raw.source is not None:
+            characters, posts = characters + len(raw.source.text), posts + 1
+        if characters >= _CHUNK_CHARACTERS or posts >= _CHUNK_POSTS or len(chunk) >= _CHUNK_ROWS:
+            yield chunk
+            chunk, characters, posts = [], 0, 0
+    if chunk:
+        yield chunk
+
+
+def _keep(store: Store, competition: str, chunk: list[Ready], problems: dict[str, str]) -> None:
+    # What a power cut takes is collected again: whoever notes how far a source was read does so durably, and after this.
+    with store.write(durable=False) as tx:
+        add_community(tx, competition, (ready.row for ready in chunk))
+        note_sketches(tx, competition, [ready.sketched for ready in chunk if ready.sketched is not None])
+    for ready in chunk:
+        if ready.problem is not None and ready.sketched is not None:
+            problems[f"{ready.sketched.kind}/{ready.sketched.id}"] = ready.problem

@@ -1,0 +1,171 @@
+"""A kernel's source as text: a notebook's prose, and its code in fences, each with what it printed, cut down."""
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+from scrapers.posts.cleaning import both_ends, clean, possible_references, readable, without_encoded
+from scrapers.posts.fences import fenced
+
+_LARGEST_NOTEBOOK = 64_000_000
+"""Characters; a longer one is read as text."""
+_LONGEST_OUTPUT = 2_000
+"""Characters kept of one cell's output."""
+_LONGEST_READ = 12_000
+"""Characters of one output's two ends that are looked at."""
+_MOST_OBJECTS = 200_000
+"""Lists and objects in a notebook's JSON, and a tenth of its values: what has more takes a gigabyte to hold."""
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_BAR = re.compile(r"\d%\s?\||\[[=>.\-# ]{8,}\]")
+_BLOCKS = re.compile("[█▏▎▍▌▋▊▉]")
+_TAG = re.compile(r"<[^<>]{0,2000}>")
+
+_NAMES = {
+    **dict.fromkeys(
+        ("python", "python2", "python3", "ipython", "ipython3", "py", "conda-root-py", "xpython"), "python"
+    ),
+    **dict.fromkeys(("r", "ir", "rmd", "rmarkdown", "rscript", "xr"), "r"),
+    **dict.fromkeys(("julia", "jl"), "julia"),
+    **dict.fromkeys(("sql", "sqlite", "xsqlite"), "sql"),
+}
+_SUFFIXES = {".py": "python", ".r": "r", ".rmd": "r", ".irnb": "r", ".jl": "julia", ".sql": "sql", ".sqlite": "sql"}
+
+
+def text_of(source: str, *, language: str | None = None, kernel_type: str | None = None) -> str:
+    """Return what a kernel's source says, as clean text of at most `cleaning.LARGEST_TEXT` bytes.
+
+    A notebook becomes its markdown and its code in fences, each with the text of its output: without
+    images and progress bars, long logs cut. A script, R markdown and prose are text as they are. What does not turn out
+    to be what it is said to be is read as text, so that nothing raises; encoded data is left out of all.
+
+    Args:
+        source: as the site gives it.
+        language: as the site names it, such as `python`, `r`, `rmarkdown`; what a notebook says of itself counts more.
+        kernel_type: `notebook` or `script`; None, or a notebook's source in a script: as it looks.
+    """
+    looks = source[:200].lstrip("\ufeff \t\r\n").startswith("{") and '"cells"' in source
+    if (looks or kernel_type == "notebook") and len(source) <= _LARGEST_NOTEBOOK:
+        source = notebook_text(source.removeprefix("\ufeff"), language_named(language))
+    return readable(source)
+
+
+def notebook_text(source: str, language: str | None = None) -> str:
+    """Return a notebook's JSON as text, neither cleaned nor cut; what is no notebook of format 4 comes back without images.
+
+    Args:
+        source: the file's text.
+        language: of the code, where the notebook does not say; None means python.
+    """
+    notebook = _notebook(source)
+    if notebook is None:
+        return without_encoded(source)
+    named = notebook_language(notebook) or language or "python"
+    parts = (part for cell in _mappings(notebook["cells"]) for part in _cell_parts(cell, named))
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def notebook_language(notebook: dict[str, Any]) -> str | None:
+    """Return the language that a notebook says its code is in, None where it says none."""
+    metadata = _mapping(notebook.get("metadata"))
+    for holder in ("language_info", "kernelspec"):
+        section = _mapping(metadata.get(holder))
+        for name in ("language", "name"):
+            if language := language_named(section.get(name)):
+                return language
+    return None
+
+
+def _notebook(source: str) -> dict[str, Any] | None:
+    """Return a notebook with its cells; None where the text is none, or holds more than is worth reading."""
+    if source.count("{") + source.count("[") > _MOST_OBJECTS or source.count(",") > 10 * _MOST_OBJECTS:
+        return None
+    try:
+        content = json.loads(source)
+    except (ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) and isinstance(content.get("cells"), list) else None
+
+
+def _cell_parts(cell: dict[str, Any], language: str) -> Iterator[str]:
+    source = _joined(cell.get("source")).strip("\n")
+    if cell.get("cell_type") != "code":
+        yield without_encoded(source)
+        return
+    if source.strip():
+        yield fenced(without_encoded(source), language)
+    text = "\n".join(text for text in map(_output_text, _mappings(cell.get("outputs"))) if text)
+    if text:
+        yield "Output:\n" + fenced(_shortened(text), "text")
+
+
+def _output_text(output: dict[str, Any]) -> str:
+    if output.get("output_type") == "error":
+        return clean(f"{output.get('ename')}: {_joined(output.get('evalue'))}")[:_LONGEST_OUTPUT]
+    data = _mapping(output.get("data"))
+    if any(name.startswith("image/") for name in data):
+        return "[image left out]"
+    text = _joined(data.get("text/plain")) or _joined(output.get("text"))
+    if not text and (markup := _joined(data.get("text/html"))):
+        text = html.unescape(possible_references(_TAG.sub(" ", markup[:100_000])))
+    return _without_progress(text)
+
+
+def _without_progress(text: str) -> str:
+    """Drop escape codes, what a carriage return has overwritten, progress bars and encoded data."""
+    text = _ESCAPES.sub("", both_ends(text, _LONGEST_READ).replace("\r\n", "\n"))
+    lines = (line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
+    kept = [line.rstrip() for line in lines if not _is_progress(line[:1000])]
+    return without_encoded("\n".join(kept)).strip("\n")
+
+
+def _is_progress(line: str) -> bool:
+    """Whether a line is a progress bar, as tqdm, Keras, curl and the like draw them."""
+    # Asked of every line of every log: the expressions are for lines that may be one.
+    return (
+        (("%" in line or "[" in line) and _BAR.search(line) is not None)
+        or (("it/s" in line or "s/it" in line) and "[" in line)
+        or "ETA:" in line
+        or (not line.isascii() and _BLOCKS.search(line) is not None)
+    )
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _LONGEST_OUTPUT:
+        return text
+    start, end = text[: _LONGEST_OUTPUT * 2 // 3], text[-_LONGEST_OUTPUT // 3 :]
+    return f"{start}\n[... {len(text) - len(start) - len(end):,} characters of output cut ...]\n{end}"
+
+
+def _joined(value: object) -> str:
+    """Return text that a notebook may keep as one string or as a list of lines."""
+    if isinstance(value, list):
+        return "".join(part for part in value if isinstance(part, str))
+    return value if isinstance(value, str) else ""
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: object) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def language_named(name: object) -> str | None:
+    """Return the language that some source names so, in lower case; None for what is no name, such as `ipynb`."""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+#.-]{0,30}", name):
+        return None
+    lower = name.lower()
+    known = _NAMES.get(lower) or _NAMES.get(re.sub(r"[-0-9.]+$", "", lower))
+    return known or (
+        lower if re.fullmatch(r"[a-z+#]{1,20}", lower) and lower not in ("ipynb", "notebook", "script") else None
+    )
+
+
+def language_of_file(name: str) -> str | None:
+    """Return the language that a file's suffix tells, None where it tells none."""
+    return _SUFFIXES.get(PurePosixPath(name.replace("\\", "/")).suffix.lower())

@@ -1,0 +1,78 @@
+"""Zip archives of a snapshot: readable to their end, and harmless to unpack."""
+
+import lzma
+import struct
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from scrapers.snapshots.files import escapes
+from scrapers.snapshots.problems import Problems
+
+_LARGEST_RATIO = 1000  # deflate cannot do more than 1032; text of real data sets stays below 50
+_LARGEST_PLAIN = 10 * 1000**3  # bytes that may be unpacked whatever the ratio
+
+BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    RuntimeError,  # encrypted; NotImplementedError (an unknown method) is one too
+    OSError,
+    ValueError,
+)
+"""What reading a damaged, encrypted or unusual archive raises."""
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file is a zip archive by its name."""
+    return path.name.lower().endswith(".zip")
+
+
+def check_archive(path: Path, name: str, found: Problems) -> bool:
+    """Read every member to its end, in pieces, and compare its checksum; whether the archive is good.
+
+    Args:
+        path: the archive.
+        name: how problems call it.
+        found: receives what is wrong.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _check_members(archive, path.stat().st_size, name, found)
+    except BROKEN as error:
+        found.add(name, f"is not a zip archive that can be read: {error}")
+        return False
+
+
+def is_litter(member_name: str) -> bool:
+    """Whether a Mac has put a member into a zip by itself: its folder, the forks of files, and how a window looked."""
+    path = PurePosixPath(member_name)
+    return "__MACOSX" in path.parts or path.name == ".DS_Store" or path.name.startswith("._")
+
+
+def excess(members: Sequence[zipfile.ZipInfo], packed: int) -> str | None:
+    """Say that members would unpack to more than any real data would, given the archive's size in bytes; None: fine."""
+    plain = sum(member.file_size for member in members)
+    if plain > _LARGEST_PLAIN and plain > packed * _LARGEST_RATIO:
+        return f"would unpack to {plain:,} bytes from {packed:,}: refused"
+    return None
+
+
+def _check_members(archive: zipfile.ZipFile, packed: int, name: str, found: Problems) -> bool:
+    if too_large := excess(archive.infolist(), packed):
+        found.add(name, too_large)
+        return False
+    outside = [member.filename for member in archive.infolist() if escapes(member.filename)]
+    for member_name in outside:
+        found.add(name, f"its member {member_name[:200]!r} leads out of the folder", kind="members")
+    try:
+        broken = archive.testzip()
+    except BROKEN as error:
+        found.add(name, f"cannot be read to its end: {error}")
+        return False
+    if broken is not None:
+        found.add(name, f"its member {broken[:200]!r} is damaged")
+    return broken is None and not outside

@@ -1,0 +1,176 @@
+"""The community of a snapshot: its four files of rows, checked against one another, and handed on to be cleaned and stored."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from scrapers.posts.cleaners import LARGEST_SOURCE, Source
+from scrapers.posts.ingest import Raw
+from scrapers.posts.kernel_text import language_of_file
+from scrapers.snapshots.fields import sentences
+from scrapers.snapshots.files import resolve_inside
+from scrapers.snapshots.problems import Problems
+from scrapers.snapshots.rows import KernelRow, MessageRow, ObservationRow, TopicRow
+
+COMMUNITY = "community"
+TOPICS = f"{COMMUNITY}/topics.jsonl"
+MESSAGES = f"{COMMUNITY}/messages.jsonl"
+KERNELS = f"{COMMUNITY}/kernels.jsonl"
+OBSERVATIONS = f"{COMMUNITY}/observations.jsonl"
+
+RowT = TypeVar("RowT", TopicRow, MessageRow, KernelRow, ObservationRow)
+
+
+@dataclass(frozen=True)
+class Community:
+    """All rows of `community/`; empty where a file is missing."""
+
+    topics: list[TopicRow] = field(default_factory=list)
+    messages: list[MessageRow] = field(default_factory=list)
+    kernels: list[KernelRow] = field(default_factory=list)
+    observations: list[ObservationRow] = field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is neither a topic nor a message nor a kernel."""
+        return not (self.topics or self.messages or self.kernels)
+
+    def raws(self, root: Path, competition: str) -> Iterator[Raw]:
+        """Yield the rows for the database with what their texts are cleaned from; a kernel's file is read in its turn."""
+        yield from (Raw(topic.table_row(competition)) for topic in self.topics)
+        for message in self.messages:
+            source = Source("markdown", message.markdown) if message.markdown else None
+            yield Raw(message.table_row(competition), source)
+        for kernel in self.kernels:
+            path = resolve_inside(root / COMMUNITY, kernel.path) if kernel.path else None
+            yield Raw(kernel.table_row(competition), kernel_file(path) if path else None)
+        yield from (Raw(observation.table_row(competition)) for observation in self.observations)
+
+
+def kernel_file(path: Path) -> Source:
+    """Return what a kernel's file holds, of one too large both ends; bytes that are not UTF-8 are replaced.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    size, half = path.stat().st_size, LARGEST_SOURCE // 2
+    with path.open("rb") as file:
+        data = file.read(min(size, half))
+        if size > LARGEST_SOURCE:
+            file.seek(size - half)
+        data += file.read()
+    kind = "notebook" if path.suffix.lower() in (".ipynb", ".irnb") else "script"
+    return Source("kernel", data.decode("utf-8-sig", errors="replace"), language_of_file(path.name), kind)
+
+
+def read_community(root: Path, found: Problems) -> Community:
+    """Read and check `community/`; a missing folder or file is legal and empty.
+
+    Args:
+        root: the snapshot's folder.
+        found: receives every bad line, duplicate id, and reference to a row or file that is not there.
+    """
+    topics = _unique(root, TOPICS, TopicRow, found)
+    messages = _unique(root, MESSAGES, MessageRow, found)
+    kernels = _unique(root, KERNELS, KernelRow, found)
+    _check_messages(messages, topics, found)
+    _check_files(root, kernels, found)
+    known = {"topic": topics.keys(), "message": messages.keys(), "kernel": kernels.keys()}
+    observations: list[ObservationRow] = []
+    for line, row in read_rows(root / OBSERVATIONS, OBSERVATIONS, ObservationRow, found):
+        observations.append(row)
+        if row.id not in known[row.target]:
+            found.add(OBSERVATIONS, f"there is no {row.target} with the id {row.id!r}", line, kind="references")
+    return Community(_rows(topics), _rows(messages), _rows(kernels), observations)
+
+
+def _unique(root: Path, name: str, model: type[RowT], found: Problems) -> dict[str, tuple[int, RowT]]:
+    rows: dict[str, tuple[int, RowT]] = {}
+    for line, row in read_rows(root / name, name, model, found):
+        if row.id in rows:
+            first = rows[row.id][0]
+            found.add(name, f"the id {row.id!r} is already that of line {first}", line, kind="duplicate ids")
+        else:
+            rows[row.id] = line, row
+    return rows
+
+
+def _rows(numbered: dict[str, tuple[int, RowT]]) -> list[RowT]:
+    return [row for _, row in numbered.values()]
+
+
+def _check_messages(
+    messages: dict[str, tuple[int, MessageRow]], topics: dict[str, tuple[int, TopicRow]], found: Problems
+) -> None:
+    for line, row in messages.values():
+        if row.topic_id not in topics:
+            found.add(MESSAGES, f"there is no topic with the id {row.topic_id!r}", line, kind="references")
+        if row.parent_id is None:
+            continue
+        parent = messages.get(row.parent_id)
+        if parent is None or row.parent_id == row.id:
+            found.add(MESSAGES, f"there is no other message with the id {row.parent_id!r}", line, kind="references")
+        elif parent[1].topic_id != row.topic_id:
+            found.add(MESSAGES, f"its parent {row.parent_id!r} belongs to another topic", line, kind="references")
+
+
+def _check_files(root: Path, kernels: dict[str, tuple[int, KernelRow]], found: Problems) -> None:
+    for line, row in kernels.values():
+        for path in (row.path, row.output):
+            if path is not None and resolve_inside(root / COMMUNITY, path) is None:
+                message = f"its file {path!r} is missing, or lies outside of {COMMUNITY}/"
+                found.add(KERNELS, message, line, kind="files")
+
+
+LONGEST_LINE = 64_000_000
+"""Bytes; a longer line is refused instead of being held in memory."""
+
+
+def read_rows(path: Path, name: str, row: type[RowT], found: Problems) -> Iterator[tuple[int, RowT]]:
+    """Yield (line number from 1, row) for each good line of the file; blank lines are skipped.
+
+    Args:
+        path: the file; if it is absent, nothing is yielded.
+        name: how problems call the file.
+        row: the model of one line.
+        found: receives each mistake with its line.
+    """
+    if not path.is_file():
+        return
+    with found.reading(name), path.open("rb") as file:
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
+            if len(line) > LONGEST_LINE:
+                found.add(name, f"the line is longer than {LONGEST_LINE:,} bytes; the rest is not read", number)
+                return
+            if not line.strip():
+                continue
+            content = _parse(line, name, number, found)
+            if content is None:
+                continue
+            try:
+                yield number, row.model_validate(content)
+            except ValidationError as error:
+                for sentence in sentences(error):
+                    found.add(name, sentence, number, kind="fields")
+
+
+def _parse(line: bytes, name: str, number: int, found: Problems) -> dict[str, object] | None:
+    try:
+        content = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        found.add(name, f"is not UTF-8 at byte {error.start + 1} of the line", number, kind="encoding")
+        return None
+    except json.JSONDecodeError as error:
+        found.add(name, f"is not JSON: {error.msg} (character {error.pos + 1})", number, kind="JSON")
+        return None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, absurd nesting
+        found.add(name, f"is not JSON that can be read: {type(error).__name__}", number, kind="JSON")
+        return None
+    if not isinstance(content, dict):
+        found.add(name, "is not a JSON object", number, kind="JSON")
+        return None
+    return content

@@ -1,0 +1,70 @@
+"""Files of a snapshot: which one a relative name means, that none leads out of its folder, and their hashes."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from scrapers.snapshots.problems import Problems
+
+DATA = "data"
+
+
+def escapes(name: str) -> bool:
+    """Whether a relative name is absolute, empty, or steps upwards, so that it could leave its folder."""
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    return not parts or parts[0] == "/" or ".." in parts or "\0" in name
+
+
+def resolve_inside(root: Path, name: str) -> Path | None:
+    """Return the regular file that `name` means below `root`, links followed; None if it lies outside or is none."""
+    if escapes(name):
+        return None
+    path = root / name
+    return path if path.is_file() and _leads_into(path, root) else None
+
+
+def walk(folder: Path) -> Iterator[Path]:
+    """Yield every file and link below `folder`, and every link to a folder, in order; links are not followed.
+
+    Raises:
+        OSError: a folder cannot be listed.
+    """
+    for place, folders, files in os.walk(folder, onerror=_raise):
+        folders.sort()
+        here = Path(place)
+        yield from (here / name for name in folders if (here / name).is_symlink())
+        yield from (here / name for name in sorted(files))
+
+
+def check_links(root: Path, found: Problems) -> None:
+    """Refuse links that lead out of the snapshot (or of `data/`, into `private/`), and what is not a plain file."""
+    with found.reading("."):
+        for path in walk(root):
+            relative = path.relative_to(root).as_posix()
+            bounds = root / DATA if relative.startswith(f"{DATA}/") else root
+            mode = path.lstat().st_mode
+            if relative == DATA:
+                found.add(relative, "is not a folder")
+            elif stat.S_ISLNK(mode) and not _leads_into(path, bounds):
+                found.add(relative, f"is a link that leads out of {bounds.name}/ or nowhere", kind="links")
+            elif not stat.S_ISLNK(mode) and not stat.S_ISREG(mode):
+                found.add(relative, "is not a plain file", kind="special files")
+
+
+def _leads_into(path: Path, root: Path) -> bool:
+    try:
+        return path.resolve(strict=True).is_relative_to(root.resolve())
+    except (OSError, RuntimeError):  # a link to nothing, or links in a circle
+        return False
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def sha256_of(path: Path) -> str:
+    """Return the file's SHA-256 as lower-case hexadecimal; the file is read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,59 @@
+"""The real leaderboard of a snapshot: the scores in file order, best first."""
+
+import math
+from pathlib import Path
+
+from scrapers.snapshots.card import Direction
+from scrapers.snapshots.fields import parse_time
+from scrapers.snapshots.problems import Problems
+from scrapers.snapshots.tables import NotCsv, open_table, read_number
+
+LEADERBOARD = "leaderboard.csv"
+
+
+def read_leaderboard(root: Path, direction: Direction | None, found: Problems) -> list[float]:
+    """Return the column `score`, each entry a finite number, in file order.
+
+    Args:
+        root: the snapshot's folder.
+        direction: of the metric; a board whose first score is worse than its last is refused. None: not checked.
+        found: receives what is wrong: no such column, no entries, a score that is no number, a bad `submitted_at`.
+    """
+    path = root / LEADERBOARD
+    scores: list[float] = []
+    if not path.is_file():
+        return scores
+    try:
+        with found.reading(LEADERBOARD), open_table(path) as rows:
+            header = next(rows, (0, []))[1]
+            if "score" not in header:
+                found.add(LEADERBOARD, "has no column `score`", 1)
+                return scores
+            for line, cells in rows:
+                _check_time(dict(zip(header, cells, strict=False)).get("submitted_at"), line, found)
+                score = _number(cells[header.index("score")] if len(cells) > header.index("score") else "")
+                if score is None:
+                    found.add(LEADERBOARD, "`score` is not a finite number", line, kind="scores")
+                else:
+                    scores.append(score)
+    except NotCsv as error:
+        found.add(LEADERBOARD, str(error), error.line)
+    if not scores:
+        found.add(LEADERBOARD, "has no scores")
+    elif direction and (scores[0] > scores[-1] if direction == "minimize" else scores[0] < scores[-1]):
+        found.add(LEADERBOARD, f"is not best first: the metric's direction is {direction}")
+    return scores
+
+
+def _number(cell: str) -> float | None:
+    score = read_number(cell)
+    return score if score is not None and math.isfinite(score) else None
+
+
+def _check_time(cell: str | None, line: int, found: Problems) -> None:
+    if not cell:
+        return
+    try:
+        parse_time(cell)
+    except ValueError as error:
+        found.add(LEADERBOARD, f"`submitted_at`: {error}", line, kind="times")

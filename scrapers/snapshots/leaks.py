@@ -1,0 +1,216 @@
+"""That no file of `data/` gives the answers away."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path, PurePosixPath
+
+from scrapers.snapshots.answers import ANSWERS, Answers, Value, value
+from scrapers.snapshots.archives import BROKEN, is_archive
+from scrapers.snapshots.files import DATA, sha256_of, walk
+from scrapers.snapshots.problems import Problems
+from scrapers.snapshots.tables import NotCsv, Repeats, Rows, is_table, row_key
+from scrapers.snapshots.tables_within import tables_within
+
+_ANSWERS_NAME = PurePosixPath(ANSWERS).name
+_FIRST_ROWS = 100
+"""In which a column of another name must have the ids of the answers."""
+_MOST_KEYS = 5
+"""Such columns that are tried; small numbers are often ids too."""
+_FEWEST_IDS = 10
+"""Shared ones from which on a column of another name that equals the answers does so by no chance."""
+_TRUTH: dict[str, Value] = {"true": 1.0, "false": 0.0}
+
+
+def check_leaks(root: Path, answers: Answers, found: Problems, damaged: frozenset[str]) -> None:
+    """Look into every table of `data/`, whatever its form and its place, for the answers.
+
+    Args:
+        root: the snapshot's folder.
+        answers: what must not be found.
+        found: receives each file that holds them.
+        damaged: relative names of archives that cannot be read; they are left out.
+    """
+    with found.reading(DATA):
+        for path in walk(root / DATA):
+            name = path.relative_to(root).as_posix()
+            if path.is_file() and name not in damaged:
+                check_for_answers(path, name, root / ANSWERS, answers, found)
+
+
+def check_for_answers(path: Path, name: str, answers_file: Path, answers: Answers, found: Problems) -> None:
+    """Look into one file for the answers: by its name, its bytes, and the columns of the tables in it.
+
+    Args:
+        path: the file.
+        name: how problems call it.
+        answers_file: whose bytes it must not have.
+        answers: what it must not hold.
+        found: receives what is wrong.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if path.name.lower() == _ANSWERS_NAME:
+        found.add(name, "has the name of the answers; agents may read data/", kind="answers by name")
+    elif _same_bytes(path, answers_file):
+        found.add(name, "is a copy of the answers", kind="answers by content")
+    elif is_table(path.name) and path.stat().st_size == 0:
+        found.add(name, "is empty")
+    else:
+        _check_tables(path, name, answers, found)
+
+
+def _same_bytes(path: Path, answers: Path) -> bool:
+    return path.stat().st_size == answers.stat().st_size and sha256_of(path) == sha256_of(answers)
+
+
+def _check_tables(path: Path, name: str, answers: Answers, found: Problems) -> None:
+    try:
+        for member, rows in tables_within(path, answers.rows):
+            place = "" if member is None else f"its member {member[:200]!r} "
+            if member is not None and PurePosixPath(member.lower()).name == _ANSWERS_NAME:
+                found.add(name, f"{place}has the name of the answers; agents may read data/")
+            else:
+                _report(given_away(rows, answers), name, place, found)
+    except NotCsv as error:
+        found.add(name, f"a table in it {error}" if is_archive(path) else str(error), error.line)
+    except BROKEN as error:
+        found.add(name, f"cannot be read to its end: {error}")
+
+
+def _report(columns: list[str], name: str, place: str, found: Problems) -> None:
+    if columns:
+        shown = ", ".join(repr(column) for column in columns[:5])
+        message = f"{place}gives the answers away: {shown} is that of {ANSWERS} on all shared ids"
+        found.add(name, message, kind="answers by content")
+
+
+def given_away(rows: Rows, answers: Answers) -> list[str]:
+    """Return the columns of a table that hold the answers.
+
+    A prediction column does if it equals that of the answers on all shared ids and is not constant there; any column
+    does if it names, on all shared ids, the prediction column whose answer is 1 and all others 0. A column of another name
+    that equals a prediction column does too, and so do all where the id has another name, on at least ten shared ids. Where
+    most ids repeat, the first row of one is that of its first answer; else those that repeat say nothing. Reading ends as
+    soon as no column can any more.
+
+    Raises:
+        NotCsv: the table cannot be tokenised.
+    """
+    header = next(rows, (0, []))[1]
+    first = [cells for _, cells in islice(rows, _FIRST_ROWS)]
+    keys = list(_keys(header, first, answers))
+    for cells in chain(first, (cells for _, cells in rows)) if keys else ():
+        keys = [key for key in keys if key.agrees(cells)]
+        if not keys:
+            break
+    return sorted({column for key in keys for column in key.columns()})
+
+
+def _keys(header: list[str], first: Sequence[list[str]], answers: Answers) -> Iterator["_Key"]:
+    """Yield the columns with the names of the key; of a single one also such as have its ids in most of the first rows."""
+    named: list[int] = []
+    if set(answers.rows) <= set(header):
+        named = [header.index(column) for column in answers.rows]
+        yield _Key(named, header, answers, named=True)
+    if len(answers.rows) > 1:
+        return
+    known: dict[int, int] = {}
+    for place, name in enumerate(header):
+        ids = [cells[place] for cells in first if place < len(cells) and cells[place] in answers.values]
+        different = len(set(ids))
+        are_ids = 2 * len(ids) > len(first) and different >= _FEWEST_IDS
+        if place not in named and (are_ids or _is_like(name, answers.rows[0])):
+            known[place] = different
+    for place in sorted(known, key=lambda place: -known[place])[:_MOST_KEYS]:
+        if header[place] in answers.values:  # there is no header
+            key = _Key([place], [f"column {number}" for number in range(1, len(header) + 1)], answers, named=False)
+            if key.agrees(header):
+                yield key
+        else:
+            yield _Key([place], header, answers, named=False)
+
+
+def _is_like(name: str, other: str) -> bool:
+    return name.strip().lower() == other.strip().lower()
+
+
+class _Key:
+    """Columns that tell rows apart as those of the answers do, and the others that have held the answers so far."""
+
+    def __init__(self, places: Sequence[int], header: Sequence[str], answers: Answers, *, named: bool) -> None:
+        self._places, self._header, self._answers, self._named = places, header, answers, named
+        self._repeats = Repeats()
+        self._ids: set[str] = set()
+        """At most as many shared ones as are needed."""
+        self._possible = {place: held for place in range(len(header)) if (held := self._held(place))}
+        """By place, a bit for each prediction column that may be there, and one for the name of that which is 1."""
+        self._seen: dict[int, set[Value]] = {place: set() for place in self._possible}
+        """At most two different answers: one is a constant."""
+
+    def agrees(self, cells: Sequence[str]) -> bool:
+        """Whether any column still holds the answers with this row."""
+        known, places = self._answers.values, self._places
+        key = row_key([cells[place] for place in places]) if max(places) < len(cells) else None
+        if key in known and self._answers.numbered:
+            key = self._repeats.numbered(key)
+        truth = known.get(key) if key is not None else None
+        if key is None or truth is None:
+            return True
+        if len(self._ids) < _FEWEST_IDS:
+            self._ids.add(key)
+        said = _said(truth, self._answers.columns)
+        read: dict[str, tuple[Value, int]] = {}
+        for place, held in list(self._possible.items()):
+            cell = cells[place] if place < len(cells) else None
+            if cell is not None and cell not in read:
+                plain = _plain(value(cell))
+                read[cell] = plain, said.get(plain, 0)
+            plain, same = read[cell] if cell is not None else ("", 0)
+            if not held & same:
+                del self._possible[place]
+                continue
+            self._possible[place] = held & same
+            if len(seen := self._seen[place]) < 2:
+                seen.add(plain)
+        return bool(self._possible)
+
+    def columns(self) -> Iterator[str]:
+        """Yield the columns that hold the answers."""
+        many = len(self._ids) >= _FEWEST_IDS
+        for place, held in self._possible.items():
+            if len(self._seen[place]) > 1 and (many or (self._named and held & self._own(place))):
+                yield self._header[place]
+
+    def _held(self, place: int) -> int:
+        """Return what a column may hold to begin with."""
+        if place in self._places:
+            return 0
+        others = (1 << len(self._answers.columns)) - 1 if self._answers.predicted else 0
+        return others | self._own(place)
+
+    def _own(self, place: int) -> int:
+        """Return what a column holds by its name, or as the name of a class: beside the key's own name few ids are enough."""
+        columns, name = self._answers.columns, self._header[place]
+        if name in self._answers.rows:
+            return 0
+        if name in columns:
+            return 1 << columns.index(name)
+        return 1 << len(columns) if len(columns) > 1 else 0
+
+
+def _said(truth: tuple[Value, ...], columns: tuple[str, ...]) -> dict[Value, int]:
+    """Return, for each value of a row of the answers, a bit for each column that has it; see `_Key`."""
+    said: dict[Value, int] = {}
+    for number, one in enumerate(truth):
+        plain = _plain(one)
+        said[plain] = said.get(plain, 0) | 1 << number
+    if truth.count(1.0) == 1 and truth.count(0.0) == len(truth) - 1:
+        name = _plain(value(columns[truth.index(1.0)]))
+        said[name] = said.get(name, 0) | 1 << len(columns)
+    return said
+
+
+def _plain(one: Value) -> Value:
+    """Return 1 and 0 for true and false, however they are written, as JSON has them."""
+    return _TRUTH.get(one.lower(), one) if isinstance(one, str) else one

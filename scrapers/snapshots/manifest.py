@@ -1,0 +1,136 @@
+"""The manifest of a snapshot, `snapshot.json` in format 1, and the task card it gives."""
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from scrapers.snapshots.card import MetricSpec, TaskCard
+from scrapers.snapshots.fields import UtcTime, sentences
+from scrapers.snapshots.problems import Problems
+
+MANIFEST = "snapshot.json"
+DESCRIPTION = "description.md"
+FORMAT = 1
+_LARGEST_MANIFEST = 16_000_000  # bytes; a manifest is small even with a hash for each of 100,000 files
+
+Column = Annotated[str, Field(min_length=1)]
+
+
+class DatedRows(BaseModel):
+    """How many rows of each kind had no time of their own, and were given one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    topics: Annotated[int, Field(ge=0)] = 0
+    messages: Annotated[int, Field(ge=0)] = 0
+    kernels: Annotated[int, Field(ge=0)] = 0
+
+
+class Manifest(BaseModel):
+    """All fields of `snapshot.json`; times are aware UTC, hashes are lower-case hexadecimal by relative path."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    format: Literal[1]
+    slug: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)]
+    title: str | None = None
+    url: str | None = None
+    category: str | None = None
+    metric: MetricSpec
+    id_column: Column
+    key_columns: list[Column] = []
+    prediction_columns: Annotated[list[Column], Field(min_length=1)]
+    submission_file: str = "submission.csv"
+    enabled_at: UtcTime
+    deadline: UtcTime
+    max_daily_submissions: Annotated[int, Field(ge=0)] | None = None
+    kind: Literal["csv", "code"] = "csv"
+    collected_at: UtcTime
+    split: str | None = None
+    sources: list[str] = []
+    sha256: dict[str, str] = {}
+    dated_at_deadline: DatedRows | None = None
+    """Rows without a time that an import was told to date at the deadline; None: it was not told so."""
+
+    @field_validator("submission_file")
+    @classmethod
+    def _plain_name(cls, name: str) -> str:
+        if not name or name in {".", ".."} or "/" in name or "\\" in name or "\0" in name:
+            raise ValueError("must be a plain file name")
+        return name
+
+    @field_validator("sha256")
+    @classmethod
+    def _hashes(cls, hashes: dict[str, str]) -> dict[str, str]:
+        bad = [path for path, value in hashes.items() if not re.fullmatch(r"[0-9a-fA-F]{64}", value)]
+        if bad:
+            raise ValueError(f"not 64 hexadecimal digits: {', '.join(sorted(bad)[:5])}")
+        return {path: value.lower() for path, value in hashes.items()}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        columns = [self.id_column, *self.key_columns, *self.prediction_columns]
+        if len(set(columns)) != len(columns):
+            raise ValueError("`id_column`, `key_columns` and `prediction_columns` name a column twice")
+        if self.deadline < self.enabled_at:
+            raise ValueError("`deadline` is before `enabled_at`")
+        return self
+
+    def card(self, description: str) -> TaskCard:
+        """Return the task card; each field's source is the manifest, or `description.md`."""
+        card = TaskCard(
+            slug=self.slug,
+            title=self.title or self.slug,
+            category=self.category or "unknown",
+            description=description,
+            metric=self.metric,
+            id_column=self.id_column,
+            key_columns=tuple(self.key_columns),
+            prediction_columns=tuple(self.prediction_columns),
+            submission_file=self.submission_file,
+            kind=self.kind,
+            enabled_at=self.enabled_at,
+            deadline=self.deadline,
+            max_daily_submissions=self.max_daily_submissions,
+            split=self.split,
+        )
+        named = [name for name in TaskCard.model_fields if name != "sources"]
+        sources = {name: MANIFEST if name in self.model_fields_set else f"default ({MANIFEST})" for name in named}
+        return card.model_copy(update={"sources": sources | {"description": DESCRIPTION}})
+
+
+def read_manifest(path: Path, found: Problems) -> Manifest | None:
+    """Read `snapshot.json` in the folder `path`; None, with the reasons in `found`, if it is not a manifest."""
+    with found.reading(MANIFEST):
+        file = path / MANIFEST
+        if file.stat().st_size > _LARGEST_MANIFEST:
+            found.add(MANIFEST, "is far too large for a manifest")
+            return None
+        return _parse(file.read_bytes(), found)
+    return None
+
+
+def _parse(data: bytes, found: Problems) -> Manifest | None:
+    try:
+        content = json.loads(data.decode("utf-8"))
+    except json.JSONDecodeError as error:
+        found.add(MANIFEST, f"is not JSON: {error.msg}", error.lineno)
+        return None
+    except (ValueError, RecursionError) as error:  # not UTF-8, a number of thousands of digits, absurd nesting
+        found.add(MANIFEST, f"is not JSON in UTF-8: {type(error).__name__}")
+        return None
+    if not isinstance(content, dict):
+        found.add(MANIFEST, "is not a JSON object")
+        return None
+    if content.get("format") != FORMAT:
+        found.add(MANIFEST, f"has the format {content.get('format')!r}; this program reads format {FORMAT}")
+        return None
+    try:
+        return Manifest.model_validate(content)
+    except ValidationError as error:
+        for sentence in sentences(error):
+            found.add(MANIFEST, sentence)
+        return None

@@ -1,0 +1,51 @@
+"""What a check has found: problems with their places, bounded in number."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from state.errors import Problem
+
+MOST_OF_A_KIND = 50
+"""So many problems of one kind and file are listed in full; the rest is counted (a broken file may have millions)."""
+
+
+class Problems:
+    """Collects problems; of each kind in a file at most `MOST_OF_A_KIND` are kept, the others counted."""
+
+    def __init__(self) -> None:
+        self._problems: list[Problem] = []
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def add(self, file: str, message: str, line: int | None = None, *, kind: str = "") -> None:
+        """Note one problem.
+
+        Args:
+            file: path relative to the snapshot, with slashes.
+            message: one sentence.
+            line: line in the file, from 1.
+            kind: what repeats; needed only where one file may break a rule on many lines.
+        """
+        if kind:
+            self._counts[file, kind] += 1
+            if self._counts[file, kind] > MOST_OF_A_KIND:
+                return
+        self._problems.append(Problem(file, line, message))
+
+    @contextmanager
+    def reading(self, file: str) -> Iterator[None]:
+        """Turn a failure of the file system within the block into a problem of that file."""
+        try:
+            yield
+        except OSError as error:
+            self.add(file, f"cannot be read: {error.strerror or error}")
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """All problems so far, with one line for each kind that was cut short."""
+        cut = (
+            Problem(file, None, f"and {count - MOST_OF_A_KIND:,} more of this kind ({kind})")
+            for (file, kind), count in self._counts.items()
+            if count > MOST_OF_A_KIND
+        )
+        return (*self._problems, *cut)

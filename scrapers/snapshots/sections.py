@@ -1,0 +1,120 @@
+"""Takes a competition's text apart by its headings, whatever their form, and says what each part is about."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Topic = Literal["evaluation", "submission", "overview", "data", "other"]
+
+FENCE = re.compile(r"^\s{0,3}(```+|~~~+)")
+ITEM = re.compile(r"^\s*(?:[*+-]|\d+[.)])\s+")
+_HEADING = re.compile(r"^\s{0,3}(#{1,6})\s*(\S.*?)\s*#*\s*$")
+RULE = re.compile(r"^\s{0,3}(?:=+|-{3,})\s*$")
+_BOLD = re.compile(r"^\s*(?:\*\*|__)([^*_]{2,80})(?:\*\*|__)\s*:?\s*$")
+_LEVEL_OF_BOLD = 7
+
+_TOPICS: tuple[tuple[Topic, re.Pattern[str]], ...] = (
+    (
+        "other",
+        re.compile(
+            r"prize|award|timeline|citation|cite|acknowledg|rules|efficiency|code requirement|faq|host|sponsor|about the(?! data)"
+        ),
+    ),
+    (
+        "submission",
+        re.compile(
+            r"submi\w+ (?:file|format|instruction|template)|sample submission|(?:file|output) format|^submissions?$"
+        ),
+    ),
+    ("evaluation", re.compile(r"evaluat|metric|scoring|^score$|judging|leaderboard")),
+    (
+        "data",
+        re.compile(
+            r"^data\b|dataset|data (?:description|field|file)|^files?\b|^columns?\b|file description|^fields?\b"
+        ),
+    ),
+    (
+        "overview",
+        re.compile(
+            r"overview|description|^goal|^task|getting started|introduction|background|problem|tutorial|start here"
+        ),
+    ),
+)
+_PLAIN_HEADINGS = re.compile(
+    r"(?:overview|description|evaluation(?: metric)?|metric|goal|submission(?: file| format)?|acknowledge?ments?|timeline|prizes"
+    r"|citation|rules|data(?:set)?(?: description)?|(?:data |file )?(?:fields|files|descriptions?))\s*:?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and the lines below it, up to the next heading of any level."""
+
+    titles: tuple[str, ...]
+    """The headings it stands under, its own last; nothing for what comes before the first one."""
+    topic: Topic
+    level: int
+    """Of its heading: 1 to 6 as in HTML, 7 for a bold line, 0 for none."""
+    lines: tuple[str, ...]
+    """Below the heading, as they were written."""
+
+
+def topic_of(heading: str) -> Topic | None:
+    """Return what a heading announces; None where it does not say."""
+    words = re.sub(r"[^\w ]", " ", heading.lower()).strip()
+    return next((topic for topic, pattern in _TOPICS if pattern.search(words)), None)
+
+
+def sections(text: str, topic: Topic = "overview") -> list[Section]:
+    """Take a text apart; a section whose heading does not say its topic has that of the one above it.
+
+    Args:
+        text: in markdown. A heading may also be underlined, a bold line, or a usual title alone on a line.
+        topic: of what stands under no heading.
+    """
+    above: list[tuple[int, str, Topic]] = [(0, "", topic)]
+    found: list[Section] = []
+    lines: list[str] = []
+    paragraph: list[str] = []
+    fence = ""
+
+    def close() -> None:
+        titles = tuple(title for _, title, _ in above[1:])
+        if titles or any(line.strip() for line in lines):
+            found.append(Section(titles, above[-1][2], above[-1][0], tuple(lines)))
+        lines.clear()
+
+    for line in text.splitlines():
+        opened = FENCE.match(line)
+        heading = None if fence or opened else _heading(line, paragraph)
+        if heading is None:
+            lines.append(line)
+            if opened:
+                fence = "" if fence and opened[1].startswith(fence) else fence or opened[1]
+            plain = line.strip() and not opened and not fence and not RULE.match(line)
+            paragraph = [*([] if ITEM.match(line) else paragraph), line] if plain else []
+            continue
+        if RULE.match(line):
+            lines.pop()
+        close()
+        level, title = heading
+        while len(above) > 1 and above[-1][0] >= level:
+            above.pop()
+        above.append((level, title, topic_of(title) or above[-1][2]))
+        paragraph = []
+    close()
+    return found
+
+
+def _heading(line: str, paragraph: Sequence[str]) -> tuple[int, str] | None:
+    if match := _HEADING.match(line):
+        return len(match[1]), match[2].strip("*_ ")
+    if len(paragraph) == 1 and RULE.match(line):
+        return 2, paragraph[0].strip()
+    if match := _BOLD.match(line):
+        return _LEVEL_OF_BOLD, match[1].strip()
+    if not paragraph and _PLAIN_HEADINGS.fullmatch(line.strip()):
+        return 1, line.strip()
+    return None

@@ -1,0 +1,116 @@
+"""A snapshot as the engine uses it: loaded whole or refused."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from scrapers.posts.cleaning import clean
+from scrapers.posts.ingest import Raw
+from scrapers.snapshots.answers import ANSWERS
+from scrapers.snapshots.card import Direction, TaskCard
+from scrapers.snapshots.check import check
+from scrapers.snapshots.community import Community
+from scrapers.snapshots.files import DATA, walk
+from scrapers.snapshots.manifest import DESCRIPTION, Manifest
+from state.errors import SnapshotError
+from state.words import plural
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One competition as of the day it was collected, checked."""
+
+    path: Path
+    manifest: Manifest
+    card: TaskCard
+    leaderboard: list[float]
+    """The private leaderboard's scores in file order, best first."""
+    community: Community
+    shift: timedelta = timedelta(0)
+    """By how much the times of the card and of the community are later than the files say; the manifest is as it is."""
+
+    @classmethod
+    def load(cls, path: Path, metrics: Mapping[str, Direction]) -> "Snapshot":
+        """Load and check the snapshot in the folder `path`.
+
+        Args:
+            path: the snapshot's folder; it is never written to.
+            metrics: the metrics that can be computed, by name, and the direction of each.
+
+        Raises:
+            SnapshotError: it breaks the format; `problems` holds all that is wrong, each with its file and line.
+        """
+        checked = check(path, metrics)
+        if checked.problems or checked.manifest is None:
+            raise SnapshotError(checked.problems)
+        description = clean((path / DESCRIPTION).read_text(encoding="utf-8", errors="replace"))
+        return cls(
+            path=path,
+            manifest=checked.manifest,
+            card=checked.manifest.card(description),
+            leaderboard=checked.leaderboard,
+            community=checked.community,
+        )
+
+    @property
+    def data(self) -> Path:
+        """The folder that agents may read."""
+        return self.path / DATA
+
+    @property
+    def answers(self) -> Path:
+        """The hidden answers, for the evaluator alone."""
+        return self.path / ANSWERS
+
+    def posts(self) -> Iterator[Raw]:
+        """Yield the community's rows, undated ones included, their texts still to be cleaned.
+
+        Which of them may be seen at a time is for queries with `as_of` to say.
+        """
+        return self.community.raws(self.path, self.card.slug)
+
+
+def format_summary(snapshot: Snapshot) -> list[str]:
+    """Describe a snapshot in a few lines for a terminal, the undated rows and a missing community included."""
+    card, community = snapshot.card, snapshot.community
+    topics, messages, kernels = community.topics, community.messages, community.kernels
+    targets = plural(len(card.prediction_columns), "prediction column")
+    id_columns = " with ".join(f"`{name}`" for name in card.row_columns)
+    sizes = [path.stat().st_size for path in walk(snapshot.data) if path.is_file()]
+    lines = [
+        f"{card.slug}: {card.title} ({card.category})",
+        f"task: {card.metric.name}, {card.metric.direction}; id {id_columns}, {targets}",
+        f"time: {_minute(card.enabled_at)} to {_minute(card.deadline)}, "
+        f"collected {_minute(snapshot.manifest.collected_at)}",
+        f"data: {plural(len(sizes), 'file')}, {sum(sizes) / 1e6:,.1f} MB; "
+        f"leaderboard: {plural(len(snapshot.leaderboard), 'team')}",
+    ]
+    if not (topics or messages or kernels):
+        return [*lines, "community: none (a run on this snapshot learns from nobody)"]
+    lines.append(
+        f"community: {_counted(len(topics), len(messages), len(kernels))} of "
+        f"{plural(len({kernel.ref for kernel in kernels}), 'kernel')}, "
+        f"{plural(len(community.observations), 'observation')}"
+    )
+    undated = (
+        sum(topic.posted_at is None for topic in topics),
+        sum(message.posted_at is None for message in messages),
+        sum(kernel.created_at is None for kernel in kernels),
+    )
+    if any(undated):
+        lines.append(f"undated, so never shown at any cutoff: {_counted(*undated)}")
+    if dated := snapshot.manifest.dated_at_deadline:
+        lines.append(
+            "without a time of their own, so dated at the deadline on import: "
+            f"{_counted(dated.topics, dated.messages, dated.kernels)}"
+        )
+    return lines
+
+
+def _counted(topics: int, messages: int, versions: int) -> str:
+    return f"{plural(topics, 'topic')}, {plural(messages, 'message')}, {plural(versions, 'kernel version')}"
+
+
+def _minute(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,123 @@
+"""Tables of text, read row by row in bounded memory: cells, the numbers they spell, and what tells rows apart."""
+
+import contextlib
+import csv
+import gzip
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+_ARCHIVES = ((b"PK\x03\x04", "a zip archive"), (b"\x1f\x8b", "packed with gzip"))
+"""How files begin that are no tables, and what they are."""
+LONGEST_FIELD = 16_000_000  # characters; a stray quote must not swallow a whole file
+
+
+class NotCsv(Exception):
+    """A file that cannot be read as a table; the text says why, `line` where, if that is known."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+Rows = Iterator[tuple[int, list[str]]]
+"""Line number from 1, and the cells."""
+
+
+@contextlib.contextmanager
+def open_table(path: Path) -> Iterator[Rows]:
+    """Open a table of a folder (`.csv`, `.tsv`, either with `.gz`) as rows, the header first, without blank lines.
+
+    Bytes that are not UTF-8 are kept apart from one another, so that ids stay different. Going through the rows raises
+    NotCsv where the table cannot be tokenised, and what reading the file raises.
+
+    Raises:
+        NotCsv: it is an archive, whatever its name.
+    """
+    with path.open("rb") as raw:
+        if path.name.lower().endswith(".gz"):
+            with gzip.open(raw) as unpacked, as_text(unpacked) as text:
+                yield rows_of(text, delimiter_of(path.name))
+        else:
+            refuse_packed(raw.peek(4))
+            with as_text(raw) as text:
+                yield rows_of(text, delimiter_of(path.name))
+
+
+def refuse_packed(head: bytes) -> None:
+    """Raise NotCsv where a file that begins so is an archive."""
+    for signature, kind in _ARCHIVES:
+        if head.startswith(signature):
+            raise NotCsv(f"is {kind}, whatever its name: unpack it")
+
+
+def as_text(binary: IO[bytes] | gzip.GzipFile) -> io.TextIOWrapper:
+    """Read bytes as UTF-8, others kept apart from one another, without a byte order mark."""
+    return io.TextIOWrapper(binary, encoding="utf-8-sig", errors="surrogateescape", newline="")
+
+
+def rows_of(lines: Iterable[str], delimiter: str) -> Rows:
+    """Yield a table's rows; where they are parted by blanks, several are as one.
+
+    Raises:
+        NotCsv: it cannot be tokenised.
+    """
+    csv.field_size_limit(LONGEST_FIELD)
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter == " ")
+    try:
+        for cells in reader:
+            if cells:
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise NotCsv(f"cannot be read as CSV: {error}", reader.line_num) from None
+
+
+def is_table(name: str) -> bool:
+    """Whether a file name says that it is a table that `open_table` reads."""
+    return name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+
+
+def delimiter_of(name: str) -> str:
+    """Return what a table's name says that parts its cells."""
+    return "\t" if name.lower().removesuffix(".gz").endswith(".tsv") else ","
+
+
+def read_number(text: str) -> float | None:
+    """Return the number a text spells, blanks around it aside; None where it spells none.
+
+    NaN and infinity count as numbers. `float()` also reads `0013_01` as 1301 and takes the digits of other scripts, which no
+    other reader of tables does.
+    """
+    try:
+        return float(text) if text.isascii() and "_" not in text else None
+    except ValueError:
+        return None
+
+
+_JOINT = "\x1f"
+_REPEATED = "\x1e"
+
+
+def row_key(cells: Sequence[str]) -> str:
+    """Return the cells of the id and of further key columns as one text; a single one is itself."""
+    return cells[0] if len(cells) == 1 else _JOINT.join(cells)
+
+
+def shown_key(key: str) -> str:
+    """Return a key as a sentence can hold it."""
+    return key.replace(_JOINT, ", ").replace(_REPEATED, ", repeated: ")
+
+
+class Repeats:
+    """Tells equal keys apart by their order: the first is itself, the others have their number."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def numbered(self, key: str) -> str:
+        """Return a name for this row that no other of the same table has."""
+        self._seen[key] += 1
+        times = self._seen[key]
+        return key if times == 1 else f"{key}{_REPEATED}{times}"

@@ -1,0 +1,167 @@
+"""Unpacking a zip of foreign data: nothing leaves its folder, nothing is larger than told, every checksum is right."""
+
+import errno
+import hashlib
+import shutil
+import stat
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from scrapers.http.download import SPARE_BYTES, Pin
+from scrapers.snapshots.archives import BROKEN, excess, is_archive, is_litter
+from scrapers.snapshots.files import escapes
+from scrapers.snapshots.tables import is_table
+from state.errors import DownloadFailed, NoRoom
+
+_CHUNK = 1 << 20
+_MOST_MEMBERS = 3_000_000
+_DEEPEST = 40
+"""Folders within one another."""
+_SHOWN = 3
+_OF_NAMES = (None, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ)
+"""Errors of the file system that names in a zip bring about: two that are one here, a file that is also a folder."""
+
+
+@dataclass
+class Unpacking:
+    """Unpacks one zip into an empty folder; `run` is for a thread, and ends soon after `stopped` has said so."""
+
+    name: str
+    """How errors call the zip."""
+    archive: Path
+    folder: Path
+    progress: Callable[[int, int], None] = lambda done, total: None
+    """Told how many bytes are unpacked by now, and of how many."""
+    stopped: Callable[[], bool] = lambda: False
+    spare: int = SPARE_BYTES
+    """Bytes that must be left on the disk afterwards."""
+    files: dict[str, Pin] = field(default_factory=dict, init=False)
+    """What is unpacked, by path relative to the folder."""
+    _done: int = field(default=0, init=False)
+    _total: int = field(default=0, init=False)
+
+    def run(self) -> dict[str, Pin]:
+        """Unpack all members, read-only, and return what they are.
+
+        A zip within the zip stays as it is, unless it holds nothing but one table: then the table takes its place.
+
+        Raises:
+            DownloadFailed: a member is damaged, encrypted, no plain file, or would lie elsewhere or twice; or all together
+                are too many or too large. What is unpacked by then is of no use.
+            NoRoom: they, or the table of a zip within, do not fit on the disk.
+            OSError: it cannot be written.
+        """
+        try:
+            with zipfile.ZipFile(self.archive) as opened:
+                members = self._checked(opened)
+                self._total = sum(member.file_size for member in members)
+                self._ask_for_room(self._total)
+                for member in members:
+                    self._member(opened, member, PurePosixPath(member.filename))
+        except BROKEN as error:
+            if isinstance(error, OSError) and error.errno not in _OF_NAMES:
+                raise  # the disk's failure, not the zip's
+            raise DownloadFailed(f"{self.name} cannot be unpacked: {error}") from error
+        for inner in [path for path in self.files if is_archive(Path(path))]:
+            self._replace_by_table(inner)
+        return self.files
+
+    def _checked(self, opened: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+        members = opened.infolist()
+        if len(members) > _MOST_MEMBERS:
+            raise DownloadFailed(f"{self.name} has {len(members):,} members; at most {_MOST_MEMBERS:,} are taken")
+        if too_large := excess(members, self.archive.stat().st_size):
+            raise DownloadFailed(f"{self.name} {too_large}")
+        if wrong := list(_wrong(members)):
+            more = f", and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else ""
+            raise DownloadFailed(f"{self.name} holds {', '.join(wrong[:_SHOWN])}{more}: nothing of it is unpacked")
+        return [member for member in members if not is_litter(member.filename)]
+
+    def _ask_for_room(self, size: int) -> None:
+        free = shutil.disk_usage(self.folder).free
+        if size + self.spare > free:
+            raise NoRoom(
+                f"{self.name} unpacks to {size:,} bytes and {self.spare:,} are to be left, but {self.folder.parent} has "
+                f"only {free:,} free"
+            )
+
+    def _member(self, opened: zipfile.ZipFile, member: zipfile.ZipInfo, path: PurePosixPath) -> None:
+        target = self.folder / path
+        if member.is_dir():
+            target.mkdir(parents=True, exist_ok=True)
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        digest, size = hashlib.sha256(), 0
+        # "x": where a file system takes two names for one, the second must not replace the first.
+        with opened.open(member) as source, target.open("xb") as file:
+            while chunk := source.read(_CHUNK):
+                if self.stopped():
+                    raise DownloadFailed(f"{self.name} was not unpacked to its end, as that was cancelled")
+                size += len(chunk)
+                digest.update(chunk)
+                file.write(chunk)
+                self._done += len(chunk)
+                self.progress(self._done, self._total)
+        if size != member.file_size:
+            raise DownloadFailed(f"{self.name}: {path} has {size:,} bytes, not the {member.file_size:,} that it says")
+        target.chmod(0o444)
+        self.files[str(path)] = Pin(size, digest.hexdigest())
+
+    def _replace_by_table(self, inner: str) -> None:
+        """Put the table in the place of a zip that holds nothing else; a zip that is of another kind stays."""
+        path = self.folder / inner
+        try:
+            with zipfile.ZipFile(path) as opened:
+                kept = [
+                    member for member in opened.infolist() if not member.is_dir() and not is_litter(member.filename)
+                ]
+                names = [PurePosixPath(member.filename).name for member in kept]
+                if (
+                    len(kept) != 1
+                    or not is_table(names[0])
+                    or names[0].lower().endswith(".gz")
+                    or list(_wrong(kept))
+                    or excess(kept, path.stat().st_size)
+                ):
+                    return
+                place = PurePosixPath(inner).parent / names[0]
+                if str(place) in self.files:
+                    return
+                self._ask_for_room(kept[0].file_size)
+                self._member(opened, kept[0], place)
+        except BROKEN as error:
+            if isinstance(error, OSError) and error.errno not in _OF_NAMES:
+                raise
+            return  # whoever reads it will see
+        path.unlink()
+        del self.files[inner]
+
+
+def members_of(archive: Path) -> dict[str, int]:
+    """Return the sizes in bytes of a zip's files, by name. Raises DownloadFailed where it is no zip."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            return {member.filename: member.file_size for member in opened.infolist() if not member.is_dir()}
+    except BROKEN as error:
+        raise DownloadFailed(f"{archive.name} is no zip that can be read: {error}") from error
+
+
+def _wrong(members: Sequence[zipfile.ZipInfo]) -> Iterator[str]:
+    """Say which members may not be unpacked."""
+    seen: set[str] = set()
+    for member in members:
+        name, mode = member.filename, member.external_attr >> 16
+        path = PurePosixPath(name)
+        if escapes(name) or "\\" in name or (name[1:2] == ":" and name[0].isalpha()):
+            yield f"{name[:200]!r}, which leads out of its folder"
+        elif any(ord(character) < 32 or ord(character) == 127 for character in name):
+            yield f"{name[:200]!r}, which has control characters in its name"
+        elif len(path.parts) > _DEEPEST:
+            yield f"{name[:200]!r}, which lies too deep"
+        elif stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+            yield f"{name[:200]!r}, which is a link or no plain file"
+        elif str(path) in seen:
+            yield f"{name[:200]!r} twice"
+        seen.add(str(path))

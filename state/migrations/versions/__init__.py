@@ -1,1 +1,0 @@
-"""One file a migration, named by its revision."""

@@ -1,0 +1,112 @@
+"""What the tests of the built-in model share: small tasks, prompts and attempts."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from bot.agents.builtin import BuiltinModel
+from bot.coder import CoderBudget
+from bot.coder.prompts import WriteScript
+from bot.community.prompts import AnalysisText, IdeaText, PlanDrafts, PostText, ProposeIdeas, ReportText
+from bot.engine.attempts import Attempt
+from bot.engine.budget import DraftLeft
+from bot.engine.results import Result
+from bot.execution.machine import Machine
+from bot.execution.task import TaskText
+from bot.models import AnswerT, CallLimits, Item, Prompt
+
+NOW = datetime(2018, 1, 1, tzinfo=UTC)
+TASK = TaskText("Leaves", "Sort leaves by columns.", "log_loss", "minimize", "id", ("a", "b", "c"), "submission.csv")
+HOURS = TaskText("Hours", "Predict a count from a table.", "rmsle", "minimize", "when", ("count",), "submission.csv")
+TABLE = "train.csv\nid: text of 5 characters\nwidth: number, 0 to 1"
+TEXTS = "train.csv\nid: text of 5 characters\ntext: text of 21 to 870 characters\nauthor: text of 3 characters"
+MACHINE = Machine("3.11.7", 2, 8.0, 0, ("numpy 2.0",))
+LEFT = DraftLeft(scripts=3, seconds=80.0, gainless=2, failed=4)
+RESULT = Result(1, "draft", "A plain model", (), 0.5, 0.02, None, None, 2.0, None)
+OUTPUT = """90 rows; views: table, square roots
+linear model C=1 on table                       0.20000      1.2
+linear model C=10 on square roots               0.10000      1.1
+LDA on table                                    0.90000      0.1
+SVM on table                                  skipped
+blend: 0.09000 of linear model C=10 on square roots + linear model C=1 on table
+cross-validated log_loss: 0.09000
+"""
+
+
+async def answer(prompt: Prompt[AnswerT], seed: int = 0) -> AnswerT:
+    """Ask the built-in model."""
+    return (await BuiltinModel(seed).complete(prompt, role="any", limits=CallLimits())).answer
+
+
+def post(body: str, tier: str | None = "EXPERT", votes: int | None = None, title: str = "Thread") -> PostText:
+    """A message."""
+    return PostText(Item("message/1", NOW), "message", title, tier, votes, None, None, body)
+
+
+def analysis(number: int, effectiveness: float, *suggestions: str) -> AnalysisText:
+    """An analysis of message `number`."""
+    item = Item(f"message/{number}", NOW)
+    return AnalysisText(item, "Thread", "Says something.", suggestions, 5, 5, effectiveness, 5, None, None)
+
+
+def idea(number: int, text: str, support: float = 5.0, used: int = 0, gains: tuple[float, ...] = ()) -> IdeaText:
+    """An idea of the pool."""
+    return IdeaText(Item(f"idea/{number}", NOW), number, text, support, used, gains)
+
+
+def report(number: int, score: float | None, method: str = "A plain model.", next_steps: str = "") -> ReportText:
+    """A report of the pool."""
+    item = Item(f"report/{number}", NOW)
+    return ReportText(item, number, f"Draft {number}", method, score, "", "", next_steps)
+
+
+def attempt(
+    code: str, score: float | None = 0.1, error: str | None = None, output: str = OUTPUT, node: int = 1
+) -> Attempt:
+    """A script that was run."""
+    return Attempt(node, "draft", "A plan.", code, score, error, output, 9.0)
+
+
+def write_script(
+    action: str = "draft",
+    draft: str = "Use extra trees.",
+    attempts: Sequence[Attempt] = (),
+    codebase: str | None = None,
+    task: TaskText = TASK,
+    seconds_left: float = 100.0,
+    earlier: str = "",
+    preview: str = TABLE,
+    title: str = "A draft",
+) -> WriteScript:
+    """A prompt for a script."""
+    return WriteScript(
+        task,
+        preview,
+        MACHINE,
+        action,  # type: ignore[arg-type]  # any str is handed on for brevity
+        title,
+        draft,
+        codebase,
+        earlier,
+        tuple(attempts),
+        CoderBudget(60.0, seconds_left, draft=LEFT),
+        (RESULT,),
+    )
+
+
+def propose_ideas(
+    analyses: Sequence[AnalysisText],
+    ideas: Sequence[IdeaText],
+    reports: Sequence[ReportText],
+    task: TaskText = TASK,
+) -> ProposeIdeas:
+    """A prompt for ideas."""
+    return ProposeIdeas(task, MACHINE, tuple(analyses), tuple(ideas), tuple(reports), ("90 s of 100 s",), 60.0)
+
+
+def plan_drafts(
+    ideas: Sequence[IdeaText], reports: Sequence[ReportText], count: int, task: TaskText = TASK
+) -> PlanDrafts:
+    """A prompt for drafts."""
+    return PlanDrafts(
+        task, TABLE, MACHINE, tuple(ideas), tuple(reports), (RESULT,), ("90 s of 100 s",), LEFT, 60.0, count
+    )

@@ -1,0 +1,104 @@
+"""The first answers of the built-in script: valid for every metric and layout, in the first second, with Python alone."""
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.agents.builtin import baseline_script
+from bot.agents.builtin.config import PARTS
+from bot.evaluation.metrics import METRICS
+from bot.evaluation.score import score_execution
+from bot.evaluation.views import build_view
+from bot.execution.task import TaskText
+from scrapers.snapshots.card import TaskCard
+from tests.bot.evaluation.layouts import LAYOUTS, view_of, write_layout
+from tests.bot.evaluation.parts import card, write
+from tests.bot.evaluation.truths import SHAPES, write_truth
+
+QUICK = ("spearman", "pearson", "accuracy", "kendall_tau", "points_in_boxes_f1")
+EVERYTHING = [
+    pytest.param(metric, shape, marks=() if metric in QUICK else pytest.mark.integration)
+    for metric in METRICS
+    for shape in SHAPES
+    if shape != "constant"
+]
+
+
+def first_answers(folder: Path, view: Path, task: TaskCard, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Run the first part of the baseline in this process, beside a view's data, and score what it writes."""
+    code = baseline_script(TaskText.from_card(task), "").code
+    place = view.parent
+    monkeypatch.chdir(place)
+    first, found, _ = code.partition("try:  # the libraries")
+    assert found
+    names: dict[str, Any] = {}
+    exec(compile(first, PARTS[0], "exec"), names)  # noqa: S102 - our own script
+    names["alarm"].cancel()
+    files = place / "validation_predictions.csv", place / "submission.csv"
+    return score_execution(folder, place / "data", *files, task)
+
+
+@pytest.mark.parametrize(("metric", "shape"), EVERYTHING)
+def test_they_are_valid_and_have_a_score_for_every_metric_and_truth(
+    tmp_path: Path, metric: str, shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = write_truth(tmp_path / "all", metric, SHAPES[shape], random.Random(shape))
+    build_view(tmp_path / "all", task, "holdout", 0, tmp_path / "view" / "data", tmp_path / "labels")
+    told = first_answers(tmp_path / "labels", tmp_path / "view" / "data", task, monkeypatch)
+    assert told["fine"] and told["score"] is not None, told["message"]
+
+
+@pytest.mark.parametrize(
+    "view", ["holdout", *(pytest.param(name, marks=pytest.mark.integration) for name in ("sample", "full", "fold 1/3"))]
+)
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_they_are_valid_in_every_layout_and_view(
+    tmp_path: Path, name: str, view: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, task = write_layout(name, tmp_path)
+    # Scored by a metric that takes what the layout's grader takes.
+    task = task if task.metric.name != "grade.py" else as_metric(task, "dice")
+    _, out, labels = view_of(data, task, view)
+    told = first_answers(labels.parent, out, task, monkeypatch)
+    assert told["fine"] and told["score"] is not None, told["message"]
+
+
+def as_metric(task: TaskCard, name: str) -> TaskCard:
+    """Return a card with another metric."""
+    return task.model_copy(update={"metric": task.metric.model_copy(update={"name": name, "params": {}})})
+
+
+@pytest.mark.parametrize("metric", ["pearson", "spearman", "rmse", "roc_auc", "accuracy", "log_loss"])
+@pytest.mark.parametrize("shown", ["", "nan", "-5", "NA"])
+def test_a_sample_whose_values_are_not_valid_is_no_obstacle(
+    tmp_path: Path, metric: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "all"
+    ids = [f"NA{n}" if n else "NA" for n in range(90)]
+    write(data / "train.csv", ["id", "y"], [[i, n % 2] for n, i in enumerate(ids[:70])])
+    write(data / "sample_submission.csv", ["id", "y"], [[i, shown] for i in ids[70:]])
+    task = card(metric)
+    build_view(data, task, "holdout", 0, tmp_path / "view" / "data", tmp_path / "labels")
+    told = first_answers(tmp_path / "labels", tmp_path / "view" / "data", task, monkeypatch)
+    assert told["fine"] and told["score"] is not None, told["message"]
+
+
+def test_they_need_no_library_and_are_there_at_once(tmp_path: Path) -> None:
+    data, task = write_layout("store_sales", tmp_path)
+    _, out, labels = view_of(data, task)
+    place = out.parent
+    (place / "solution.py").write_text(baseline_script(TaskText.from_card(task), "").code)
+    began = time.monotonic()
+    bare = [sys.executable, "-S", "-E", "solution.py"]  # without what is installed
+    done = subprocess.run(bare, cwd=place, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "the plain answers are handed in: No module named 'numpy'" in done.stdout
+    assert time.monotonic() - began < 20, "a second where the machine is idle"
+    files = place / "validation_predictions.csv", place / "submission.csv"
+    told = score_execution(labels.parent, out, *files, task)
+    assert told["fine"] and told["score"] is not None

@@ -1,0 +1,86 @@
+"""What has been posted since: read once, made into ideas once, and told apart from what a round has read meanwhile."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bot.community.learning import learn
+from bot.community.news import looks, take_in_news
+from bot.community.settings import ReadingSettings
+from bot.engine.context import RunContext
+from bot.evaluation.directions import METRIC_DIRECTIONS
+from scrapers.snapshots.snapshot import Snapshot
+from state.clock import StreamClock
+from state.knowledge import ideas
+from tests.bot.engine.parts import RUN, opened_on
+from tests.bot.replay.reader import Reader
+from tests.bot.replay.stream_parts import write_streamed
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    return Snapshot.load(write_streamed(tmp_path_factory.mktemp("news") / "tiny-table"), METRIC_DIRECTIONS)
+
+
+@asynccontextmanager
+async def reading(snapshot: Snapshot, folder: Path) -> AsyncIterator[tuple[RunContext, StreamClock, Reader]]:
+    clock, model = StreamClock(snapshot.card.enabled_at, snapshot.card.deadline), Reader()
+    async with opened_on(snapshot, folder, 10, clock, model, settings=[ReadingSettings(newest=10)]) as context:
+        yield context, clock, model
+
+
+def sources(context: RunContext) -> list[str]:
+    return [idea.sources[0] for idea in ideas(context.store, RUN, context.clock.as_of())]
+
+
+async def test_new_posts_are_read_once_and_only_a_strong_one_is_worth_another_round(
+    snapshot: Snapshot, tmp_path: Path
+) -> None:
+    async with reading(snapshot, tmp_path) as (context, clock, model):
+        assert await take_in_news(context) == {"posts": [], "strong": False}
+        assert model.calls == 0
+        clock.move(clock.at(0.2))
+        found = await take_in_news(context)
+        assert (sorted(found["posts"]), found["strong"]) == (["kernel/21", "message/11", "message/12"], False)
+        assert sorted(sources(context)) == sorted(found["posts"])
+        clock.move(clock.at(0.8))
+        assert await take_in_news(context) == {"posts": ["message/15"], "strong": True}
+        calls = model.calls
+        assert (await take_in_news(context))["posts"] == []
+        assert model.calls == calls, "nobody is asked twice"
+
+
+async def test_what_a_round_that_is_being_opened_has_read_is_no_news(snapshot: Snapshot, tmp_path: Path) -> None:
+    async with reading(snapshot, tmp_path) as (context, clock, _):
+        clock.move(clock.at(0.8))
+        assert "message/15" in await learn(context)
+        assert await take_in_news(context) == {"posts": [], "strong": False}
+
+
+async def test_a_numbered_look_finds_again_what_it_found_before_a_kill(snapshot: Snapshot, tmp_path: Path) -> None:
+    async with reading(snapshot, tmp_path) as (context, clock, model):
+        clock.move(clock.at(0.8))
+        await learn(context)  # the bot was killed after this
+        found = await take_in_news(context, 3)
+        assert ("message/15" in found["posts"], found["strong"]) == (True, True)
+        assert looks(context) == {3: found}
+        calls = model.calls
+        assert await take_in_news(context, 3) == found
+        assert model.calls == calls
+
+
+async def test_what_was_posted_twice_is_read_once(tmp_path: Path) -> None:
+    folder = write_streamed(tmp_path / "tiny-table")
+    posts = folder / "community/messages.jsonl"
+    first = json.loads(posts.read_text().splitlines()[0])
+    again = first | {"id": 99, "author": "eve", "votes": 999, "posted_at": "2020-01-20T00:00:00Z"}
+    posts.write_text(posts.read_text() + json.dumps(again) + "\n")
+    async with reading(Snapshot.load(folder, METRIC_DIRECTIONS), tmp_path) as (context, clock, _):
+        clock.move(clock.at(0.2))
+        assert f"message/{first['id']}" in await learn(context)
+        clock.move(clock.at(0.8))
+        assert "message/15" in (later := await learn(context))
+        assert "message/99" not in later

@@ -1,0 +1,98 @@
+"""A run for the tests of a search: everything is real, but nothing of it needs to be executed."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from bot.agents.builtin import baseline_script
+from bot.engine.budget import RunBudget
+from bot.engine.context import RunContext, by_class
+from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.executor import Executor, ExecutorSettings
+from bot.evaluation.worker import Worker
+from bot.execution.folder import RunFolder
+from bot.execution.leasing import Leasing
+from bot.execution.machine import this_machine
+from bot.execution.stopwatch import Stopwatch
+from bot.models import Model
+from bot.models.ask import Asker
+from bot.models.recorded import RecordedModel
+from sandbox import Limits
+from sandbox.leases import Leases
+from sandbox.process import ProcessSandbox
+from scrapers.posts.ingest import ingest
+from scrapers.snapshots.snapshot import Snapshot
+from state.clock import Clock, ReplayClock
+from state.community import CommunityView
+from state.progress import create_node, create_run, end_node
+from state.steps import Steps
+from state.store import Store
+from state.tables import Run
+from tests.scrapers.in_process import Here
+from tests.tiny_snapshot import write_tiny
+
+RUN = "run"
+
+
+@asynccontextmanager
+async def opened(folder: Path, steps: int, *, baseline: bool = True) -> AsyncIterator[RunContext]:
+    """Give a run without a community, whose baseline has ended unless it has not begun."""
+    snapshot = Snapshot.load(write_tiny(folder / "tiny"), METRIC_DIRECTIONS)
+    clock, model = ReplayClock(snapshot.card.deadline), RecordedModel(folder)
+    async with opened_on(snapshot, folder, steps, clock, model, baseline=baseline, community=False) as context:
+        yield context
+
+
+@asynccontextmanager
+async def opened_on(
+    snapshot: Snapshot,
+    folder: Path,
+    steps: int | None,
+    clock: Clock,
+    model: Model,
+    *,
+    baseline: bool = True,
+    community: bool = True,
+    settings: Sequence[BaseModel] = (),
+    say: Callable[[str], None] = lambda line: None,
+) -> AsyncIterator[RunContext]:
+    """Give a run on a snapshot, with its community; one that is in the folder already goes on."""
+    run, locks, stopwatch, sandbox = RunFolder(folder / "run"), folder / "locks", Stopwatch(), ProcessSandbox()
+    slug = snapshot.card.slug
+    for path in (run.path, locks):
+        path.mkdir(parents=True, exist_ok=True)
+    with Store.open(run.database, clock) as store:
+        with store.read() as session:
+            known = session.get(Run, RUN) is not None
+        if not known:
+            if community:
+                await ingest(store, slug, snapshot.posts(), Here())
+            with store.write() as tx:
+                create_run(tx, RUN, competition=slug, agent="comind", model="m", seed=0, cutoff=None)
+                if baseline:
+                    create_node(tx, RUN, action="draft", id=1, plan="the safe baseline")
+                    end_node(tx, RUN, 1, "valid", score=0.5)
+        rows = Steps(store, RUN)
+        async with aclosing(Worker()) as worker:
+            leasing = Leasing(Leases(locks), 1, 0, lambda: 60.0, stopwatch, lambda line: None)
+            limits = ExecutorSettings(snapshot.data, 0, 1, Limits(60.0))
+            yield RunContext(
+                run_id=RUN,
+                card=snapshot.card,
+                seed=0,
+                agent_settings=by_class(*settings),
+                baseline=baseline_script,
+                store=store,
+                steps=rows,
+                clock=clock,
+                asker=Asker(model, store, RUN, clock, rows),
+                model_name="m",
+                executor=Executor(RUN, snapshot.card, run, limits, store, rows, sandbox, worker, stopwatch, leasing),
+                budget=RunBudget(stopwatch, 600.0, steps),
+                machine=this_machine(Limits(60.0), sandbox.describe()),
+                preview="",
+                community_at=(lambda as_of: CommunityView(store, slug, as_of)) if community else None,
+                say=say,
+            )

@@ -1,0 +1,75 @@
+"""A run's leases: what is waited for, what that costs, and a whole run that has to wait."""
+
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from bot.execution.leasing import Leasing
+from bot.execution.stopwatch import Stopwatch
+from sandbox import ExecutionRequest, Lease, Limits
+from sandbox.leases import Leases
+from sandbox.locks import take
+from tests.sandbox.fake_nvml import FakeGpu, FakeNvml
+from tests.tiny_snapshot import write_tiny
+
+
+def a_request(seconds: float) -> ExecutionRequest:
+    return ExecutionRequest("one", "", Path("view"), Path("out"), Limits(seconds))
+
+
+async def test_waiting_is_no_overhead_and_takes_nothing_off_a_scripts_time_that_the_run_has(tmp_path: Path) -> None:
+    stopwatch = Stopwatch()
+    held = take(tmp_path / "cpu-0")
+    assert held is not None
+    timer, said = threading.Timer(0.8, held.release), list[str]()
+    leasing = Leasing(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, stopwatch, said.append)
+    timer.start()
+    async with leasing.hold() as lease:
+        assert leasing.leased(a_request(60), lease) == ExecutionRequest(
+            "one", "", Path("view"), Path("out"), Limits(60), lease=Lease((0,))
+        )
+    timer.join()
+    assert stopwatch.of("waiting") >= 0.6
+    assert stopwatch.overhead() < 0.4
+    assert said == ["waiting for 1 core(s)", "running, after waiting for 1 core(s)"]
+
+
+@pytest.mark.parametrize(("left", "asked", "given"), [(100, 60, 60), (30, 60, 30), (0, 60, 5), (0, 2, 2)])
+def test_what_waiting_has_used_up_is_not_given_again(tmp_path: Path, left: float, asked: float, given: float) -> None:
+    leasing = Leasing(Leases(tmp_path, cores=[0]), 1, 0, lambda: left, Stopwatch(), print)
+    assert leasing.leased(a_request(asked), Lease()).limits.seconds == given
+
+
+@pytest.mark.integration
+def test_a_run_waits_for_the_gpu_that_another_bot_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOT_LEASES", str(tmp_path / "leases"))
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(FakeGpu("GPU-a")))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "leases").mkdir()
+    others = take(tmp_path / "leases" / "gpu-GPU-a")
+    assert others is not None
+
+    def give_back() -> None:
+        while not list((tmp_path / "leases").glob("line-gpu-*")):
+            time.sleep(0.05)
+        time.sleep(2)
+        others.release()
+
+    thread = threading.Thread(target=give_back)
+    thread.start()
+    snapshot = write_tiny(tmp_path / "tiny-table")
+    options = ["--model", "builtin", "--steps", "1", "--sandbox", "process", "--time", "3m", "--json"]
+    done = CliRunner().invoke(app, ["replay", str(snapshot), *options], catch_exceptions=False)
+    thread.join()
+    result = json.loads(done.stdout)
+    assert result["valid_submission"], done.output
+    assert result["waiting_seconds"] >= 1.5
+    assert "waiting for 1 GPU(s)" in done.stderr
+    assert json.loads((Path(result["run"]) / "config.json").read_text())["settings"]["gpus"] == 1
+    assert list((tmp_path / "leases").glob("line-*")) == []

@@ -1,0 +1,83 @@
+"""A kernel's source, from a file or from the site: what it is read as, and in which language."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scrapers.posts.kernel_text import text_of
+from scrapers.snapshots.community import kernel_file
+from tests.scrapers.in_process import read
+
+
+def a_notebook(metadata: object = None, **more: object) -> str:
+    cells = [{"cell_type": "code", "source": "x = 1", "metadata": {}, "outputs": []}]
+    return json.dumps({"nbformat": 4, "nbformat_minor": 4, "metadata": metadata or {}, "cells": cells} | more)
+
+
+def test_a_notebook_that_comes_as_a_string_is_read_as_one() -> None:
+    assert text_of(a_notebook(), language="python", kernel_type="notebook") == "```python\nx = 1\n```"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "language", "shown"),
+    [
+        ({"language_info": {"name": "R"}}, "python", "r"),
+        ({"kernelspec": {"name": "ir"}}, None, "r"),
+        ({"kernelspec": {"name": "python3"}}, "r", "python"),
+        ({"kernelspec": {"language": "julia", "name": "julia-1.6"}}, None, "julia"),
+        ({}, "r", "r"),
+        ({}, "rmarkdown", "r"),
+        ({}, "ipynb", "python"),
+        ({}, None, "python"),
+        ({"language_info": {"name": "```\nevil"}}, None, "python"),
+        ([], None, "python"),
+    ],
+)
+def test_what_a_notebook_says_of_its_language_counts_more_than_what_the_site_says(
+    metadata: object, language: str | None, shown: str
+) -> None:
+    assert text_of(a_notebook(metadata), language=language, kernel_type="notebook").startswith(f"```{shown}\n")
+
+
+def test_the_suffix_tells_the_language_where_nothing_else_does(tmp_path: Path) -> None:
+    (tmp_path / "a.irnb").write_text(a_notebook())
+    assert read(kernel_file(tmp_path / "a.irnb")).text.startswith("```r\n")
+
+
+def test_a_notebook_that_is_said_to_be_a_script_is_read_as_one() -> None:
+    assert text_of("\ufeff \n" + a_notebook(), kernel_type="script") == "```python\nx = 1\n```"
+    assert text_of(a_notebook()) == "```python\nx = 1\n```"
+
+
+def test_a_script_that_is_said_to_be_a_notebook_is_text() -> None:
+    assert text_of("import pandas\n", kernel_type="notebook") == "import pandas\n"
+    assert text_of('{"no": "notebook"}', kernel_type="notebook") == '{"no": "notebook"}'
+
+
+def test_r_and_r_markdown_are_text_as_they_are() -> None:
+    script = "library(xgboost)\r\nx <- data.frame(a = 1)\n"
+    markdown = "---\ntitle: EDA\n---\n\n```{r setup, include=FALSE}\nlibrary(ggplot2)\n```\n"
+    assert text_of(script, language="r", kernel_type="script") == script.replace("\r", "")
+    assert text_of(markdown, language="rmarkdown", kernel_type="script") == markdown
+
+
+def test_encoded_data_within_a_script_is_left_out() -> None:
+    weights = "A1b2" * 500
+    folded = "\n".join([weights[:76]] * 12)
+    text = text_of(f'w = "{weights}"\nx = """\n{folded}\n"""\nfit(w)\n')
+    assert text == 'w = "[encoded data left out]"\nx = """\n[encoded data left out]"""\nfit(w)\n'
+
+
+def test_a_later_format_is_read_as_the_latest_that_is_known() -> None:
+    assert text_of(a_notebook(nbformat=7)) == "```python\nx = 1\n```"
+
+
+def test_a_notebook_with_broken_parts_keeps_the_others() -> None:
+    cells = [
+        3,
+        {"cell_type": "code", "source": ["x", 4, " = 1"], "outputs": [None, {"output_type": "stream", "text": 5}]},
+        {"cell_type": "markdown", "source": {"a": 1}, "attachments": {"image": 3}},
+        {"source": "no type"},
+    ]
+    assert text_of(json.dumps({"cells": cells})) == "```python\nx = 1\n```\n\nno type"

@@ -1,0 +1,77 @@
+"""The manifest: its fields, its mistakes, and the task card it gives."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapers.snapshots.manifest import Manifest, read_manifest
+from scrapers.snapshots.problems import Problems
+from tests.scrapers.small import MANIFEST
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"format": 2}, "has the format 2; this program reads format 1"),
+    ({"slug": "a/b"}, "field `slug`: String should match pattern"),
+    ({"slug": "../up"}, "field `slug`: String should match pattern"),
+    ({"surprise": 1}, "field `surprise`: is not a field of this format"),
+    ({"metric": {"name": "rmse"}}, "field `metric.direction`: is missing"),
+    ({"metric": {"name": "rmse", "direction": "down"}}, "field `metric.direction`: Input should be 'minimize'"),
+    ({"deadline": "2020-03-01"}, "field `deadline`: not a time such as"),
+    ({"deadline": None}, "field `deadline`: not a time such as"),
+    ({"deadline": "2019-03-01T00:00:00Z"}, "`deadline` is before `enabled_at`"),
+    ({"prediction_columns": []}, "field `prediction_columns`: List should have at least 1 item"),
+    ({"prediction_columns": ["y", "y"]}, "`id_column`, `key_columns` and `prediction_columns` name a column twice"),
+    ({"prediction_columns": "y"}, "field `prediction_columns`: Input should be a valid list"),
+    ({"submission_file": "../x.csv"}, "field `submission_file`: must be a plain file name"),
+    ({"max_daily_submissions": "5"}, "field `max_daily_submissions`: Input should be a valid integer"),
+    ({"sha256": {"data/a": "xyz"}}, "field `sha256`: not 64 hexadecimal digits: data/a"),
+    ({"kind": "notebook"}, "field `kind`: Input should be 'csv' or 'code'"),
+]
+
+
+def _read(folder: Path, text: str) -> tuple[Manifest | None, list[str]]:
+    (folder / "snapshot.json").write_text(text, encoding="utf-8")
+    found = Problems()
+    manifest = read_manifest(folder, found)
+    return manifest, [problem.message for problem in found.problems]
+
+
+@pytest.mark.parametrize(("changes", "expected"), WRONG)
+def test_a_wrong_field_is_named(tmp_path: Path, changes: dict[str, Any], expected: str) -> None:
+    manifest, problems = _read(tmp_path, json.dumps(MANIFEST | changes))
+    assert manifest is None
+    assert any(problem.startswith(expected) for problem in problems), problems
+
+
+def test_all_wrong_fields_are_named_at_once(tmp_path: Path) -> None:
+    _, problems = _read(tmp_path, json.dumps(MANIFEST | {"kind": 3, "slug": "", "deadline": 1}))
+    assert len(problems) == 3
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "\ufeff{}", "[" * 99_999, "1" * 9_999, '{"format": true, "x": NaN}'])
+def test_what_is_no_manifest_is_one_problem(tmp_path: Path, text: str) -> None:
+    manifest, problems = _read(tmp_path, text)
+    assert manifest is None
+    assert len(problems) >= 1
+
+
+def test_what_is_not_known_may_be_null_or_left_out(tmp_path: Path) -> None:
+    known = ("format", "slug", "metric", "id_column", "prediction_columns", "enabled_at", "deadline", "collected_at")
+    least = {name: MANIFEST[name] for name in known}
+    manifest, problems = _read(tmp_path, json.dumps(least | {"title": None, "split": None}))
+    assert problems == []
+    assert manifest is not None
+    card = manifest.card("text")
+    assert (card.title, card.category, card.submission_file) == ("small", "unknown", "submission.csv")
+    assert card.sources["submission_file"] == "default (snapshot.json)"
+
+
+def test_the_card_says_where_each_field_is_from() -> None:
+    card = Manifest.model_validate(MANIFEST).card("Predict y.")
+    assert card.description == "Predict y."
+    assert card.deadline == datetime(2020, 3, 1, tzinfo=UTC)
+    assert card.sources.keys() == type(card).model_fields.keys() - {"sources"}
+    assert card.sources["description"] == "description.md"
+    assert card.sources["metric"] == "snapshot.json"
