@@ -216,7 +216,9 @@ async def test_change_of_who_answers_is_a_line_and_an_event_of_the_run(tmp_path:
     with open_run(tmp_path) as store, two(failure(503, "down"), GOOD) as (first, second):
         found = settings(tmp_path, fallback(second.url), first.url)
         told = record_change(store, RUN, said.append)
-        async with open_model(found.resolve(None), found, clock, builtin=builtin, max_cost=None, on_change=told) as opened:
+        async with open_model(
+            found.resolve(None), found, clock, builtin=builtin, max_cost=None, on_change=told
+        ) as opened:
             asker = Asker(opened.model, store, RUN, clock, Steps(store, RUN), estimate=opened.estimate)
             await asker.ask(Question(), role="coder", name="q")
         with store.read() as session:
