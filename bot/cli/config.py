@@ -58,7 +58,7 @@ def show(
     Example: bot config show
     """
     from bot.configuration import read_configuration
-    from bot.configuration.showing import shown
+    from bot.configuration.shown_settings import shown
 
     found = settings_file(file)
     settings = list(shown(read_configuration(found)))
@@ -97,7 +97,7 @@ def _warnings(configuration: "Configuration") -> "list[Mistake]":
 
 
 def _summary(configuration: "Configuration") -> dict[str, Any]:
-    from bot.configuration.showing import given, keys
+    from bot.configuration.shown_settings import given, keys
 
     competitions = configuration.settings.competitions
     return {
@@ -114,7 +114,7 @@ def _print(configuration: "Configuration") -> None:
     else:
         count = len(summary["given"])
         typer.echo(f"{configuration.file}: nothing is wrong; it gives {count} key{'' if count == 1 else 's'}")
-    from bot.configuration.showing import given
+    from bot.configuration.shown_settings import given
 
     for one in given(configuration):
         typer.echo(f"  {one.key} = {one.text}")

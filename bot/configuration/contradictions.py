@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from typing import get_args
 
 from bot.configuration.lines import KeyPath
-from bot.configuration.tree import Settings
+from bot.configuration.settings import Settings
 from bot.daemon.settings import CompetitionSettings
 from bot.evaluation.directions import METRIC_FACTS, PredictionKind
 from bot.models import Usage
