@@ -9,6 +9,8 @@ from typing import Literal, Protocol
 from state.redaction import Redactor
 
 __all__ = [
+    "BackEnd",
+    "BackEndChoice",
     "Breach",
     "ExecutionRequest",
     "ExitReason",
@@ -22,9 +24,8 @@ __all__ = [
 ]
 
 BackEnd = Literal["docker", "bubblewrap", "process"]
-SandboxName = Literal["auto", BackEnd]
-"""What may be asked for; auto is the first back end that works."""
-Isolation = Literal["docker", "bubblewrap", "none"]
+BackEndChoice = Literal["auto", BackEnd]
+"""A back end, or the first of them that works."""
 
 
 class ExitReason(StrEnum):
@@ -40,7 +41,7 @@ class ExitReason(StrEnum):
     KILLED_BY_RULE = "killed_by_rule"
     """A rule saw that it would come to nothing, such as a loss that is not a number; `Outcome.detail` says which."""
     KILLED_BY_MONITOR = "killed_by_monitor"
-    """The model that looks on ended it; `Outcome.detail` says why."""
+    """The monitoring model ended it; `Outcome.detail` says why."""
     STOPPED = "stopped"
     """Ended because the bot itself was asked to stop."""
     INFRASTRUCTURE = "infrastructure"
@@ -89,7 +90,6 @@ class ExecutionRequest:
     """Added to the sandbox's own clean environment (BOT_TIME_LIMIT, BOT_CPUS, ... are set by the sandbox)."""
     keep: tuple[str, ...] = ("submission.csv", "validation_predictions.csv")
     """Names in the working folder that are copied to `out` afterwards, if they are plain files."""
-    writable_data: bool = False
     lease: Lease = Lease()
     mounts: Mapping[str, Path] = field(default_factory=dict)
     """Folders that the script finds read-only beside `data`, by name (such as `weights/resnet18`)."""
@@ -99,7 +99,7 @@ class ExecutionRequest:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a running execution has used so far; None where it cannot be told."""
+    """What a running execution has used so far; None where it is not known."""
 
     seconds: float
     cpu_seconds: float | None = None
@@ -119,7 +119,7 @@ class Breach:
 
 
 class Watch(Protocol):
-    """Somebody who looks on while an execution runs; called from the thread that supervises it, never to block it."""
+    """An observer of a running execution; called from the thread that supervises it, so it must never block."""
 
     def output(self, chunk: bytes) -> None:
         """Take in what it has just printed."""
@@ -153,12 +153,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class SandboxDescription:
-    """What a back end contains and what it cannot."""
+    """What a back end cannot contain, and what scripts find in it."""
 
     name: BackEnd
-    isolation: Isolation
-    contains: tuple[str, ...]
     gaps: tuple[str, ...]
+    """What it does not contain, a sentence each."""
     python: str | None = None
     """Version of the Python that scripts run in; none: the bot's own."""
     packages: Mapping[str, str] | None = None
@@ -167,6 +166,11 @@ class SandboxDescription:
     """Name of the environment that scripts run with; none: the bot's own packages, or the image's."""
     image: str | None = None
     """Name and id of the image that containers are made from."""
+
+    @property
+    def isolation(self) -> Literal["docker", "bubblewrap", "none"]:
+        """What keeps scripts from the machine."""
+        return "none" if self.name == "process" else self.name
 
 
 class Sandbox(Protocol):
@@ -181,9 +185,5 @@ class Sandbox(Protocol):
         ...
 
     def describe(self) -> SandboxDescription:
-        """Say what this back end contains, and its gaps."""
-        ...
-
-    def release(self) -> None:
-        """Remove what it made ahead for executions that do not come."""
+        """Say what this back end cannot contain, and what scripts find in it."""
         ...

@@ -1,31 +1,25 @@
 """The back end that isolates without a daemon: bubblewrap, as root or as an ordinary user."""
 
-import itertools
 import os
 import shutil
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
-from sandbox.environment import clean_environment, path_of
+from sandbox import ExecutionRequest, SandboxDescription
 from sandbox.environments import Environment, packages_of, python_of
-from sandbox.execution import execute, run_in_thread
+from sandbox.execution import LocalSandbox, try_out
 from sandbox.gpu import leased_devices
 from sandbox.identity import Identity, choose_identity
-from sandbox.instance import owner
-from sandbox.launch import Launch, choose_cpus, start_file, under_limits, waiting
-from sandbox.mounts import CODE, TMPFS, file_arguments, visible_paths
+from sandbox.launch import choose_cpus, clean_environment, path_of, shell_command, under_limits
+from sandbox.mounts import CODE, TMPFS, Visible, file_arguments, visible_paths
 from sandbox.running import LocalProgram
 from sandbox.seccomp import seccomp_program
-from sandbox.spares import Spares, Waiting
-from sandbox.supervise import stop_signal
 from sandbox.tree import NamespaceTree
 from sandbox.watcher import Watcher
-from sandbox.workspace import Workspace, write_start
+from sandbox.workspace import Workspace
 
-__all__ = ["BubblewrapSandbox"]
+__all__ = ["BubblewrapSandbox", "bubblewrap_command"]
 
 _NAMESPACES = (
     "--unshare-pid",
@@ -36,8 +30,6 @@ _NAMESPACES = (
     "--hostname",
     "sandbox",
 )
-_SETTLED = 30.0
-"""Seconds that bwrap may take for its mounts."""
 _HOW_TO_ALLOW = (
     "allow unprivileged user namespaces (Ubuntu 24.04 and later: sysctl kernel.apparmor_restrict_unprivileged_userns=0, "
     "or an AppArmor profile for bwrap; elsewhere: sysctl kernel.unprivileged_userns_clone=1 and "
@@ -45,21 +37,13 @@ _HOW_TO_ALLOW = (
 )
 
 
-class BubblewrapSandbox:
+class BubblewrapSandbox(LocalSandbox):
     """Runs scripts that see the Python environment, their view and their working folder, and nothing else."""
 
     def __init__(self, environment: Environment | None = None) -> None:
         """Take the environment that scripts run with; None: the bot's own."""
-        self.spares = Spares(self.begin)
-        self._turns = itertools.count()
-        self._filter = seccomp_program()
-        self._gpu_filter = seccomp_program(shared_memory=True)
-        self._environment = environment
+        super().__init__(environment)
         self._visible = visible_paths(environment)
-
-    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
-        """Run the script; see `sandbox.Sandbox.run`."""
-        return await run_in_thread(self, request, watch)
 
     def problem(self) -> str | None:
         """Say in one sentence why it cannot be used here, found out by running it; none if it works."""
@@ -68,24 +52,12 @@ class BubblewrapSandbox:
             needed["setpriv"] = "util-linux"
         for tool, package in needed.items():
             if shutil.which(tool) is None:
-                return f"{tool} is not installed (Debian package {package})."
-        with tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-") as folder, stop_signal() as stop:
-            view = Path(folder) / "view"
-            view.mkdir()
-            view.parent.chmod(0o755)
-            request = ExecutionRequest("probe", "", view, Path(folder) / "out", Limits(seconds=30))
-            outcome = execute(self, request, stop, ahead=False)
-        if outcome.reason is ExitReason.FINISHED:
-            return None
-        said = (outcome.detail or outcome.output or "it gave no reason").strip()
-        return f"bubblewrap is installed but does not work here ({said}); {_HOW_TO_ALLOW}."
-
-    def release(self) -> None:
-        """Remove what was made ahead; see `sandbox.Sandbox.release`."""
-        self.spares.release()
+                return f"{tool} is not installed: install the Debian package {package}."
+        works, said = try_out(self)
+        return None if works else f"bubblewrap is installed but does not work here ({said}); {_HOW_TO_ALLOW}."
 
     def describe(self) -> SandboxDescription:
-        """Say what it contains here, and its gaps."""
+        """Say what it cannot contain here."""
         gaps = [
             "memory is summed five times a second, so a burst over several processes goes over; each process alone "
             "is held by the kernel",
@@ -95,108 +67,107 @@ class BubblewrapSandbox:
             "the kernel is shared: its holes are open but for the filtered calls",
             "of a GPU, its memory is not limited and its driver is reached directly: the GPU is the execution's alone",
         ]
-        if self._filter is None:
+        if seccomp_program() is None:
             gaps.append("no system call filter: libseccomp is missing (Debian package libseccomp2)")
         if not choose_identity().counted:
             gaps.append("processes are limited by the watcher alone")
-        contains = ("network", "files", "environment", "processes", "capabilities", "memory", "time", "disk", "keys")
-        return SandboxDescription("bubblewrap", "bubblewrap", contains, tuple(gaps), **packages_of(self._environment))
+        return SandboxDescription("bubblewrap", tuple(gaps), **packages_of(self._environment))
 
-    def begin(self, request: ExecutionRequest, workspace: Workspace) -> Waiting:
-        """Start bwrap, and in it a shell that waits."""
+    def start(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:
+        """Start bwrap, and the script in it."""
         turn = next(self._turns)
         identity = choose_identity(turn)
-        self._check_places(request, identity)
-        cpus = request.lease.cpus or choose_cpus(request.limits.cpus, turn)
-        for mount_point in ("data", *request.mounts):
-            (workspace.work / mount_point).mkdir(parents=True, exist_ok=True)
-        identity.give(workspace.work)
-        contents = {str(path): path.read_bytes() for path in self._visible.files}
-        contents |= identity.accounts()
-        workspace.code.chmod(0o755)  # whatever our umask is: another user must be able to read it
-        with ExitStack() as stack:
-            files = {path: _passed(stack, content) for path, content in contents.items()}
-            options = [*_NAMESPACES, *identity.namespace, "--die-with-parent", "--new-session"]
-            if not identity.changes_user:
-                # Else bwrap stays the first process inside: when we are killed the kernel sends that one the signal in
-                # bwrap's name, which, its rights given up, may end only its own user's processes.
-                options.append("--as-pid-1")
-            options += file_arguments(
-                self._visible,
-                files=files,
-                code=workspace.code,
-                work=workspace.work,
-                view=None if request.writable_data else request.view,
-                tmpfs_bytes=request.limits.memory_bytes,
-                mounts=request.mounts,
-                devices=leased_devices(request.lease.gpus),
-            )
-            descriptors = list(files.values())
-            if not request.lease.gpus:
-                # Mapped, it is memory that nobody can count, as the filter refuses it elsewhere.
-                descriptors.append(_passed(stack, b""))
-                options += ["--ro-bind-data", str(descriptors[-1]), "/dev/zero"]
-            if program := self._gpu_filter if request.lease.gpus else self._filter:
-                descriptors.append(_passed(stack, program))
-                options += ["--seccomp", str(descriptors[-1])]
-            # By descriptor: in its environment and command line nothing can be read that was not meant for the script.
-            descriptors.append(_passed(stack, b"".join(os.fsencode(option) + b"\0" for option in options)))
-            argv = [_tool("bwrap"), "--args", str(descriptors[-1]), "--", *identity.become, *waiting(f"{CODE}/start")]
-            launch = Launch(argv, {}, Path("/"), cpus, descriptors)
-            return _Waiting(
-                LocalProgram(launch, lambda pid: NamespaceTree(pid, TMPFS)),
-                identity,
-                cpus,
-                python_of(self._environment),
-            )
-
-    def _check_places(self, request: ExecutionRequest, identity: Identity) -> None:
-        """Raise OSError where a script could see the run's folder, or could not see its view."""
         if shown := self._visible.shows(request.out):
             raise PermissionError(f"the run folder {request.out} lies in {shown}, which scripts can read")
-        for folder in (request.view, *request.mounts.values()):
-            if identity.changes_user and not folder.stat().st_mode & 0o005 == 0o005:
-                raise PermissionError(f"{folder} is not readable by others, as a script is (chmod -R o+rX)")
+        identity.ensure_readable((request.view, *request.mounts.values()))
+        cpus = request.lease.cpus or choose_cpus(request.limits.cpus, turn)
+        mounts = {"data": request.view, **request.mounts}
+        for mount_point in mounts:
+            (workspace.work / mount_point).mkdir(parents=True, exist_ok=True)
+        workspace.code.chmod(0o755)  # whatever our umask is: another user must be able to read it
+        python = python_of(self._environment)
+        environment = clean_environment(request, tmp=TMPFS[0], cpus=len(cpus), path=path_of(python))
+        limits = under_limits(request.limits, count_tasks=identity.counted, on_gpu=bool(request.lease.gpus))
+        script = [str(python), "-P", "-s", f"{CODE}/{workspace.script.name}"]
+        with ExitStack() as stack:
+            argv, descriptors = bubblewrap_command(
+                stack,
+                shell_command(script, limits, first_process=not identity.changes_user),
+                identity,
+                self._visible,
+                code=workspace.code,
+                work=workspace.work,
+                mounts=mounts,
+                tmpfs_bytes=request.limits.memory_bytes,
+                gpus=request.lease.gpus,
+                # Else bwrap stays the first process inside: when we are killed the kernel sends that one the signal in
+                # bwrap's name, which, its rights given up, may end only its own user's processes.
+                options=() if identity.changes_user else ("--as-pid-1",),
+            )
+            return LocalProgram(
+                argv,
+                environment,
+                folder=Path("/"),
+                cpus=cpus,
+                make_tree=lambda pid: NamespaceTree(pid, TMPFS),
+                watcher=Watcher(request.limits, (workspace.work,)),
+                descriptors=descriptors,
+            )
 
 
-class _Waiting:
-    """A `Waiting` shell inside bwrap."""
+def bubblewrap_command(
+    stack: ExitStack,
+    command: Sequence[str],
+    identity: Identity,
+    visible: Visible,
+    *,
+    code: Path,
+    work: Path,
+    mounts: Mapping[str, Path],
+    tmpfs_bytes: int,
+    gpus: Sequence[str] = (),
+    options: Sequence[str] = (),
+) -> tuple[list[str], list[int]]:
+    """Return the command line that runs a command contained, and the descriptors that bwrap reads, closed with the stack.
 
-    def __init__(self, program: LocalProgram, identity: Identity, cpus: Sequence[int], python: Path) -> None:
-        self._program: LocalProgram | None = program
-        self._python = python
-        self._identity = identity
-        self._cpus = cpus
-
-    @property
-    def alive(self) -> bool:
-        """Whether it still waits."""
-        return self._program is not None and not self._program.has_ended
-
-    def settle(self) -> None:
-        """Wait for the shell inside; raises OSError with bwrap's words where there is none."""
-        if self._program is not None and (said := self._program.answer(_SETTLED).strip()):
-            raise OSError(said)
-
-    def go(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:
-        """Start the script."""
-        assert self._program is not None  # noqa: S101 - for the type checker; it goes once
-        cpus = request.lease.cpus or self._cpus
-        environment = clean_environment(request, tmp=TMPFS[0], cpus=len(cpus), path=path_of(self._python))
-        limits = under_limits(request.limits, count_tasks=self._identity.counted, on_gpu=bool(request.lease.gpus))
-        script = [str(self._python), "-P", "-s", f"{CODE}/{workspace.script.name}"]
-        write_start(workspace, start_file(script, environment, limits, first_process=not self._identity.changes_user))
-        if set(cpus) != set(self._cpus):
-            self._program.keep_to(cpus)
-        self._program.watched(Watcher(request.limits, (workspace.work,)))
-        program, self._program = self._program, None
-        return program
-
-    def discard(self) -> None:
-        """End it, unless it was told to go."""
-        if self._program is not None:
-            self._program.discard()
-            self._program = None
+    Args:
+        stack: Closed once it has been started.
+        command: What is run, by its paths inside.
+        identity: Whom it runs as; the working folder becomes that user's.
+        visible: What of the host it sees.
+        code: Folder that it reads.
+        work: Its working folder.
+        mounts: Folders that it finds in there, read-only, by name.
+        tmpfs_bytes: Size of each of its file systems in memory.
+        gpus: UUIDs of the GPUs that it may reach.
+        options: More for bwrap.
+    """
+    identity.give(work)
+    contents = {str(path): path.read_bytes() for path in visible.files} | identity.accounts()
+    files = {path: _passed(stack, content) for path, content in contents.items()}
+    arguments = [*_NAMESPACES, *identity.namespace, "--die-with-parent", "--new-session", *options]
+    arguments += file_arguments(
+        visible,
+        files=files,
+        code=code,
+        work=work,
+        tmpfs_bytes=tmpfs_bytes,
+        mounts=mounts,
+        devices=leased_devices(gpus),
+    )
+    descriptors = list(files.values())
+    if not gpus:
+        # Mapped, it is memory that nobody can count, as the filter refuses it elsewhere.
+        descriptors.append(_passed(stack, b""))
+        arguments += ["--ro-bind-data", str(descriptors[-1]), "/dev/zero"]
+    if program := seccomp_program(shared_memory=bool(gpus)):
+        descriptors.append(_passed(stack, program))
+        arguments += ["--seccomp", str(descriptors[-1])]
+    # By descriptor: on its command line nothing can be read that was not meant for the script.
+    descriptors.append(_passed(stack, b"".join(os.fsencode(argument) + b"\0" for argument in arguments)))
+    # Where it is not installed it fails to start with a clear word.
+    bwrap = shutil.which("bwrap") or "bwrap"
+    return [bwrap, "--args", str(descriptors[-1]), "--", *identity.become, *command], descriptors
 
 
 def _passed(stack: ExitStack, content: bytes) -> int:
@@ -206,8 +177,3 @@ def _passed(stack: ExitStack, content: bytes) -> int:
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
-
-
-def _tool(name: str) -> str:
-    """Return the path of a program, or its bare name, which then fails to start with a clear word."""
-    return shutil.which(name) or name

@@ -1,8 +1,6 @@
 """Choosing a back end by name, or the best that works here."""
 
-import shutil
-
-from sandbox import Sandbox
+from sandbox import BackEndChoice, Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
 from sandbox.environments import Environment
@@ -12,11 +10,9 @@ from state.errors import UsageError
 
 __all__ = ["choose"]
 
-_NAMES = ("auto", "docker", "bubblewrap", "process")
-
 
 def choose(
-    name: str,
+    name: BackEndChoice,
     *,
     trusted: bool,
     instance: str = "bot",
@@ -26,7 +22,7 @@ def choose(
     """Return a back end that works here.
 
     Args:
-        name: `docker`, `bubblewrap`, `process`, or `auto`: the first of these that works.
+        name: Of a back end, or `auto`: the first that works.
         trusted: Whether all code comes from the built-in model, which alone may do without isolation unasked.
         instance: Of the bot: what it starts is known by it again after a crash.
         settings: Which image and which runtime.
@@ -35,23 +31,15 @@ def choose(
     Raises:
         UsageError: It cannot be had; the text says what to install, allow or pass.
     """
-    if name not in _NAMES:
-        raise UsageError(f"There is no sandbox named {name!r}: pass {', '.join(_NAMES[:-1])} or {_NAMES[-1]}.")
     if name == "process":
         return ProcessSandbox(environment)
-    if name in {"docker", "auto"}:
+    if name != "bubblewrap":
         container = DockerSandbox(instance, settings, environment)
         problem = container.problem()
         if problem is None:
             return container
         if name == "docker":
             raise UsageError(f"{problem} Mend that, or pass --sandbox bubblewrap.")
-    return _without_engine(name, environment, trusted=trusted)
-
-
-def _without_engine(name: str, environment: Environment | None, *, trusted: bool) -> Sandbox:
-    if name == "bubblewrap" and shutil.which("bwrap") is None:
-        raise UsageError("bwrap is not installed: install the Debian package bubblewrap, or pass --sandbox process.")
     sandbox = BubblewrapSandbox(environment)
     problem = sandbox.problem()
     if problem is None:

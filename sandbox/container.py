@@ -2,11 +2,10 @@
 
 import contextlib
 import os
-import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -15,150 +14,44 @@ from docker import DockerClient
 from docker.errors import APIError, ImageNotFound
 from docker.utils.socket import STDOUT, frames_iter
 
-from sandbox import Breach, ExecutionRequest, ExitReason, Limits, Usage
+from sandbox import Breach, ExitReason, Limits, Usage
 from sandbox.engine import ENGINE_FAILURES, EngineError, attach, say
-from sandbox.launch import GO, HELLO
-from sandbox.profile import INSTANCE, TASK_SLACK, container_start, name_of
+from sandbox.profile import INSTANCE, TASK_SLACK
 from sandbox.running import Reaped
 from sandbox.watcher import Watcher
-from sandbox.workspace import Workspace, write_start
 
-__all__ = ["Container", "WaitingContainer"]
+__all__ = ["Container"]
 
 _KILLED = 137
 _CONFLICT = 409
-_SETTLED = 30.0
-"""Seconds for the shell inside to answer."""
-_PATIENCE = 0.2
-"""Seconds after which it is asked again."""
 _ASKED_EVERY = 0.2
 """Seconds between two questions of what it uses."""
 _LAST = 5.0
 """Seconds for our threads to end once the container is gone."""
 
 
-class WaitingContainer:
-    """A container of ours in which a shell waits for the word; a `Waiting`."""
-
-    def __init__(self, engine: DockerClient, options: Mapping[str, Any], cpus: Sequence[int]) -> None:
-        """Create it, attach to it, and only then start it, so that no output is missed.
-
-        Args:
-            engine: Connection of its own, closed after it is gone.
-            options: All that the engine is told (see `sandbox.profile`).
-            cpus: Numbers of its cores.
-
-        Raises:
-            EngineError: It could not be started; nothing is left of it.
-        """
-        self._engine = engine
-        self._options = options
-        self._cpus = cpus
-        self._went = self._settled = False
-        self._resources = ExitStack()
-        name = options["name"]
-        _under_its_name(engine, options, lambda: engine.containers.create(**options))
-        try:
-            self._stream = attach(engine, name)
-            try:
-                engine.api.start(name)
-            except ENGINE_FAILURES:
-                self._stream.close()
-                raise
-        except ENGINE_FAILURES as error:
-            _remove(engine, name)
-            raise EngineError(f"The container could not be started: {say(error)}") from error
-
-    def close_after(self, resources: ExitStack) -> None:
-        """Close these when it is gone."""
-        self._resources = resources
-
-    @property
-    def alive(self) -> bool:
-        """Whether it still waits, as far as the engine knows."""
-        try:
-            return bool(self._engine.api.inspect_container(self._options["name"])["State"]["Running"])
-        except ENGINE_FAILURES:
-            return False
-
-    def settle(self) -> None:
-        """Greet the shell until it answers: only then is the engine sure to pass on all that is printed.
-
-        It says that we are attached before we are, and drops what is printed meanwhile.
-        """
-        if self._settled:
-            return
-        poll = select.poll()
-        poll.register(self._stream, select.POLLIN)
-        deadline = time.monotonic() + _SETTLED
-        try:
-            self._stream.sendall(HELLO)
-            while not poll.poll(1_000 * _PATIENCE):
-                if time.monotonic() > deadline:
-                    raise EngineError("The container could not be started: its shell does not answer.")
-                self._stream.sendall(HELLO)
-        except OSError as error:
-            raise EngineError(f"The container could not be started: {say(error)}") from error
-        self._settled = True
-
-    def go(self, request: ExecutionRequest, workspace: Workspace) -> "Container":
-        """Start the script; one made ahead becomes this execution's, by its name and its cores."""
-        self.settle()
-        cpus = request.lease.cpus or self._cpus
-        options = {**self._options, "name": name_of(request)}
-        if options["name"] != self._options["name"]:
-            _under_its_name(
-                self._engine, options, lambda: self._engine.api.rename(self._options["name"], options["name"])
-            )
-            self._options = options
-        try:
-            if set(cpus) != set(self._cpus):
-                self._engine.api.update_container(options["name"], cpuset_cpus=",".join(map(str, cpus)))
-            write_start(workspace, container_start(request, workspace.script.name, len(cpus)))
-            watcher = Watcher(request.limits, (workspace.work,))
-            self._stream.sendall(GO)
-        except ENGINE_FAILURES as error:
-            raise EngineError(f"The container could not be started: {say(error)}") from error
-        self._went = True
-        return Container(self._engine, options, self._stream, request.limits, watcher, self._resources)
-
-    def discard(self) -> None:
-        """Remove it, unless it was told to go."""
-        if not self._went:
-            self._went = True
-            _remove(self._engine, self._options["name"])
-            self._stream.close()
-            self._resources.close()
-
-
 class Container:
     """A container in which a script runs; a `Running`."""
 
     def __init__(
-        self,
-        engine: DockerClient,
-        options: Mapping[str, Any],
-        stream: socket.socket,
-        limits: Limits,
-        watcher: Watcher,
-        resources: ExitStack,
+        self, engine: DockerClient, options: Mapping[str, Any], limits: Limits, watcher: Watcher, resources: ExitStack
     ) -> None:
-        """Follow it from its start on.
+        """Create it, attach to it, and only then start it, so that no output is missed.
 
         Args:
-            engine: Connection to the engine.
-            options: All that the engine was told (see `sandbox.profile`).
-            stream: Its framed output.
+            engine: Connection of its own.
+            options: Of the container (see `sandbox.profile`).
             limits: What it may use.
             watcher: Measures what it writes.
-            resources: Closed when it is gone.
+            resources: Closed when it is gone, once it has been started.
+
+        Raises:
+            EngineError: It could not be started; nothing is left of it.
         """
         self._api = engine.api
         self._engine = engine
-        self._stream = stream
         self._limits = limits
         self._watcher = watcher
-        self._resources = resources
         self._lost: Exception | None = None
         self._last = Usage(0.0)
         self._peak = 0
@@ -167,6 +60,19 @@ class Container:
         self._over = threading.Event()
         self._name = str(options["name"])
         self._tasks = int(options["pids_limit"]) - TASK_SLACK
+        _create(engine, options)
+        try:
+            self._stream = attach(engine, self._name)
+            try:
+                self._api.start(self._name)
+                self._stream.sendall(b"\n")  # the shell inside waits for it
+            except ENGINE_FAILURES:
+                self._stream.close()
+                raise
+        except ENGINE_FAILURES as error:
+            _remove(engine, self._name)
+            raise EngineError(f"The container could not be started: {say(error)}") from error
+        self._resources = resources.pop_all()
         self._began = time.monotonic()
         self.output, output_end = os.pipe()
         self.engine, engine_end = os.pipe()
@@ -201,8 +107,8 @@ class Container:
     def _ask(self) -> None:
         """Ask the engine again and again what it uses.
 
-        In a thread of its own: at a container's end the engine answers only after all that was printed has been taken from it,
-        which whoever measures it has to do.
+        In a thread of its own: at a container's end the engine answers only after all output has been read, which is the
+        task of the thread that measures.
         """
         while True:
             with contextlib.suppress(*ENGINE_FAILURES, psutil.Error):  # where it has ended, another thread sees it
@@ -215,7 +121,7 @@ class Container:
     def kill(self) -> None:
         """Have it killed with all that it has started; its output must be read meanwhile.
 
-        The engine answers only after all that was printed has been taken from it, which waits for whoever called us.
+        The engine answers only after all output has been read, which is the task of our caller.
         """
         if self._threads[-1].is_alive():
             self._threads.insert(0, threading.Thread(target=self._kill, name=f"{self._name}-kill", daemon=True))
@@ -290,11 +196,11 @@ def _remove(engine: DockerClient, name: str) -> None:
         engine.api.remove_container(name, v=True, force=True)
 
 
-def _under_its_name(engine: DockerClient, options: Mapping[str, Any], act: Callable[[], object]) -> None:
-    """Create or rename it; the name is the key of the execution: what an earlier attempt of ours left under it goes."""
+def _create(engine: DockerClient, options: Mapping[str, Any]) -> None:
+    """Create it; its name is the key of the execution: what an earlier attempt of ours left under it goes."""
     try:
         try:
-            act()
+            engine.containers.create(**options)
         except APIError as error:
             if error.status_code != _CONFLICT:
                 raise
@@ -302,7 +208,7 @@ def _under_its_name(engine: DockerClient, options: Mapping[str, Any], act: Calla
             if stale.labels.get(INSTANCE) != options["labels"][INSTANCE]:
                 raise
             stale.remove(v=True, force=True)
-            act()
+            engine.containers.create(**options)
     except ImageNotFound as error:
         raise EngineError(f"There is no image {options['image']} here: run `make image`.") from error
     except ENGINE_FAILURES as error:

@@ -24,9 +24,6 @@ class DiskUsage:
     def __add__(self, other: "DiskUsage") -> "DiskUsage":
         return DiskUsage(self.bytes + other.bytes, self.files + other.files, self.too_deep or other.too_deep)
 
-    def __sub__(self, other: "DiskUsage") -> "DiskUsage":
-        return DiskUsage(max(0, self.bytes - other.bytes), max(0, self.files - other.files), self.too_deep)
-
 
 def folder_usage(folder: Path, *, enough_files: int) -> DiskUsage:
     """Measure a folder that somebody may be changing meanwhile.
@@ -35,7 +32,7 @@ def folder_usage(folder: Path, *, enough_files: int) -> DiskUsage:
 
     Args:
         folder: What to measure.
-        enough_files: Stop counting beyond so many entries.
+        enough_files: Stop counting beyond this many entries.
     """
     try:
         descriptor = open_folder(str(folder))

@@ -1,25 +1,19 @@
 """The back end that contains everything: a fresh, hardened Docker container for each execution."""
 
-import itertools
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
-from pathlib import Path
 
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
-from sandbox.container import WaitingContainer
+from sandbox import ExecutionRequest, SandboxDescription
+from sandbox.container import Container
 from sandbox.engine import ENGINE_FAILURES, connect, say
 from sandbox.environments import Environment
-from sandbox.execution import execute, run_in_thread
+from sandbox.execution import LocalSandbox, try_out
 from sandbox.image import find_image
-from sandbox.instance import owner
 from sandbox.launch import choose_cpus
 from sandbox.profile import Plan, container_options
 from sandbox.settings import SandboxSettings
-from sandbox.spares import Spares
-from sandbox.supervise import stop_signal
+from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace
 
 __all__ = ["DockerSandbox"]
@@ -32,10 +26,9 @@ for found in metadata.distributions():
     packages.setdefault(found.metadata["Name"], found.version)
 print(json.dumps({"python": platform.python_version(), "packages": packages, "data": open("data/probe").read()}))
 """
-_PROBE_SECONDS = 60
 
 
-class DockerSandbox:
+class DockerSandbox(LocalSandbox):
     """Runs scripts in containers without network, rights, or anything of the host but their view and working folder."""
 
     def __init__(
@@ -48,17 +41,10 @@ class DockerSandbox:
             settings: Which image and runtime.
             environment: Whose packages scripts run with; None: the image's own.
         """
-        self.spares = Spares(self.begin)
+        super().__init__(environment)
         self._instance = instance
         self._settings = settings or SandboxSettings()
-        self._environment = environment
-        self._turns = itertools.count()
-        self._protocol = "auto"
         self._found: tuple[str, str, Mapping[str, str]] | None = None
-
-    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
-        """Run the script; see `sandbox.Sandbox.run`."""
-        return await run_in_thread(self, request, watch)
 
     def problem(self) -> str | None:
         """Say in one sentence why it cannot be used here, found out by running it; none if it works."""
@@ -67,13 +53,12 @@ class DockerSandbox:
                 image = find_image(engine, self._settings.image)
         except ENGINE_FAILURES as error:
             return say(error)
-        outcome = self._probe()
-        if outcome.reason is not ExitReason.FINISHED:
-            said = (outcome.detail or outcome.output or "it gave no reason").strip()
+        works, said = try_out(self, _PROBE)
+        if not works:
             return f"Docker is there but runs no script: {said}"
         if image.attrs["Config"].get("Volumes"):
             return f"The image {image.tags} declares volumes: folders that no limit holds."
-        found = json.loads(outcome.output)
+        found = json.loads(said)
         if self._environment and found["python"].split(".")[:2] != self._environment.record.python.split(".")[:2]:
             return (
                 f"The environment {self._environment.name} is for Python {self._environment.record.python}, and the image has "
@@ -82,20 +67,11 @@ class DockerSandbox:
         self._found = f"{', '.join(image.tags)} {image.id}", found["python"], found["packages"]
         return None
 
-    def release(self) -> None:
-        """Remove what was made ahead; see `sandbox.Sandbox.release`."""
-        self.spares.release()
-
     def describe(self) -> SandboxDescription:
-        """Say what it contains, its gaps, and (once `problem` has looked) what is installed in its image."""
+        """Say what it cannot contain, and (once `problem` has looked) what is installed in its image."""
         image, python, packages = self._found or (None, None, None)
         return SandboxDescription(
             name="docker",
-            isolation="docker",
-            contains=(
-                *("network", "files", "environment", "processes", "capabilities", "system calls"),
-                *("memory", "time", "disk", "keys"),
-            ),
             gaps=(
                 "the kernel is shared unless the runtime is gVisor's: its holes are open but for the filtered calls",
                 "the filter of system calls is the engine's own: before Docker 25 io_uring is open, before 23 vsock",
@@ -109,36 +85,15 @@ class DockerSandbox:
             image=image,
         )
 
-    def begin(self, request: ExecutionRequest, workspace: Workspace) -> WaitingContainer:
-        """Start a container, and in it a shell that waits; raises OSError where no engine answers or it has no image."""
+    def start(self, request: ExecutionRequest, workspace: Workspace) -> Container:
+        """Start the script in a container; raises OSError where no engine answers or it has no image."""
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
         with ExitStack() as stack:
-            engine = stack.enter_context(connect(self._protocol))
-            self._protocol = engine.api.api_version
+            engine = stack.enter_context(connect())
             image = find_image(engine, self._settings.image)
-            plan = Plan(
-                request, workspace, str(image.id), self._instance, self._settings.runtime, cpus, self._packages()
-            )
-            if plan.identity.changes_user and not request.view.stat().st_mode & 0o005 == 0o005:
-                raise PermissionError(f"{request.view} is not readable by others, as a script is (chmod -R o+rX)")
+            packages = self._environment.packages_folder if self._environment else None
+            plan = Plan(request, workspace, str(image.id), self._instance, self._settings.runtime, cpus, packages)
+            plan.identity.ensure_readable((request.view, *request.mounts.values()))
             plan.identity.give(workspace.work)
-            waiting = WaitingContainer(engine, container_options(plan), cpus)
-            waiting.close_after(stack.pop_all())
-            return waiting
-
-    def _packages(self) -> Path | None:
-        return self._environment.packages_folder if self._environment else None
-
-    def _probe(self) -> Outcome:
-        with tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-") as folder, stop_signal() as stop:
-            Path(folder).chmod(0o755)
-            view = Path(folder) / "view"
-            view.mkdir()
-            (view / "probe").write_text("seen")
-            limits = Limits(_PROBE_SECONDS)
-            return execute(
-                self,
-                ExecutionRequest(f"probe-{os.getpid()}", _PROBE, view, Path(folder) / "out", limits),
-                stop,
-                ahead=False,
-            )
+            options = container_options(plan)
+            return Container(engine, options, request.limits, Watcher(request.limits, (workspace.work,)), stack)

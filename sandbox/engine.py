@@ -29,11 +29,8 @@ def engine_address() -> str:
 
 
 @contextmanager
-def connect(version: str = "auto") -> Iterator[DockerClient]:
+def connect() -> Iterator[DockerClient]:
     """Open a connection to the engine, closed at the end.
-
-    Args:
-        version: Of the engine's protocol, where it is known already; to ask for it takes longer than the rest.
 
     Raises:
         EngineError: None answers, or it is that of another machine, which could not see our folders.
@@ -44,7 +41,7 @@ def connect(version: str = "auto") -> Iterator[DockerClient]:
     try:
         with socket.socket(socket.AF_UNIX) as probe:  # the library would leave one open where nobody listens
             probe.connect(address.removeprefix(_UNIX))
-        client = DockerClient(base_url=address, version=version, timeout=_TIMEOUT)
+        client = DockerClient(base_url=address, version="auto", timeout=_TIMEOUT)
     except ENGINE_FAILURES as error:
         raise EngineError(f"No Docker engine answers at {address}: {_advice(error)}.") from error
     try:

@@ -1,126 +1,109 @@
 """One execution from request to outcome, the same for every back end that runs on this machine."""
 
 import asyncio
+import itertools
+import os
 import shutil
-from collections.abc import Iterator
+import tempfile
+from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
-from sandbox import ExecutionRequest, ExitReason, Outcome, Watch
+from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Watch
 from sandbox.collect import Collected, collect, write_atomically
+from sandbox.environments import Environment
 from sandbox.gpu import metered
-from sandbox.spares import Spares, Waiting
-from sandbox.supervise import Ending, StopSignal, Supervisor, stop_signal
+from sandbox.instance import owner
+from sandbox.running import Running
+from sandbox.supervise import StopSignal, Supervisor, stop_signal
 from sandbox.verdict import reach_verdict
 from sandbox.workspace import LOG_NAME, Workspace, check_request, fresh_workspace
 
-__all__ = ["Backend", "execute", "run_in_thread"]
+__all__ = ["LocalSandbox", "execute", "try_out"]
 
 _FULL_DISK = 16 * 1024**2
+_TRIAL_SECONDS = 60.0
 
 
-class Backend(Protocol):
-    """How one kind of isolation starts a script."""
+class LocalSandbox(ABC):
+    """A `Sandbox` on this machine: what all kinds of isolation have in common."""
 
-    @property
-    def spares(self) -> Spares | None:
-        """What makes sandboxes ahead, where that is worth it."""
-        ...
+    def __init__(self, environment: Environment | None = None) -> None:
+        """Take the environment that scripts run with; None: the bot's own."""
+        self._environment = environment
+        self._turns = itertools.count()
 
-    def begin(self, request: ExecutionRequest, workspace: Workspace) -> Waiting:
-        """Make a sandbox for a script that may not be known yet; raises OSError where the machine does not allow it."""
-        ...
+    @abstractmethod
+    def start(self, request: ExecutionRequest, workspace: Workspace) -> Running:
+        """Start the script, which lies in the workspace; raises OSError where the machine does not allow it."""
+
+    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
+        """Run an execution in a thread of its own; when the task is cancelled, kill it, wait for that, and re-raise.
+
+        A thread of its own, not the loop's shared ones: it lasts as long as the script, and bwrap dies with the thread
+        that started it.
+        """
+        check_request(request)
+        loop = asyncio.get_running_loop()
+        with stop_signal() as stop, ThreadPoolExecutor(1, thread_name_prefix=request.execution_id) as thread:
+            running = loop.run_in_executor(thread, execute, self, request, stop, watch)
+            try:
+                return await asyncio.shield(running)
+            except asyncio.CancelledError:
+                stop.send()
+                while not running.done():
+                    try:
+                        await asyncio.wait({running})
+                    except asyncio.CancelledError:
+                        continue  # asked again: the code must be gone all the same
+                raise
 
 
-async def run_in_thread(backend: Backend, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
-    """Run an execution in a thread of its own; when the task is cancelled, kill it, wait for that, and re-raise.
-
-    A thread of its own, not the loop's shared ones: it lasts as long as the script, and bwrap dies with the thread
-    that started it.
-    """
-    check_request(request)
-    loop = asyncio.get_running_loop()
-    with stop_signal() as stop, ThreadPoolExecutor(1, thread_name_prefix=request.execution_id) as thread:
-        running = loop.run_in_executor(thread, execute, backend, request, stop, watch)
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            stop.send()
-            while not running.done():
-                try:
-                    await asyncio.wait({running})
-                except asyncio.CancelledError:
-                    continue  # asked again: the code must be gone all the same
-            raise
+def try_out(sandbox: LocalSandbox, script: str = "") -> tuple[bool, str]:
+    """Run a script on a view that holds a file `probe`; return whether it ended well, and what it or the engine said."""
+    with tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-") as folder, stop_signal() as stop:
+        Path(folder).chmod(0o755)
+        view = Path(folder) / "view"
+        view.mkdir()
+        (view / "probe").write_text("seen")
+        limits = Limits(_TRIAL_SECONDS)
+        request = ExecutionRequest(f"probe-{os.getpid()}", script, view, Path(folder) / "out", limits)
+        outcome = execute(sandbox, request, stop)
+    if outcome.reason is ExitReason.FINISHED:
+        return True, outcome.output
+    return False, (outcome.detail or outcome.output or "it gave no reason").strip()
 
 
-def execute(
-    backend: Backend, request: ExecutionRequest, stop: StopSignal, watch: Watch | None = None, *, ahead: bool = True
-) -> Outcome:
-    """Run an execution in this thread; the engine's own failures become an outcome.
-
-    Args:
-        backend: Where.
-        request: What.
-        stop: Ends it.
-        watch: Looks on.
-        ahead: Whether the sandbox for a next one like it is made meanwhile.
-    """
-    spares = backend.spares if ahead else None
+def execute(sandbox: LocalSandbox, request: ExecutionRequest, stop: StopSignal, watch: Watch | None = None) -> Outcome:
+    """Run an execution in this thread; the engine's own failures become an outcome."""
     for folder in (request.view, *request.mounts.values()):
         if not folder.is_dir():
             return _failure(f"There is no folder {folder} to mount.")
     try:
-        with _begun(backend, request, spares) as (waiting, workspace), metered(request.lease.gpus) as meter:
+        with fresh_workspace(request) as workspace, metered(request.lease.gpus) as meter:
             supervisor = Supervisor(request.limits, stop, watch, meter, request.out / LOG_NAME, request.redactor)
-            return _execute(request, waiting, workspace, supervisor, spares)
+            return _execute(sandbox, request, workspace, supervisor)
     except OSError as error:
         return _failure(f"The sandbox failed: {error}")
 
 
-@contextmanager
-def _begun(backend: Backend, request: ExecutionRequest, spares: Spares | None) -> Iterator[tuple[Waiting, Workspace]]:
-    """Have a sandbox for this request alone, made ahead or now."""
-    spare = spares.take(request) if spares else None
-    try:
-        with fresh_workspace(request, spare.folder if spare else None) as workspace:
-            waiting = spare.waiting if spare else backend.begin(request, workspace)
-            try:
-                yield waiting, workspace
-            finally:
-                waiting.discard()
-    finally:
-        if spare:
-            spare.discard()
-
-
-def _execute(
-    request: ExecutionRequest,
-    waiting: Waiting,
-    workspace: Workspace,
-    supervisor: Supervisor,
-    spares: Spares | None,
-) -> Outcome:
+def _execute(sandbox: LocalSandbox, request: ExecutionRequest, workspace: Workspace, supervisor: Supervisor) -> Outcome:
     ooms = _oom_kills()
-    running = waiting.go(request, workspace)
-    if spares:
-        spares.make(request)
+    running = sandbox.start(request, workspace)
     ending = supervisor.follow(running)
     full = shutil.disk_usage(request.out).free < _FULL_DISK
     verdict = reach_verdict(ending, request.limits, host_oom=_oom_kills() > ooms, disk_full=full)
     if verdict.reason is ExitReason.INFRASTRUCTURE:
-        return _failure(verdict.detail, ending)
+        return _failure(verdict.detail, ending.seconds)
     text = ending.output.text()
     write_atomically(request.out / LOG_NAME, text)
     collected = _collect(workspace, request)
     return Outcome(
         reason=verdict.reason,
-        exit_code=ending.exit_code,
+        exit_code=ending.reaped.exit_code,
         seconds=ending.seconds,
-        cpu_seconds=ending.cpu_seconds,
-        peak_memory_bytes=ending.peak_memory_bytes,
+        cpu_seconds=ending.reaped.cpu_seconds,
+        peak_memory_bytes=ending.reaped.peak_memory_bytes,
         output=text,
         kept=collected.kept,
         detail=verdict.detail,
@@ -135,21 +118,12 @@ def _collect(workspace: Workspace, request: ExecutionRequest) -> Collected:
     return collect(workspace.work, request.keep, request.out)
 
 
-def _failure(detail: str | None, ending: Ending | None = None) -> Outcome:
-    return Outcome(
-        reason=ExitReason.INFRASTRUCTURE,
-        exit_code=None,
-        seconds=ending.seconds if ending else 0.0,
-        cpu_seconds=None,
-        peak_memory_bytes=None,
-        output="",
-        kept={},
-        detail=detail,
-    )
+def _failure(detail: str | None, seconds: float = 0.0) -> Outcome:
+    return Outcome(ExitReason.INFRASTRUCTURE, None, seconds, None, None, output="", kept={}, detail=detail)
 
 
 def _oom_kills() -> int:
-    """Return how often this machine's kernel has killed for memory since it started; 0 where it does not tell."""
+    """Return how often this machine's kernel has killed for memory since it started; 0 where that is not known."""
     try:
         lines = Path("/proc/vmstat").read_text().splitlines()
     except OSError:

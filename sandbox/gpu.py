@@ -37,9 +37,9 @@ class Gpu:
 
 
 class Gpus:
-    """The GPUs that this process may use, as the driver's own library (NVML) tells."""
+    """The GPUs that this process may use, as the driver's own library (NVML) lists them."""
 
-    def __init__(self, nvml: Any, allowed: str | None = None) -> None:
+    def __init__(self, nvml: Any = None, allowed: str | None = None) -> None:
         """Take the library, initialised.
 
         Args:
@@ -53,11 +53,6 @@ class Gpus:
             found = [self._read(nvml.nvmlDeviceGetHandleByIndex(i)) for i in range(nvml.nvmlDeviceGetCount())]
             self._gpus = tuple(found if allowed is None else _allowed(found, allowed))
 
-    @classmethod
-    def none(cls) -> "Gpus":
-        """Return those of a machine without any."""
-        return cls(None)
-
     def all(self) -> Sequence[Gpu]:
         """Return each, in the order of their slots."""
         return self._gpus
@@ -68,7 +63,7 @@ class Gpus:
         return None if self._nvml is None else str(self._nvml.nvmlSystemGetDriverVersion())
 
     def used_bytes(self, uuid: str) -> int | None:
-        """Return how much of its memory is taken, by whomever; None where it cannot be told."""
+        """Return how much of its memory is in use by all programs; None where it is not known."""
         found = self._ask("nvmlDeviceGetMemoryInfo", uuid)
         return None if found is None else int(found.used)
 
@@ -101,19 +96,16 @@ def open_gpus() -> Iterator[Gpus]:
     """Give the machine's GPUs while this lasts; none where there is no driver."""
     import pynvml  # large, and most machines have no GPU
 
+    nvml: Any = pynvml
     try:
-        pynvml.nvmlInit()
-        driver = True
-    except pynvml.NVMLError:
-        driver = False
-    # Outside the handler, or whatever fails later would be shown as a consequence of this.
-    if not driver:
-        yield Gpus.none()
-        return
+        nvml.nvmlInit()
+    except nvml.NVMLError:
+        nvml = None
     try:
-        yield Gpus(pynvml, os.environ.get("CUDA_VISIBLE_DEVICES"))
+        yield Gpus(nvml, os.environ.get("CUDA_VISIBLE_DEVICES"))
     finally:
-        pynvml.nvmlShutdown()
+        if nvml is not None:
+            nvml.nvmlShutdown()
 
 
 class GpuMeter:

@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +43,12 @@ class Identity:
         for parent, folders, files in os.walk(folder):
             for name in (*folders, *files):
                 os.chown(Path(parent) / name, self.user, self.user, follow_symlinks=False)
+
+    def ensure_readable(self, folders: Iterable[Path]) -> None:
+        """Raise PermissionError for a folder that the user could not read."""
+        for folder in folders:
+            if self.changes_user and not folder.stat().st_mode & 0o005 == 0o005:
+                raise PermissionError(f"{folder} is not readable by others, as a script is (chmod -R o+rX)")
 
     def accounts(self) -> dict[str, bytes]:
         """Return the files by which the script knows users and hosts: itself, and nobody else's names."""

@@ -7,12 +7,10 @@ import time
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["FOLDER", "SPARE", "OwnedFolder", "instance_of", "is_alive", "label_of", "owner", "temporary_prefix"]
+__all__ = ["FOLDER", "OwnedFolder", "instance_of", "is_alive", "label_of", "owner", "temporary_prefix"]
 
 FOLDER = ".execution"
 """Name of the folder in which an execution's work lies while it runs."""
-SPARE = ".spare-"
-"""How the name of a folder starts in which such a folder lies that is for an execution yet to come."""
 _YOUNG = 60.0
 """Seconds for which such a folder may be without the file that names its owner."""
 
@@ -36,7 +34,7 @@ def temporary_prefix(out: Path) -> str:
 
 
 def owner() -> str:
-    """Return what tells this process from all others, also from a later one with its number."""
+    """Return what identifies this process, also against a later one with the same process id."""
     return f"{os.getpid()}-{_started(os.getpid())}-{_boot()}"
 
 
@@ -68,7 +66,7 @@ class OwnedFolder:
         self.path.mkdir(parents=True)
         partial = self._file.with_suffix(".partial")
         partial.write_text(owner(), encoding="utf-8")
-        partial.rename(self._file)  # at once: whoever cleans up beside us must not find it empty
+        partial.rename(self._file)  # atomically: another bot that cleans up must not find it empty
 
     @property
     def is_left(self) -> bool:

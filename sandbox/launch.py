@@ -1,26 +1,22 @@
-"""How a program is started: in a session of its own, with no descriptor of ours, under the kernel's own limits."""
+"""What a script is started with: a clean environment, its cores, and the kernel's own limits."""
 
 import os
 import resource
 import shlex
 import shutil
-import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
-from sandbox import Limits
+from sandbox import ExecutionRequest, Limits
+from sandbox.gpu import library_folders
 
 __all__ = [
-    "GO",
-    "HELLO",
-    "Launch",
     "choose_cpus",
+    "clean_environment",
     "ended_with_us",
-    "start",
-    "start_file",
+    "path_of",
+    "shell_command",
     "under_limits",
-    "waiting",
 ]
 
 _OPEN_FILES = 4096
@@ -31,77 +27,65 @@ _FILE_SLACK = 1024**2
 """A file may grow so much beyond the limit on all files, for the watcher to see which limit it was."""
 _TASK_SLACK = 16
 """The same for processes and threads."""
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMEXPR_MAX_THREADS",
+    "LOKY_MAX_CPU_COUNT",
+)
 
 
-@dataclass(frozen=True)
-class Launch:
-    """A command and what it starts with."""
-
-    argv: Sequence[str]
-    environment: Mapping[str, str]
-    folder: Path
-    cpus: Sequence[int]
-    """Numbers of cores; it cannot be moved to others where the filter of system calls forbids that."""
-    descriptors: Sequence[int] = ()
+def path_of(python: Path) -> str:
+    """Return the PATH on which this Python comes first."""
+    return f"{python.parent}:/usr/local/bin:/usr/bin:/bin"
 
 
-def start(launch: Launch, output: int, engine: int, word: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """Start the command.
+def clean_environment(request: ExecutionRequest, *, tmp: str, cpus: int, path: str) -> dict[str, str]:
+    """Return the whole environment of a script.
 
     Args:
-        launch: What to start.
-        output: Descriptor that becomes its stdout.
-        engine: Descriptor that becomes its stderr: what is said before the script runs (see `start_file`).
-        word: Descriptor that becomes its stdin.
-
-    Raises:
-        OSError: It could not be started.
+        request: Its limits are passed to the script, and its own variables are added last.
+        tmp: Folder for temporary files as the script sees it, which is its home too.
+        cpus: Cores that it may use, at most those of its limits.
+        path: Its PATH.
     """
-    ours = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, launch.cpus)  # of this thread alone, and so of what it starts
-    try:
-        return subprocess.Popen(
-            launch.argv,
-            stdin=word,
-            stdout=output,
-            stderr=engine,
-            env=dict(launch.environment),
-            cwd=launch.folder,
-            pass_fds=launch.descriptors,
-            start_new_session=True,
-            umask=0o022,
-        )
-    finally:
-        os.sched_setaffinity(0, ours)
+    environment = {
+        "PATH": path,
+        "HOME": tmp,
+        "TMPDIR": tmp,
+        "LANG": "C.UTF-8",
+        "PYTHONHASHSEED": "0",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONSAFEPATH": "1",
+        "PYTHONNOUSERSITE": "1",
+        "MPLBACKEND": "Agg",
+        "HF_HUB_OFFLINE": "1",
+        "BOT_TIME_LIMIT": f"{request.limits.seconds:.3f}".rstrip("0").rstrip("."),
+        "BOT_CPUS": str(cpus),
+        "BOT_GPUS": str(len(request.lease.gpus)),
+        "CUDA_VISIBLE_DEVICES": ",".join(request.lease.gpus),
+    }
+    environment.update(dict.fromkeys(_THREAD_VARIABLES, str(cpus)))
+    if request.lease.gpus and (libraries := library_folders()):
+        environment["LD_LIBRARY_PATH"] = ":".join(map(str, libraries))
+    environment.update(request.environment)
+    return environment
 
 
-HELLO, GO = b"hello\n", b"go\n"
-"""What `waiting` is told: to answer with an empty line on stderr, and to start the script."""
-
-
-def waiting(start_file: str) -> list[str]:
-    """Return a command that waits for `GO` on its stdin, then does what this file says (see `start_file`).
-
-    Where nobody can say that any more, as after the bot was killed, it ends.
-    """
-    return ["/bin/sh", "-c", 'while read -r word; do if [ "$word" = go ]; then . "$0"; fi; echo >&2; done', start_file]
-
-
-def start_file(
-    argv: Sequence[str], environment: Mapping[str, str], limits: str = "", *, first_process: bool = False
-) -> str:
-    """Return what a shell does to start a script, with its stderr in its stdout; what went wrong before stays on stderr.
+def shell_command(argv: Sequence[str], limits: str = "", *, first_process: bool = False) -> list[str]:
+    """Return a shell's command that runs this one with its stderr in its stdout; what goes wrong before stays on stderr.
 
     Args:
         argv: The command.
-        environment: Variables added to the shell's own.
-        limits: What it does first (see `under_limits`).
+        limits: What the shell does first (see `under_limits`).
         first_process: Whether the shell is the first process of its namespace and stays: it reaps orphans, and the script
             would be a poor first process, to which most signals mean nothing.
     """
-    exports = "".join(f"export {name}={shlex.quote(value)}; " for name, value in environment.items())
     command = f"{shlex.join(argv)}; exit $?" if first_process else f"exec {shlex.join(argv)}"
-    return f"{limits}{exports}exec 2>&1 </dev/null; {command}\n"
+    return ["/bin/sh", "-c", f"{limits}exec 2>&1 </dev/null; {command}"]
 
 
 def ended_with_us(argv: Sequence[str]) -> list[str]:
@@ -125,8 +109,8 @@ def under_limits(limits: Limits, *, count_tasks: bool = False, on_gpu: bool = Fa
 
     Args:
         limits: What is allowed.
-        count_tasks: Whether the kernel shall hold the limit on processes; of no use where the bot's own count too.
-        on_gpu: Whether it may use a GPU: CUDA reserves far more memory than it uses, so that only the watcher can tell.
+        count_tasks: Whether the kernel enforces the limit on processes; of no use where the bot's own processes count too.
+        on_gpu: Whether it may use a GPU: CUDA reserves far more memory than it uses, so only the watcher can measure it.
     """
     steps = [
         f"ulimit -c {_lowered(resource.RLIMIT_CORE, 0)}",

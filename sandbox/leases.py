@@ -1,27 +1,24 @@
 """Leases: cores and GPUs that belong to one execution at a time, among all bots of this machine."""
 
 import asyncio
-import contextlib
 import os
 import stat
 import time
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from sandbox import Lease
 from sandbox.gpu import Gpus
-from sandbox.locks import Lock, take
-from sandbox.waiting_line import WaitingLine
+from sandbox.locks import Lock, WaitingLine, take
 from state.errors import InfrastructureFailure
 
 __all__ = ["Leases", "leases_folder"]
 
 _FOLDER = "bot-leases"
-_FIRST_PAUSE = 0.01
-_LONGEST_PAUSE = 0.05
-_TELL_AFTER = 0.5
+_PAUSE = 0.03
+_SAY_AFTER = 0.5
 """Seconds of waiting that nobody needs to hear of."""
 _MEMORY_BACK = 30.0
 """Seconds that a GPU's memory may take to come back after an execution."""
@@ -33,9 +30,9 @@ Held = Mapping[Name, Sequence[Lock]]
 
 
 def leases_folder() -> Path:
-    """Return the folder that all bots of this machine share, whoever they run as.
+    """Return the folder that all bots of this machine share, whichever user they run as.
 
-    `BOT_LEASES` names another, for bots that shall not know of each other. Anybody may make files in it, as in /tmp: a
+    `BOT_LEASES` names another, for bots that must not share. Anybody may make files in it, as in /tmp: a
     user who wants to keep the bots of others waiting can.
 
     Raises:
@@ -75,11 +72,10 @@ class Leases:
         """
         self._folder = folder
         self._cores = sorted(os.sched_getaffinity(0) if cores is None else cores)
-        self._gpus = gpus or Gpus.none()
+        self._gpus = gpus or Gpus()
         self._shares = gpu_shares
         self._lines = {kind: WaitingLine(folder, kind) for kind in ("gpu", "cpu")}
         self._withheld: dict[str, tuple[Sequence[Lock], int | None]] = {}
-        self._waiting: set[asyncio.Event] = set()
 
     @property
     def gpus(self) -> int:
@@ -96,16 +92,16 @@ class Leases:
     async def hold(
         self, cpus: int, gpus: int = 0, *, seconds: float, say: Callable[[str], None] | None = None
     ) -> AsyncIterator[Lease]:
-        """Hold so many cores (all there are, if they are fewer) and GPUs; wait for them if need be.
+        """Hold that many cores (all of them, if there are fewer) and GPUs; wait for them if need be.
 
         Args:
             cpus: Cores.
             gpus: GPUs.
             seconds: Longest time to wait.
-            say: Told in a sentence what is waited for, or that a GPU is withheld.
+            say: Called with a sentence on what is waited for, or on a GPU that is withheld.
 
         Raises:
-            InfrastructureFailure: They did not come free in time, there are not so many GPUs, or locks do not work.
+            InfrastructureFailure: They did not come free in time, there are too few GPUs, or locks do not work.
         """
         if gpus > self.gpus:
             raise InfrastructureFailure(f"{gpus} GPUs are asked for, and this machine has {self.gpus}.")
@@ -120,7 +116,7 @@ class Leases:
                 used = {uuid: self._gpus.used_bytes(uuid) for uuid in uuids}
                 stack.push_async_callback(self._give_back_gpus, found, used, say)
             cores = await self._first_come("cpu", lambda: self._try_cores(count), deadline, say, f"{count} core(s)")
-            stack.callback(self._release, cores)
+            stack.callback(_release, cores)
             yield Lease(tuple(cores), uuids)
 
     async def _first_come(
@@ -131,56 +127,31 @@ class Leases:
         say: Callable[[str], None] | None,
         what: str,
     ) -> Held[Name]:
-        """Stand in line, and take all that is wanted at once as soon as it is free.
-
-        What this process gives back is taken up at once, what another does after a pause.
-        """
-        began, pause, told = time.monotonic(), _FIRST_PAUSE, False
+        """Wait in line, then take all that is wanted together as soon as it is free."""
+        began, said = time.monotonic(), False
         try:
-            with self._lines[kind].place() as place, self._told_of_releases() as released:
-                while not place.is_first() or (found := attempt()) is None:
+            line = self._lines[kind]
+            with line.place() as place:
+                while not line.is_first(place) or (found := attempt()) is None:
                     now = time.monotonic()
                     if now >= deadline:
                         raise InfrastructureFailure(
                             f"{what} did not come free in {now - began:.0f} s{self._why(kind)}."
                         )
-                    if say and not told and now - began >= _TELL_AFTER:
+                    if say and not said and now - began >= _SAY_AFTER:
                         say(f"waiting for {what}{self._why(kind)}")
-                        told = True
-                    # Not asyncio.wait_for, which on Python 3.11 loses a cancellation that comes with a release.
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(min(pause, max(0.0, deadline - now))):
-                            await released.wait()
-                    released.clear()
-                    pause = min(2 * pause, _LONGEST_PAUSE)
+                        said = True
+                    await asyncio.sleep(min(_PAUSE, deadline - now))
                 return found
         except OSError as error:
             raise InfrastructureFailure(f"Leases cannot be had in {self._folder}: {error}") from error
 
-    @contextmanager
-    def _told_of_releases(self) -> Iterator[asyncio.Event]:
-        released = asyncio.Event()
-        self._waiting.add(released)
-        try:
-            yield released
-        finally:
-            self._waiting.remove(released)
-            self._tell_of_a_release()  # of a place in the line
-
-    def _release(self, held: Held[Name]) -> None:
-        _release(held)
-        self._tell_of_a_release()
-
-    def _tell_of_a_release(self) -> None:
-        for released in self._waiting:
-            released.set()
-
     def _try_cores(self, count: int) -> Held[int] | None:
-        return _all_or_none(self._cores, self._try_core, count)
+        def attempt(core: int) -> Sequence[Lock] | None:
+            lock = take(self._folder / f"cpu-{core}")
+            return None if lock is None else [lock]
 
-    def _try_core(self, core: int) -> Sequence[Lock] | None:
-        lock = take(self._folder / f"cpu-{core}")
-        return None if lock is None else [lock]
+        return _all_or_none(self._cores, attempt, count)
 
     def _try_gpus(self, count: int) -> Held[str] | None:
         self._try_withheld()
@@ -207,7 +178,7 @@ class Leases:
             self._withheld[uuid] = (locks, used[uuid])
         deadline = time.monotonic() + _MEMORY_BACK
         while self._try_withheld() & held.keys() and time.monotonic() < deadline:
-            await asyncio.sleep(_LONGEST_PAUSE)
+            await asyncio.sleep(_PAUSE)
         for uuid in held.keys() & self._withheld.keys():
             if say:
                 say(f"GPU {uuid} is withheld: memory of an execution that has ended did not come back")
@@ -216,14 +187,14 @@ class Leases:
         """Release the GPUs whose memory is back, and return the others."""
         for uuid, (locks, before) in list(self._withheld.items()):
             now = self._gpus.used_bytes(uuid)
-            # Where several share a GPU, its memory tells nothing of one of them.
+            # Where several share a GPU, its memory says nothing about one of them.
             if self._shares > 1 or now is None or before is None or now <= before + _SLACK:
                 del self._withheld[uuid]
-                self._release({uuid: locks})
+                _release({uuid: locks})
         return set(self._withheld)
 
     def _why(self, kind: str) -> str:
-        """Return what is in the way beyond other leases, as the end of a sentence."""
+        """Return what else than other leases is in the way, as the end of a sentence."""
         if kind != "gpu":
             return ""
         reasons = [f"{uuid} keeps memory of an execution that has ended" for uuid in self._withheld]

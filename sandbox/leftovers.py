@@ -3,10 +3,8 @@
 import contextlib
 import os
 import re
-import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -15,16 +13,15 @@ from pathlib import Path
 import psutil
 
 from sandbox.engine import ENGINE_FAILURES, connect, say
-from sandbox.instance import FOLDER, SPARE, OwnedFolder, instance_of, is_alive, label_of, temporary_prefix
+from sandbox.instance import FOLDER, OwnedFolder, instance_of, is_alive, label_of, temporary_prefix
 from sandbox.profile import INSTANCE, OWNER
-from sandbox.tree import MARKER
+from sandbox.tree import MARKER, kill_all
 from sandbox.workspace import remove_tree
 
 __all__ = ["Leftover", "left_by_killed", "own_bytes", "remove_left"]
 
 _LEVELS = 4
 """Depth of such folders below a state folder: <run>/executions/<execution>/.execution; what lies deeper is not ours."""
-_ROUNDS = 100
 _PROBE = re.compile(r"bot-(\d+-\d+-[0-9a-f]{8})-\w+")
 """Name of a temporary folder in which somebody tried whether a sandbox works."""
 
@@ -91,9 +88,6 @@ def remove_left(folder: OwnedFolder) -> str:
         return f"{folder.path} stays: {', '.join(mounts)} cannot be unmounted"
     for path in (*_temporary_folders(folder.out), folder.path):
         remove_tree(path)
-    if folder.out.name.startswith(SPARE):
-        with contextlib.suppress(OSError):
-            folder.out.rmdir()
     return f"removed {folder.path}" + (f" and ended {killed} process(es) of it" if killed else "")
 
 
@@ -124,19 +118,8 @@ def _work_folders(folder: Path, levels: int) -> Iterator[Path]:
 
 
 def _kill_marked(label: str) -> int:
-    """Kill all processes with this label, stopped first, so that none forks on; return how many there were."""
-    seen: set[int] = set()
-    for _ in range(_ROUNDS):
-        members = [process for process in psutil.process_iter() if _mark(process).startswith(f"{label}.")]
-        if not members:
-            break
-        seen |= {member.pid for member in members}
-        for sign in (signal.SIGSTOP, signal.SIGKILL):
-            for member in members:
-                with contextlib.suppress(psutil.Error):
-                    member.send_signal(sign)
-        time.sleep(0.01)  # death is not instant, and nothing reports that of a process that is not our child
-    return len(seen)
+    """Kill all processes with this label; return how many there were."""
+    return kill_all(lambda: [one for one in psutil.process_iter() if _mark(one).startswith(f"{label}.")])
 
 
 def _mark(process: psutil.Process) -> str:

@@ -1,12 +1,16 @@
-"""Locks on files, which the kernel gives back when their holder dies, be it by `kill -9`."""
+"""Locks on files, and lines to wait in: the kernel gives both back when their holder dies, be it by `kill -9`."""
 
 import contextlib
 import fcntl
+import itertools
 import os
 import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["Lock", "is_held", "take"]
+__all__ = ["Lock", "WaitingLine", "is_held", "take"]
 
 _OPEN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -70,6 +74,45 @@ def is_held(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+class WaitingLine:
+    """A line among processes, first come, first served, in a folder that may hold others.
+
+    A place in it is a file whose name says since when a process waits, locked meanwhile: a process that dies leaves the line.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._prefix = f"line-{name}-"
+        self._turns = itertools.count()
+
+    @contextmanager
+    def place(self) -> Iterator[Lock]:
+        """Stand in the line while this lasts.
+
+        Raises:
+            OSError: The folder does not allow it.
+        """
+        place = None
+        while place is None:  # another process that checks the line may hold the file for a moment, before we lock it
+            at = f"{time.monotonic_ns():020d}-{os.getpid()}-{next(self._turns)}"
+            place = take(self._folder / (self._prefix + at))
+        try:
+            yield place
+        finally:
+            place.release(remove=True)
+
+    def is_first(self, place: Lock) -> bool:
+        """Return whether no living process came before."""
+        for name in sorted(os.listdir(self._folder)):  # noqa: PTH208 - names are enough
+            if not name.startswith(self._prefix) or name >= place.path.name:
+                continue
+            if is_held(self._folder / name):
+                return False
+            with contextlib.suppress(OSError):  # another user's, or somebody else was quicker
+                (self._folder / name).unlink()
+        return True
 
 
 def _open(path: Path) -> int:

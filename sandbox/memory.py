@@ -1,14 +1,14 @@
-"""Memory that a set of processes holds, without counting what they share more than once."""
+"""Memory that a set of processes holds, files in memory included, without counting what they share more than once."""
 
 import os
 import stat
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-__all__ = ["Unlinked", "exact_memory", "resident_memory", "unlinked_files"]
+__all__ = ["TmpfsUsage", "Unlinked", "exact_memory", "resident_memory", "tmpfs_inside", "unlinked_files"]
 
 _PROC = Path("/proc")
 
@@ -80,8 +80,42 @@ def unlinked_files(members: Iterable[psutil.Process], work_device: int, counted:
     return Unlinked(disk, sum(sizes.values()) - disk)
 
 
+@dataclass(frozen=True)
+class TmpfsUsage:
+    """Bytes and files in them, and their devices."""
+
+    bytes: int = 0
+    files: int = 0
+    devices: frozenset[int] = frozenset()
+
+
+def tmpfs_inside(pid: int, mounts: Sequence[str]) -> TmpfsUsage:
+    """Measure mounts of tmpfs in another mount namespace.
+
+    Args:
+        pid: A process of that namespace.
+        mounts: Their paths as it sees them.
+    """
+    root = Path(f"/proc/{pid}/root")
+    size = files = 0
+    devices = set()
+    try:
+        # Until the process has changed its root, these paths are the host's own.
+        if root.stat().st_dev == Path("/").stat().st_dev:
+            return TmpfsUsage()
+        for mount in mounts:
+            path = root / mount.lstrip("/")
+            usage = os.statvfs(path)
+            size += (usage.f_blocks - usage.f_bfree) * usage.f_frsize
+            files += usage.f_files - usage.f_ffree
+            devices.add(path.stat().st_dev)
+    except OSError:
+        return TmpfsUsage()  # still being set up, or over
+    return TmpfsUsage(size, files, frozenset(devices))
+
+
 def _rollup(pid: int) -> dict[str, int] | None:
-    """Return the bytes by name in a process's `smaps_rollup`, or none where the kernel does not tell."""
+    """Return the bytes by name in a process's `smaps_rollup`, or none where the kernel has none."""
     try:
         lines = (_PROC / str(pid) / "smaps_rollup").read_text().splitlines()[1:]
     except OSError:

@@ -67,9 +67,8 @@ def file_arguments(
     files: Mapping[str, int],
     code: Path,
     work: Path,
-    view: Path | None,
     tmpfs_bytes: int,
-    mounts: Mapping[str, Path] | None = None,
+    mounts: Mapping[str, Path],
     devices: Iterable[Path] = (),
 ) -> list[str]:
     """Return bwrap's arguments that make the file system.
@@ -82,9 +81,8 @@ def file_arguments(
         files: Descriptor of the content of each small file, by its path inside.
         code: Folder with the script, to be written when all is mounted.
         work: Working folder.
-        view: What becomes `data` in it; none if that is in the folder already.
         tmpfs_bytes: Size of each file system in memory.
-        mounts: What becomes further folders in it, by name.
+        mounts: What becomes folders in it, by name.
         devices: Device files, such as a GPU's.
     """
     # As root without a user namespace, /proc/sys would be the host's own to write.
@@ -98,9 +96,7 @@ def file_arguments(
     for path, descriptor in files.items():
         arguments += ["--perms", "0644", "--file", str(descriptor), path]
     arguments += ["--ro-bind", str(code), CODE, "--bind", str(work), WORK]
-    if view is not None:
-        arguments += ["--ro-bind", str(view.resolve()), f"{WORK}/data"]
-    for name, folder in (mounts or {}).items():
+    for name, folder in mounts.items():
         arguments += ["--ro-bind", str(folder.resolve()), f"{WORK}/{name}"]
     return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
 

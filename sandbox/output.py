@@ -58,7 +58,7 @@ class CappedOutput:
 
 
 class LiveLog:
-    """A file with what is kept of an output, for whoever wants to read it before the end."""
+    """A file with what is kept of an output, to be read while the script runs."""
 
     def __init__(self, path: Path, output: CappedOutput) -> None:
         self._path = path
@@ -67,9 +67,9 @@ class LiveLog:
         self._due = 0.0
 
     def update(self, now: float) -> None:
-        """Write the file anew if there is more to read, every other second at the most.
+        """Write the file anew if there is more to read, every other second at most.
 
-        A full disk is no reason to end anything here: the last version, which is written at the end, tells of it.
+        A full disk is no reason to end anything here: the last version, written at the end, reports it.
         """
         if now < self._due or self._output.seen == self._written:
             return

@@ -38,7 +38,7 @@ class _Counter:
     """Fewest seconds that one step took: the rest can hardly be quicker."""
 
     def projected(self, done: int, total: int, now: float) -> float | None:
-        """Take in a report; return when the last step would end, in seconds since the start, if that can be told."""
+        """Take in a report; return when the last step would end, in seconds since the start, if that is known."""
         if done <= self.done:
             if done < self.done:
                 self.done, self.at, self.shortest = done, now, None

@@ -1,17 +1,13 @@
 """The back end without isolation: a plain process under limits of time and memory, with a clean environment."""
 
-import itertools
 import secrets
-from pathlib import Path
 
-from sandbox import ExecutionRequest, Outcome, SandboxDescription, Watch
-from sandbox.environment import clean_environment, path_of
-from sandbox.environments import Environment, packages_of, python_of
-from sandbox.execution import run_in_thread
+from sandbox import ExecutionRequest, SandboxDescription
+from sandbox.environments import packages_of, python_of
+from sandbox.execution import LocalSandbox
 from sandbox.instance import label_of
-from sandbox.launch import Launch, choose_cpus, ended_with_us, start_file, under_limits
+from sandbox.launch import choose_cpus, clean_environment, ended_with_us, path_of, shell_command, under_limits
 from sandbox.running import LocalProgram
-from sandbox.spares import Waiting
 from sandbox.tree import MARKER, MarkedTree
 from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace
@@ -19,28 +15,13 @@ from sandbox.workspace import Workspace
 __all__ = ["ProcessSandbox"]
 
 
-class ProcessSandbox:
+class ProcessSandbox(LocalSandbox):
     """Runs scripts as plain processes of the bot's own user: for code that is trusted."""
 
-    def __init__(self, environment: Environment | None = None) -> None:
-        """Take the environment that scripts run with; None: the bot's own."""
-        self._turns = itertools.count()
-        self._environment = environment
-
-    @property
-    def spares(self) -> None:
-        """None: there is nothing to make ahead."""
-
-    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
-        """Run the script; see `sandbox.Sandbox.run`."""
-        return await run_in_thread(self, request, watch)
-
     def describe(self) -> SandboxDescription:
-        """Say what a plain process contains, and what it does not."""
+        """Say what a plain process cannot contain."""
         return SandboxDescription(
             name="process",
-            isolation="none",
-            contains=("time", "memory", "number of processes", "files and bytes written", "environment variables"),
             gaps=(
                 "it reads and writes all that the bot's user can: labels, other views, secrets, and data/ itself",
                 "the network is open",
@@ -53,44 +34,22 @@ class ProcessSandbox:
             **packages_of(self._environment),
         )
 
-    def release(self) -> None:
-        """Do nothing: nothing is made ahead."""
-
-    def begin(self, request: ExecutionRequest, workspace: Workspace) -> Waiting:
-        """Link the view and the mounts into the working folder; there is nothing to wait for."""
-        if not workspace.data.exists():
-            workspace.data.symlink_to(request.view.resolve(), target_is_directory=True)
-        for name, folder in request.mounts.items():
+    def start(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:
+        """Link the view and the mounts into the working folder, and start the script."""
+        for name, folder in {"data": request.view, **request.mounts}.items():
             (workspace.work / name).parent.mkdir(exist_ok=True)
             (workspace.work / name).symlink_to(folder.resolve(), target_is_directory=True)
-        return _Linked(next(self._turns), python_of(self._environment))
-
-
-class _Linked:
-    """A `Waiting` without a sandbox."""
-
-    alive = True
-
-    def __init__(self, turn: int, python: Path) -> None:
-        self._turn = turn
-        self._python = python
-
-    def settle(self) -> None:
-        """Do nothing: nothing is mounted."""
-
-    def go(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:
-        """Start the script."""
-        cpus = request.lease.cpus or choose_cpus(request.limits.cpus, self._turn)
+        cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
         mark = f"{label_of(request.out)}.{secrets.token_hex(8)}"
-        environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus), path=path_of(self._python))
-        script = [str(self._python), "-P", "-s", str(workspace.script)]
+        python = python_of(self._environment)
+        environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus), path=path_of(python))
         limits = under_limits(request.limits, on_gpu=bool(request.lease.gpus))
-        argv = ended_with_us(["/bin/sh", "-c", start_file(script, {}, limits)])
-        launch = Launch(argv, {**environment, MARKER: mark}, workspace.work, cpus)
-        watcher = Watcher(request.limits, (workspace.work, workspace.tmp))
-        program = LocalProgram(launch, lambda pid: MarkedTree(pid, mark))
-        program.watched(watcher)
-        return program
-
-    def discard(self) -> None:
-        """Do nothing: what goes is followed."""
+        argv = ended_with_us(shell_command([str(python), "-P", "-s", str(workspace.script)], limits))
+        return LocalProgram(
+            argv,
+            {**environment, MARKER: mark},
+            folder=workspace.work,
+            cpus=cpus,
+            make_tree=lambda pid: MarkedTree(pid, mark),
+            watcher=Watcher(request.limits, (workspace.work, workspace.tmp)),
+        )

@@ -1,23 +1,21 @@
-"""What a container may do and see: the same for every execution and every session."""
+"""What a container may do and see: the same for every execution."""
 
 import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
 from sandbox import ExecutionRequest
-from sandbox.environment import clean_environment
 from sandbox.identity import Identity
 from sandbox.instance import owner
-from sandbox.launch import start_file, waiting
+from sandbox.launch import clean_environment, shell_command
 from sandbox.workspace import Workspace
 
-__all__ = ["INSTANCE", "OWNER", "TASK_SLACK", "Plan", "container_options", "container_start", "name_of"]
+__all__ = ["INSTANCE", "OWNER", "TASK_SLACK", "Plan", "container_options", "name_of"]
 
 _WORK = "/work"
 _CODE = "/code"
@@ -27,20 +25,24 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 INSTANCE = "kaggle-bot.instance"
 OWNER = "kaggle-bot.owner"
-_EXECUTION = "kaggle-bot.execution"
-_DEADLINE = "kaggle-bot.deadline"
 
 _OWN_TASKS = 2
 """Processes in a container that are not the script's: the engine's init and `timeout`."""
 TASK_SLACK = 16
-"""A script may start so many more before the kernel refuses, for the watcher to see which limit it was."""
+"""The kernel refuses only beyond this many more, so that the watcher can see which limit was hit."""
 _FILE_SLACK = 1024**2
 _STACKS = 256 * 1024**2
 _SENTRY_TASKS = 512
 """gVisor's own threads and helpers count too, so that with it the limit is a coarser one."""
 _OVERTIME = 60
-"""Seconds after which a script ends by itself when nobody is there any more to end it."""
+"""Seconds beyond its limit after which a script ends by itself, should the bot be gone."""
 _NOBODY = 65534
+_WAIT = "read -r line || exit 125; "
+"""What the shell inside does first: wait for a line from us.
+
+The engine reports that we are attached a moment before we are, and drops what is printed in between; but it passes on what we
+send only once it passes on output, too.
+"""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Plan:
     workspace: Workspace
     image: str
     instance: str
-    """Of the bot: containers are told apart by it after a crash."""
+    """Of the bot, by which its containers are recognised after a crash."""
     runtime: str | None
     """`runsc`, `nvidia` or another that the engine knows; none: its default."""
     cpus: Sequence[int]
@@ -73,18 +75,24 @@ def name_of(request: ExecutionRequest) -> str:
 
 
 def container_options(plan: Plan) -> dict[str, Any]:
-    """Return all that the engine is told of a container (`docker.containers.create`)."""
+    """Return all options of a container (`docker.containers.create`)."""
     request, limits = plan.request, plan.request.limits
     user = plan.identity.user
     group = user if plan.identity.changes_user else os.getegid()
     tasks = limits.processes + _OWN_TASKS + TASK_SLACK
     memory = f"rw,nosuid,nodev,size={limits.memory_bytes},nr_inodes={limits.files},mode=1777"
+    environment = clean_environment(request, tmp=_TMP, cpus=len(plan.cpus), path=_PATH)
+    if plan.packages:  # the image's Python takes them as if they were its own
+        environment["PYTHONPATH"] = _PACKAGES
+    script = ["python3", "-P", "-s", f"{_CODE}/{plan.workspace.script.name}"]
+    command = ["timeout", "-s", "KILL", f"{limits.seconds + _OVERTIME:.0f}", *script]
     options = {
         "image": plan.image,
-        "name": name_of(plan.request),
-        "labels": _labels(plan),
+        "name": name_of(request),
+        "labels": {INSTANCE: plan.instance, OWNER: owner()},
         # The whole command as entry point: one of the image's own would come before it.
-        "entrypoint": waiting(f"{_CODE}/start"),
+        "entrypoint": shell_command(command, _WAIT),
+        "environment": environment,
         "stdin_open": True,
         "working_dir": _WORK,
         "hostname": "sandbox",
@@ -107,8 +115,6 @@ def container_options(plan: Plan) -> dict[str, Any]:
         "healthcheck": {"test": ["NONE"]},
         # We read all of its output as it comes; a log beside that would cost by the line.
         "log_config": LogConfig(type=LogConfig.types.NONE),
-        # For every process in it: the image's Python takes the environment's packages as if they were its own.
-        "environment": {"PYTHONPATH": _PACKAGES} if plan.packages else {},
         "use_config_proxy": False,  # the host's proxies, perhaps with a password, are none of its business
         "runtime": plan.runtime,
     }
@@ -117,27 +123,13 @@ def container_options(plan: Plan) -> dict[str, Any]:
     return options
 
 
-def container_start(request: ExecutionRequest, script: str, cpus: int) -> str:
-    """Return what the shell that waits in a container does to start a script of this file name."""
-    environment = clean_environment(request, tmp=_TMP, cpus=cpus, path=_PATH)
-    seconds = f"{request.limits.seconds + _OVERTIME:.0f}"
-    return start_file(["timeout", "-s", "KILL", seconds, "python3", "-P", "-s", f"{_CODE}/{script}"], environment)
-
-
-def _labels(plan: Plan) -> dict[str, str]:
-    deadline = datetime.now(UTC) + timedelta(seconds=plan.request.limits.seconds)
-    return {
-        INSTANCE: plan.instance,
-        OWNER: owner(),
-        _EXECUTION: plan.request.execution_id,
-        _DEADLINE: deadline.isoformat(timespec="seconds"),
-    }
-
-
 def _mounts(plan: Plan) -> list[Mount]:
     """Return what it sees of the host; mount points in the working folder must be there, or the engine makes them its own."""
     request, workspace = plan.request, plan.workspace
-    read_only = {_CODE: workspace.code, **{f"{_WORK}/{name}": path for name, path in request.mounts.items()}}
+    read_only = {_CODE: workspace.code}
+    for name, folder in {"data": request.view, **request.mounts}.items():
+        read_only[f"{_WORK}/{name}"] = folder
+        (workspace.work / name).mkdir(parents=True, exist_ok=True)
     if plan.packages:
         read_only[_PACKAGES] = plan.packages
     for target, content in plan.identity.accounts().items():
@@ -145,10 +137,6 @@ def _mounts(plan: Plan) -> list[Mount]:
         read_only[target].write_bytes(content)
         read_only[target].chmod(0o644)
     workspace.code.chmod(0o755)  # whatever our umask is: another user must be able to read it
-    if not request.writable_data:
-        read_only[f"{_WORK}/data"] = request.view
-    for name in ("data", *request.mounts):
-        (workspace.work / name).mkdir(parents=True, exist_ok=True)
     mounts = [Mount(_WORK, str(workspace.work.resolve()), type="bind")]
     mounts += [
         Mount(target, str(source.resolve()), type="bind", read_only=True) for target, source in read_only.items()

@@ -1,4 +1,4 @@
-"""Cheap rules that look on while a script runs, and end what will come to nothing; each may be switched off."""
+"""Cheap rules that watch a running script, and end what will come to nothing; each may be switched off."""
 
 import re
 import shutil
@@ -42,7 +42,7 @@ class RuleSettings(BaseModel):
     loss_growth: float = Field(default=1e4, gt=1, description="times its lowest value")
     silent_minutes: float = Field(default=10.0, ge=0, description="without output or processor time; 0: never")
     overrun_factor: float = Field(
-        default=1.5, ge=0, description="projected to end so many times later than allowed; 0: never"
+        default=1.5, ge=0, description="projected to take this many times the time allowed; 0: never"
     )
     idle_gpu_minutes: float = Field(default=20.0, ge=0, description="that a leased GPU does nothing; 0: never")
     free_disk_bytes: int = Field(default=500_000_000, ge=0, description="left on the run folder's disk; 0: never")
@@ -58,7 +58,7 @@ class Rules:
 
         Args:
             settings: The thresholds.
-            request: The execution; its script tells whether it may end before its last step.
+            request: The execution; its script shows whether it may end before its last step.
             free: Bytes free on the disk of a folder.
         """
         self._settings = settings
@@ -142,7 +142,7 @@ class Rules:
 
 
 class Watches:
-    """Several that look on, as one; all see all, and the first breach counts."""
+    """Several watches as one; all see everything, and the first breach counts."""
 
     def __init__(self, watches: Sequence[Watch]) -> None:
         self._watches = watches

@@ -1,17 +1,15 @@
 """A program while it runs: what a supervisor needs of it, and the plain process of this machine."""
 
-import contextlib
 import os
 import resource
-import select
-import time
-from collections.abc import Callable, Sequence
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from sandbox import Breach, Usage
-from sandbox.launch import GO, HELLO, Launch, start
-from sandbox.tree import Tree, all_below
+from sandbox.tree import Tree
 from sandbox.watcher import Watcher
 
 __all__ = ["LocalProgram", "Reaped", "Running"]
@@ -21,8 +19,8 @@ __all__ = ["LocalProgram", "Reaped", "Running"]
 class Reaped:
     """What is known of a program after its end."""
 
-    exit_code: int
-    """As a shell says it, 128 + signal for a signal."""
+    exit_code: int | None
+    """As a shell says it, 128 + signal for a signal; none if it could not be ended."""
     cpu_seconds: float | None = None
     peak_memory_bytes: int | None = None
     breach: Breach | None = None
@@ -61,69 +59,62 @@ class Running(Protocol):
 class LocalProgram:
     """A program that this process has started on this machine."""
 
-    def __init__(self, launch: Launch, make_tree: Callable[[int], Tree]) -> None:
-        """Start it; it may wait for a line on its stdin.
+    def __init__(
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        folder: Path,
+        cpus: Sequence[int],
+        make_tree: Callable[[int], Tree],
+        watcher: Watcher,
+        descriptors: Sequence[int] = (),
+    ) -> None:
+        """Start it.
 
         Args:
-            launch: The program.
+            argv: The command.
+            environment: Its whole environment.
+            folder: Its working folder.
+            cpus: Numbers of its cores; it cannot be moved to others where the filter of system calls forbids that.
             make_tree: Makes the set of its processes from its process id.
+            watcher: Measures it.
+            descriptors: What it inherits beyond the standard ones.
 
         Raises:
             OSError: It could not be started.
         """
-        self._watcher: Watcher | None = None
+        self._watcher = watcher
         self.output, output_end = os.pipe()
         self.engine, engine_end = os.pipe()
-        word, self._word = os.pipe()
+        ours = os.sched_getaffinity(0)
         try:
-            self._process = start(launch, output_end, engine_end, word)
+            os.sched_setaffinity(0, cpus)  # of this thread alone, and so of what it starts
+            self._process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=output_end,
+                stderr=engine_end,
+                env=dict(environment),
+                cwd=folder,
+                pass_fds=descriptors,
+                start_new_session=True,
+                umask=0o022,
+            )
             self.ended = os.pidfd_open(self._process.pid)
         except OSError:
-            for descriptor in (self.output, self.engine, self._word):
-                os.close(descriptor)
+            os.close(self.output)
+            os.close(self.engine)
             raise
         finally:
-            for descriptor in (output_end, engine_end, word):
-                os.close(descriptor)
+            os.sched_setaffinity(0, ours)
+            os.close(output_end)
+            os.close(engine_end)
         self._tree = make_tree(self._process.pid)
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it has ended, reaped or not."""
-        return _readable(self.ended)
-
-    def answer(self, seconds: float) -> str:
-        """Greet it, and return the first line that it says; raises OSError where there is none in time."""
-        os.write(self._word, HELLO)
-        text, deadline = b"", time.monotonic() + seconds
-        while not text.endswith(b"\n"):
-            if not _readable(self.engine, max(0.0, deadline - time.monotonic())) or not (
-                byte := os.read(self.engine, 1)
-            ):
-                raise OSError(text.decode(errors="replace") or "it said nothing")
-            text += byte
-        return text.decode(errors="replace")
-
-    def watched(self, watcher: Watcher) -> None:
-        """Have it measured from now on, and give it the word to go on, should it wait for that."""
-        self._watcher = watcher
-        with contextlib.suppress(BrokenPipeError):  # it has ended, as will be seen
-            os.write(self._word, GO)
-
-    def keep_to(self, cpus: Sequence[int]) -> None:
-        """Move all its processes to these cores; raises OSError where that is not allowed."""
-        for process in all_below(self._process.pid):
-            os.sched_setaffinity(process, cpus)
-
-    def discard(self) -> None:
-        """Kill it and give all back; for one that nobody follows."""
-        self.kill()
-        os.waitpid(self._process.pid, 0)
-        self.close()
 
     def measure(self) -> tuple[Usage, Breach | None]:
         """Add up what its processes use."""
-        return self._watched.check(self._tree)
+        return self._watcher.check(self._tree)
 
     def kill(self) -> None:
         """Kill the tree. The program is reaped last, so that its process id, also its group's, cannot be another's yet."""
@@ -133,7 +124,7 @@ class LocalProgram:
         """Wait for the program, which has ended, and measure once more what it left."""
         _, status, usage = os.wait4(self._process.pid, 0)
         code = os.waitstatus_to_exitcode(status)
-        peak = self._watched.peak_memory
+        peak = self._watcher.peak_memory
         # The kernel also counts the moment before exec, when the child was still our own image.
         if usage.ru_maxrss > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:
             peak = max(peak, usage.ru_maxrss * 1024)
@@ -141,22 +132,11 @@ class LocalProgram:
             exit_code=128 - code if code < 0 else code,
             cpu_seconds=usage.ru_utime + usage.ru_stime,
             peak_memory_bytes=peak or None,
-            breach=self._watched.check_disk(),
+            breach=self._watcher.check_disk(),
         )
 
     def close(self) -> None:
         """Close the descriptors; reaped by us for its resource usage, so Popen must not try again."""
         self._process.returncode = -1
-        for descriptor in (self.output, self.engine, self.ended, self._word):
+        for descriptor in (self.output, self.engine, self.ended):
             os.close(descriptor)
-
-    @property
-    def _watched(self) -> Watcher:
-        assert self._watcher is not None  # noqa: S101 - for the type checker; only what is watched is measured
-        return self._watcher
-
-
-def _readable(descriptor: int, seconds: float = 0.0) -> bool:
-    poll = select.poll()  # unlike select(), for descriptors of any number
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(1_000 * seconds))

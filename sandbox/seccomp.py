@@ -3,6 +3,7 @@
 import errno
 import socket
 import tempfile
+from functools import lru_cache
 from typing import Any
 
 __all__ = ["seccomp_program"]
@@ -42,6 +43,7 @@ _TERMINAL_INPUT = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX: typing into a terminal."""
 
 
+@lru_cache
 def seccomp_program(*, shared_memory: bool = False) -> bytes | None:
     """Return the compiled filter for this machine's architecture, or none where libseccomp is missing.
 

@@ -66,7 +66,7 @@ def usable_memory(cgroups: Path = _CGROUPS) -> int:
 
 
 def _own_cgroups(root: Path, controller: str) -> Iterator[Path]:
-    """Yield the folders that limit this process, of either version; in a container the root may itself be such a one."""
+    """Yield the folders that limit this process, of either version; in a container the root may itself be one of them."""
     lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     for _, controllers, path in (line.split(":", 2) for line in lines):
         if controllers and controller not in controllers.split(","):

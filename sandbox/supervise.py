@@ -30,41 +30,35 @@ _LAST_OUTPUT = 1.0
 class Ending:
     """How a program ended."""
 
-    exit_code: int | None
-    """As a shell says it, 128 + signal for a signal; none if it could not be ended."""
+    reaped: Reaped
     seconds: float
-    cpu_seconds: float | None
-    peak_memory_bytes: int | None
     output: CappedOutput
     engine: str
     """What was said before the script ran."""
     breach: Breach | None
-    out_of_memory: bool = False
-    """Whether the kernel killed one of its processes for its memory limit."""
     peak_gpu_memory_bytes: int | None = None
 
 
+@dataclass(frozen=True)
 class StopSignal:
     """Tells a supervisor in another thread to stop."""
 
-    def __init__(self, reader: int, writer: int) -> None:
-        self.reader = reader
-        self._writer = writer
+    descriptor: int
+    """Readable once it was sent."""
 
     def send(self) -> None:
         """Stop the program."""
-        os.write(self._writer, b"x")
+        os.eventfd_write(self.descriptor, 1)
 
 
 @contextmanager
 def stop_signal() -> Iterator[StopSignal]:
-    """Make a signal whose descriptors are closed at the end."""
-    reader, writer = os.pipe()
+    """Make a signal whose descriptor is closed at the end."""
+    descriptor = os.eventfd(0)
     try:
-        yield StopSignal(reader, writer)
+        yield StopSignal(descriptor)
     finally:
-        os.close(reader)
-        os.close(writer)
+        os.close(descriptor)
 
 
 class Supervisor:
@@ -79,7 +73,7 @@ class Supervisor:
         log: Path | None = None,
         redactor: Redactor | None = None,
     ) -> None:
-        """Take what may be used, who may stop it, and who looks on; `log` shows its output, redacted, while it runs."""
+        """Take what may be used, who may stop it, and who watches; `log` shows its output, redacted, while it runs."""
         self._limits = limits
         self._meter = meter
         self._stop = stop
@@ -88,14 +82,14 @@ class Supervisor:
         self._log = LiveLog(log, self._output) if log else None
         self._engine = CappedOutput(_ENGINE_BYTES)
         self._selector = selectors.DefaultSelector()
-        self._reaped: Reaped | None = None
+        self._reaped = Reaped(exit_code=None)
 
     def follow(self, running: Running) -> Ending:
         """Return when the program and all its descendants are gone; its descriptors are closed then."""
         began = time.monotonic()
         try:
             descriptors = {"output": running.output, "engine": running.engine, "exit": running.ended}
-            for name, descriptor in (*descriptors.items(), ("stop", self._stop.reader)):
+            for name, descriptor in (*descriptors.items(), ("stop", self._stop.descriptor)):
                 self._selector.register(descriptor, selectors.EVENT_READ, name)
             try:
                 breach = self._until_exit_or_breach(running, began)
@@ -107,16 +101,12 @@ class Supervisor:
         finally:
             self._selector.close()
             running.close()
-        reaped = self._reaped
         return Ending(
-            exit_code=reaped.exit_code if reaped else None,
+            reaped=self._reaped,
             seconds=seconds,
-            cpu_seconds=reaped.cpu_seconds if reaped else None,
-            peak_memory_bytes=reaped.peak_memory_bytes if reaped else None,
             output=self._output,
             engine=self._engine.text().strip(),
-            breach=breach or (reaped.breach if reaped else None),
-            out_of_memory=reaped is not None and reaped.out_of_memory,
+            breach=breach or self._reaped.breach,
             peak_gpu_memory_bytes=self._meter.peak_bytes if self._meter else None,
         )
 
@@ -169,7 +159,7 @@ class Supervisor:
 
     def _drain(self, running: Running) -> None:
         """Read what is left in the pipes and reap the program, which has been killed if it had not ended."""
-        self._selector.unregister(self._stop.reader)
+        self._selector.unregister(self._stop.descriptor)
         deadline = time.monotonic() + _DEATH
         while self._selector.get_map() and (left := deadline - time.monotonic()) > 0:
             if "exit" in self._read(left):

@@ -10,9 +10,9 @@ from typing import Protocol
 
 import psutil
 
-from sandbox.tmpfs import TmpfsUsage, tmpfs_inside
+from sandbox.memory import TmpfsUsage, tmpfs_inside
 
-__all__ = ["MARKER", "MarkedTree", "NamespaceTree", "Tree", "all_below"]
+__all__ = ["MARKER", "MarkedTree", "NamespaceTree", "Tree", "kill_all"]
 
 MARKER = "BOT_EXECUTION"
 """Environment variable by which a process is known again after it has left its parents."""
@@ -20,7 +20,7 @@ MARKER = "BOT_EXECUTION"
 _ROUNDS = 100
 _PROC = Path("/proc")
 _LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
-"""Whether this kernel tells them (CONFIG_PROC_CHILDREN)."""
+"""Whether this kernel lists them (CONFIG_PROC_CHILDREN)."""
 
 
 class Tree(Protocol):
@@ -100,17 +100,9 @@ class MarkedTree:
         return TmpfsUsage()
 
     def kill(self) -> None:
-        """Kill the group, then whoever left it, until nobody is found; stopped first, so that none forks on."""
+        """Kill the group, then whoever left it."""
         _signal(os.killpg, self._pid, signal.SIGKILL)
-        for _ in range(_ROUNDS):
-            members = self.members()
-            if not members:
-                return
-            for sign in (signal.SIGSTOP, signal.SIGKILL):
-                for member in members:
-                    with contextlib.suppress(psutil.Error):
-                        member.send_signal(sign)
-            time.sleep(0.01)  # death is not instant, and nothing reports that of a process that is not our child
+        kill_all(self.members)
 
     def _classify(self, process: psutil.Process) -> None:
         key = (process.pid, process.create_time())
@@ -122,9 +114,20 @@ class MarkedTree:
             self._strangers.add(key)
 
 
-def all_below(pid: int) -> list[int]:
-    """Return the ids of a process and all its descendants."""
-    return [pid, *(child.pid for child in _children(pid, recursive=True))]
+def kill_all(find: Callable[[], Sequence[psutil.Process]]) -> int:
+    """Kill processes until none is found, stopped first, so that none forks on; return how many there were."""
+    seen: set[int] = set()
+    for _ in range(_ROUNDS):
+        members = find()
+        if not members:
+            break
+        seen |= {member.pid for member in members}
+        for sign in (signal.SIGSTOP, signal.SIGKILL):
+            for member in members:
+                with contextlib.suppress(psutil.Error):
+                    member.send_signal(sign)
+        time.sleep(0.01)  # death is not instant, and nothing reports that of a process that is not our child
+    return len(seen)
 
 
 def _children(pid: int, *, recursive: bool = False) -> list[psutil.Process]:

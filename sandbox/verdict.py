@@ -45,26 +45,26 @@ def reach_verdict(ending: Ending, limits: Limits, *, host_oom: bool, disk_full: 
         host_oom: Whether the kernel killed for memory anywhere on the machine meanwhile.
         disk_full: Whether the disk of the working folder is full.
     """
-    if ending.exit_code is None:
+    if ending.reaped.exit_code is None:
         return Verdict(ExitReason.INFRASTRUCTURE, "A process could not be ended: it hangs in the kernel.")
-    if ending.engine and ending.exit_code != 0 and ending.breach is None:
+    if ending.engine and ending.reaped.exit_code != 0 and ending.breach is None:
         return Verdict(ExitReason.INFRASTRUCTURE, f"The sandbox could not start the script: {ending.engine}")
     tail = ending.output.text()[-_TAIL:]
     no_gpu_memory = _lacks_gpu_memory(tail)
     if ending.breach is not None:
-        killed = ["One of its processes had been killed for memory before."] if ending.out_of_memory else []
+        killed = ["One of its processes had been killed for memory before."] if ending.reaped.out_of_memory else []
         return Verdict(ending.breach.reason, ending.breach.detail, killed)
-    if ending.exit_code == 0:
-        spent = ending.out_of_memory or _NO_MEMORY.search(tail) or no_gpu_memory
+    if ending.reaped.exit_code == 0:
+        spent = ending.reaped.out_of_memory or _NO_MEMORY.search(tail) or no_gpu_memory
         return Verdict(
             ExitReason.FINISHED, None, ["Something in it ran out of memory, though it ended well."] if spent else []
         )
-    if ending.out_of_memory:
+    if ending.reaped.out_of_memory:
         detail = f"It or a process that it started was killed for memory; {limits.memory_bytes} bytes are allowed."
         return Verdict(ExitReason.OUT_OF_MEMORY, detail)
     if no_gpu_memory:
         return Verdict(ExitReason.GPU_OUT_OF_MEMORY, _of_gpu(ending))
-    return _error(ending.exit_code, tail, limits, host_oom=host_oom, disk_full=disk_full)
+    return _error(ending.reaped.exit_code, tail, limits, host_oom=host_oom, disk_full=disk_full)
 
 
 def _error(code: int, tail: str, limits: Limits, *, host_oom: bool, disk_full: bool) -> Verdict:

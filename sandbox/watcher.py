@@ -11,8 +11,7 @@ import psutil
 
 from sandbox import Breach, ExitReason, Limits, Usage
 from sandbox.disk import DEEPEST, DiskUsage, folder_usage
-from sandbox.memory import Unlinked, exact_memory, resident_memory, unlinked_files
-from sandbox.tmpfs import TmpfsUsage
+from sandbox.memory import TmpfsUsage, Unlinked, exact_memory, resident_memory, unlinked_files
 from sandbox.tree import Tree
 
 __all__ = ["Reserve", "Watcher"]
@@ -33,7 +32,7 @@ class Watcher:
     """Compares what one execution uses with its limits."""
 
     def __init__(self, limits: Limits, folders: Sequence[Path], reserve: Reserve | None = None) -> None:
-        """Take what lies in the folders now as given: only what is added counts.
+        """Take the limits, and where the script writes.
 
         Args:
             limits: What is allowed.
@@ -44,8 +43,6 @@ class Watcher:
         self._reserve = reserve or Reserve()
         self._folders = folders
         self._device = folders[0].stat().st_dev
-        self._given = DiskUsage()
-        self._given = self.disk()
         self._free = self._free_disk()
         self._unlinked = Unlinked()
         self._disk_due = 0.0
@@ -56,13 +53,6 @@ class Watcher:
         self._memory_bytes = 0
         self.peak_memory = 0
         """Largest number of bytes seen."""
-
-    def disk(self) -> DiskUsage:
-        """Return what has been added to the folders."""
-        total = DiskUsage()
-        for folder in self._folders:
-            total += folder_usage(folder, enough_files=self._given.files + self._limits.files)
-        return total - self._given
 
     def check(self, tree: Tree) -> tuple[Usage, Breach | None]:
         """Measure once; return what is used, and the limit that is exceeded, if one is."""
@@ -83,7 +73,9 @@ class Watcher:
 
     def check_disk(self, more: Unlinked | None = None, tmpfs_files: int = 0) -> Breach | None:
         """Measure the folders alone, as after the end."""
-        usage = self.disk()
+        usage = DiskUsage()
+        for folder in self._folders:
+            usage += folder_usage(folder, enough_files=self._limits.files)
         self.written_bytes = written = usage.bytes + (more.disk_bytes if more else 0)
         if usage.too_deep:
             return Breach(ExitReason.DISK_LIMIT, f"It made folders nested more than {DEEPEST} levels deep.")
@@ -104,7 +96,7 @@ class Watcher:
             return self._free  # it has removed its own working folder
 
     def _exhausted(self) -> Breach | None:
-        """Return a breach if the machine has hardly any memory left: better it ends than whatever the kernel chooses."""
+        """Return a breach if the machine has hardly any memory left: better that the script ends than another program."""
         available = psutil.virtual_memory().available
         if available >= self._reserve.memory_bytes:
             return None

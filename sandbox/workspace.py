@@ -12,7 +12,7 @@ from pathlib import Path
 from sandbox import ExecutionRequest
 from sandbox.instance import FOLDER, OwnedFolder, temporary_prefix
 
-__all__ = ["LOG_NAME", "Workspace", "check_request", "fresh_workspace", "remove_tree", "working_folder", "write_start"]
+__all__ = ["LOG_NAME", "Workspace", "check_request", "fresh_workspace", "remove_tree"]
 
 LOG_NAME = "log.txt"
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -30,28 +30,10 @@ class Workspace:
     tmp: Path
     """Temporary files of a back end that has no file system of its own; short, as socket paths must be."""
 
-    @classmethod
-    def make(cls, folder: Path, tmp: Path | None = None) -> "Workspace":
-        """Make those of its folders that lie in this one."""
-        workspace = cls(folder / "work", folder / "code", tmp or folder / "tmp")
-        workspace.work.mkdir()
-        workspace.code.mkdir()
-        return workspace
-
     @property
     def script(self) -> Path:
         """Path of the script."""
         return self.code / "solution.py"
-
-    @property
-    def start(self) -> Path:
-        """Path of what the sandbox's shell does to start the script."""
-        return self.code / "start"
-
-    @property
-    def data(self) -> Path:
-        """Path of the data folder, the mount point of the view, or a link to it."""
-        return self.work / "data"
 
 
 def check_request(request: ExecutionRequest) -> None:
@@ -69,21 +51,12 @@ def check_request(request: ExecutionRequest) -> None:
         raise ValueError("an execution needs a time limit above zero seconds")
 
 
-def working_folder(out: Path) -> Path:
-    """Return where the working folder of the execution lies that has this folder `out`, while it runs."""
-    return out.absolute() / FOLDER / "work"
-
-
 @contextmanager
-def fresh_workspace(request: ExecutionRequest, ready: OwnedFolder | None = None) -> Iterator[Workspace]:
+def fresh_workspace(request: ExecutionRequest) -> Iterator[Workspace]:
     """Make the folders inside `request.out`, write the script, and remove all of it at the end.
 
     They lie in `out` because it is on a real disk, as the system's temporary folder often is not. Whatever a killed
     attempt or an earlier one left under the kept names is removed first, so that nobody takes it for this one's.
-
-    Args:
-        request: What is to run.
-        ready: A folder on the same disk that is moved there, with a workspace in it that nobody has used.
 
     Raises:
         OSError: The disk or its permissions do not allow it.
@@ -93,31 +66,18 @@ def fresh_workspace(request: ExecutionRequest, ready: OwnedFolder | None = None)
     request.out.mkdir(parents=True, exist_ok=True)
     for name in (*request.keep, LOG_NAME):
         (request.out / name).unlink(missing_ok=True)
-    if ready is None:
-        folder.make()
-    else:
-        ready.path.rename(folder.path)
-        ready.out.rmdir()
+    folder.make()
     tmp = Path(tempfile.mkdtemp(prefix=temporary_prefix(request.out)))
     try:
-        if ready is None:
-            workspace = Workspace.make(folder.path, tmp)
-        else:
-            workspace = Workspace(working_folder(request.out), folder.path / "code", tmp)
+        workspace = Workspace(folder.path / "work", folder.path / "code", tmp)
+        workspace.work.mkdir()
+        workspace.code.mkdir()
         workspace.script.write_text(request.script, encoding="utf-8", errors="replace")
         workspace.script.chmod(0o644)
-        if request.writable_data:
-            shutil.copytree(request.view, workspace.data, symlinks=True)
         yield workspace
     finally:
         remove_tree(tmp)
         remove_tree(folder.path)  # last: by it the rest is found again after a crash
-
-
-def write_start(workspace: Workspace, content: str) -> None:
-    """Write what starts the script, for whatever user runs it to read."""
-    workspace.start.write_text(content, encoding="utf-8", errors="surrogateescape")
-    workspace.start.chmod(0o644)
 
 
 def remove_tree(folder: Path) -> None:

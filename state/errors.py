@@ -62,10 +62,6 @@ class GraderFailed(InvalidSubmission):
         super().__init__(f"The grader failed with {kind}{where}: {words}" if words or where else kind)
 
 
-class GraderNotAdmitted(BotError):
-    """A grader that a model wrote, and that fails its self-tests; the text names those that failed."""
-
-
 class UnsupportedLayout(BotError):
     """A competition's data that the view builder cannot split."""
 

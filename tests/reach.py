@@ -28,7 +28,6 @@ STARTED = {
 ELSEWHERE = ("bot/evaluation/graders/inside/", "scrapers/snapshots/demo_data/")
 """Folders whose files are run by their paths: by Alembic, and by graders and scripts in processes of their own."""
 UNUSED = {
-    "Coder": "the seam for the owner's coding agents, which come later",
     "pids": "tests and benchmarks watch the cleaners' processes by it",
     "UNKNOWN": "what Kaggle may answer",
     "convert_*": "markdownify calls them",
@@ -50,6 +49,8 @@ CALLED = [
 
 _TARGET = re.compile(rf"""["']((?:{"|".join(PACKAGES)})(?:\.\w+)+)(?::(\w+))?["']""")
 """A string that is a module, and perhaps a name in it."""
+_FORMULA = re.compile(r'(?:Metric\(|inverse=|_function\()\s*"(\w+)\.(\w+)"')
+"""A metric's formula, by its file and its name in the package of metrics."""
 _ALL = re.compile(r"^__all__\b[^=]*= (?:\[[^\]]*\]|\([^)]*\))", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -70,6 +71,7 @@ def unreached_modules(graph: grimp.ImportGraph, texts: dict[str, str], entries: 
             continue
         reached.add(name)
         named = {module for module, _ in _TARGET.findall(texts[name])}
+        named |= {f"bot.evaluation.metrics.{file}" for file, _ in _FORMULA.findall(texts[name])}
         parents = {name.rpartition(".")[0]} - {""}
         waiting |= graph.find_modules_directly_imported_by(name) | named | parents
     return sorted(texts.keys() - reached)
@@ -85,7 +87,7 @@ def unused_names(sources: dict[Path, str], templates: list[str]) -> list[str]:
     vulture = Vulture(ignore_names=list(UNUSED), ignore_decorators=CALLED)
     for path, text in sources.items():
         vulture.scan(_without_all(text), filename=path)
-        vulture.used_names.update(name for _, name in _TARGET.findall(text) if name)
+        vulture.used_names.update(name for _, name in (*_TARGET.findall(text), *_FORMULA.findall(text)) if name)
     for text in templates:
         vulture.used_names.update(_WORD.findall(text))
     found = vulture.get_unused_code(min_confidence=60)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from bot.cli.output import print_json
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.folder import RunFolder
 from bot.replay.audit import Audit, audit_run
 from bot.replay.prepare import read_config

@@ -7,7 +7,7 @@ import typer
 
 from bot.cli.configured import configured, settings_file
 from bot.cli.output import print_json, print_table
-from sandbox import SandboxName
+from sandbox import BackEndChoice
 from sandbox.environments import DEFAULT, GROUPS, Environment, Group, environment_named, environments_in
 from state.errors import UsageError
 
@@ -81,7 +81,7 @@ def list_environments(config: Config = None, json: Json = False) -> None:
 @env_app.command()
 def check(
     name: Annotated[str, typer.Argument(help="of the environment")] = DEFAULT,
-    sandbox: Annotated[SandboxName, typer.Option(help="where it is tried out")] = "auto",
+    sandbox: Annotated[BackEndChoice, typer.Option(help="where it is tried out")] = "auto",
     config: Config = None,
     json: Json = False,
 ) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from bot.cli.grade_many import average, grade_list
 from bot.cli.output import number, print_json, print_table
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError

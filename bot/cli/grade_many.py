@@ -10,9 +10,9 @@ from typing import Any
 import typer
 
 from bot.cli.output import print_json, print_table, progress_line
-from bot.evaluation.aggregate import ASKED_FOR, aggregate, read_reports, read_split
-from bot.evaluation.grading_many import Graded, find_snapshots, grade_many, write_report
-from bot.evaluation.submission_list import read_list
+from bot.evaluation.grading.aggregate import ASKED_FOR, aggregate, read_reports, read_split
+from bot.evaluation.grading.grade_many import Graded, find_snapshots, grade_many, write_report
+from bot.evaluation.grading.submission_list import read_list
 from bot.evaluation.worker import Worker
 from state.clock import SystemClock
 

@@ -12,7 +12,7 @@ import typer
 
 from bot.cli.output import progress_line
 from bot.cli.rehearsal_output import announce, progress, show_results
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.time_shift import begun_together
 from scrapers.snapshots.fields import parse_time
 from scrapers.snapshots.snapshot import Snapshot

@@ -15,13 +15,13 @@ from bot.cli.configured import configured, model_settings, redactor_of, settings
 from bot.cli.running import Job, run_all, show_results
 from bot.community.learning import NEWEST_POSTS
 from bot.community.settings import ReadingSettings
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
 from bot.replay.prepare import prepare
 from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
 from bot.report.words import cutoff_note
-from sandbox import SandboxName
+from sandbox import BackEndChoice
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
@@ -67,7 +67,7 @@ def replay(
     ] = None,
     seed: Annotated[int, typer.Option(help="seed of the first run")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="runs with seeds SEED to SEED+K-1")] = 1,
-    sandbox: Annotated[SandboxName, typer.Option(help="where generated code runs")] = "auto",
+    sandbox: Annotated[BackEndChoice, typer.Option(help="where generated code runs")] = "auto",
     parallel: Annotated[int, typer.Option(min=1, help="nodes that a run works on at a time")] = 1,
     cpus: Annotated[
         int | None, typer.Option(min=1, help="cores an execution may use; default: all, shared among --parallel")

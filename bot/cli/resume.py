@@ -8,7 +8,7 @@ import typer
 
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.running import Job, failed, run_all, show_results
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.folder import RunFolder, is_of, run_folders
 from bot.execution.open_leases import open_leases

@@ -77,8 +77,6 @@ def _run(job: Job, leases: Leases, show: Show) -> dict[str, Any]:
         if not isinstance(error, BotError) and not may_pass(error):
             raise
         return base | failed(run.settings, run.snapshot.card.slug, error)
-    finally:
-        job.sandbox.release()
 
 
 def failed(settings: ReplaySettings, competition: str, error: Exception) -> dict[str, Any]:

@@ -8,15 +8,13 @@ import typer
 from bot.cli.output import print_json
 from bot.cli.snapshot_import import import_app
 from bot.cli.snapshot_import_bench import mle_bench
-from bot.cli.snapshot_write_grader import write_grader_command
-from bot.evaluation.directions import METRIC_DIRECTIONS
-from bot.evaluation.graders.admitting import describe_grader
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from scrapers.snapshots.check import GRADER
 from scrapers.snapshots.demo import write_demo
 from scrapers.snapshots.snapshot import Snapshot, format_summary
 from state.errors import SnapshotError
 
 snapshot_app = typer.Typer(name="snapshot", help="Check, import or write snapshots.", no_args_is_help=True)
-snapshot_app.command("write-grader")(write_grader_command)
 import_app.command("mle-bench")(mle_bench)
 snapshot_app.add_typer(import_app)
 
@@ -41,7 +39,10 @@ def check(
                 typer.echo(str(problem))
             typer.echo(f"{len(error.problems)} problem(s)", err=True)
         raise typer.Exit(1) from error
-    lines = [*format_summary(loaded), *describe_grader(loaded)]
+    lines = format_summary(loaded)
+    grader = loaded.path / GRADER
+    if loaded.card.metric.name not in METRIC_DIRECTIONS and grader.is_file():
+        lines = [*lines, f"grader: the competition's own, {GRADER}"]
     if json:
         print_json({"snapshot": str(snapshot), "ok": True, "summary": lines})
         return

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from bot.cli.output import print_json, print_table, progress_line
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.imports.mle_live.community import Kinds
 from scrapers.imports.mle_live.importing import Outcome, Wish, import_mle_live
 from state.clock import SystemClock

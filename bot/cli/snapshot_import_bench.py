@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bot.cli.output import print_json, print_table, progress_line
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
 from scrapers.imports.mle_bench.finding import FoundMetric, Question
 from scrapers.imports.mle_bench.importing import Importing, Outcome

@@ -1,8 +1,7 @@
 """The coder: turns a draft into scripts, and nothing but scripts."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from bot.engine.attempts import Attempt
 from bot.engine.budget import DraftLeft
@@ -11,7 +10,7 @@ from bot.engine.strategy import Script
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 
-__all__ = ["Brief", "Coder", "CoderBudget"]
+__all__ = ["Brief", "CoderBudget"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class CoderBudget:
     """What is left to a coder when it writes the next script, which none of these counts yet."""
 
     execution_seconds: float
-    """Time limit of the script's scored run, whatever time the answer takes."""
+    """Time limit of the script's scored run, however long the answer takes."""
     seconds_left: float
     """Of the run, for all that is still to be done."""
     scripts_left: int | None = None
@@ -45,13 +44,3 @@ class CoderBudget:
     """None where a script belongs to no draft."""
     debug_seconds: float | None = None
     """Time limit of the run on a sample that comes first; None where there is none."""
-
-
-class Coder(Protocol):
-    """What a playbook hands a draft to."""
-
-    def scripts(
-        self, brief: Brief, feedback: Callable[[], Sequence[Attempt]], budget: Callable[[], CoderBudget]
-    ) -> AsyncIterator[Script]:
-        """Yield scripts one by one; before each, `feedback()` holds what came of the earlier ones."""
-        ...

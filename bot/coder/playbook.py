@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from bot.coder import Brief, CoderBudget
 from bot.coder.prompts import ScriptAnswer, WriteScript
-from bot.coder.script_coder import ScriptCoder
+from bot.coder.script_coder import write_script
 from bot.engine.attempts import Attempt, holdout_seconds
 from bot.engine.budget import SAMPLE_SHARE, DraftLeft
 from bot.engine.context import RunContext
@@ -102,22 +102,18 @@ class ScriptPlaybook:
 
     async def _script(self, assignment: Assignment, node: int, tree: Tree, limits: Limits) -> Script:
         context = self._context
-
-        def budget() -> CoderBudget:
-            remaining = context.budget.remaining(len(tree.nodes), best_seconds(context, tree))
-            return CoderBudget(
-                execution_seconds=limits.seconds,
-                seconds_left=context.budget.left(),
-                # This node counts among the tree's already.
-                scripts_left=None if remaining.steps is None else remaining.steps + 1,
-                draft=assignment.left,
-                debug_seconds=limits.debug,
-            )
+        remaining = context.budget.remaining(len(tree.nodes), best_seconds(context, tree))
+        budget = CoderBudget(
+            execution_seconds=limits.seconds,
+            seconds_left=context.budget.left(),
+            # This node counts among the tree's already.
+            scripts_left=None if remaining.steps is None else remaining.steps + 1,
+            draft=assignment.left,
+            debug_seconds=limits.debug,
+        )
 
         async def ask(prompt: WriteScript) -> ScriptAnswer:
             return await context.asker.ask(prompt, role="coder", name="write", node=node)
 
         brief = replace(assignment.brief, results=context.results)
-        coder = ScriptCoder(ask, assignment.known)
-        scripts = coder.scripts(brief, lambda: assignment.attempts, budget)
-        return await anext(scripts)
+        return await write_script(ask, brief, assignment.attempts, budget, assignment.known)

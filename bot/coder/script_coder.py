@@ -1,7 +1,6 @@
-"""The first coder: one prompt a script; repairs what failed, improves what works."""
+"""Asks a model for a script: a first one, a repair of one that failed, or an improvement of one that works."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
 
 from bot.coder import Brief, CoderBudget
 from bot.coder.prompts import ScriptAnswer, WriteScript
@@ -13,48 +12,41 @@ SHOWN_ATTEMPTS = 3
 """Scripts shown whole: the first ones of a long draft say little that the later ones do not."""
 
 
-class AskForScript(Protocol):
-    """Sends a prompt for one script; keyed by the node that is being written."""
+async def write_script(
+    ask: Callable[[WriteScript], Awaitable[ScriptAnswer]],
+    brief: Brief,
+    attempts: Sequence[Attempt],
+    budget: CoderBudget,
+    known: Sequence[Item] = (),
+) -> Script:
+    """Have one whole script written.
 
-    def __call__(self, prompt: WriteScript) -> Awaitable[ScriptAnswer]:
-        """Return the model's answer."""
-        ...
-
-
-class ScriptCoder:
-    """Asks a model for one whole script at a time."""
-
-    def __init__(self, ask: AskForScript, known: Sequence[Item] = ()) -> None:
-        self._ask = ask
-        self._known = tuple(known)
-
-    async def scripts(
-        self, brief: Brief, feedback: Callable[[], Sequence[Attempt]], budget: Callable[[], CoderBudget]
-    ) -> AsyncIterator[Script]:
-        """Yield scripts for ever; the caller stops asking when the draft's share is used up.
-
-        Without feedback it is a first script; after a failed one a repair; else an improvement of the last one shown.
-        """
-        while True:
-            attempts = tuple(feedback())[-SHOWN_ATTEMPTS:]
-            action = _action(attempts)
-            answer = await self._ask(
-                WriteScript(
-                    task=brief.task,
-                    preview=brief.preview,
-                    machine=brief.machine,
-                    action=action,
-                    title=brief.title,
-                    draft=brief.draft,
-                    codebase=brief.codebase if not attempts else None,
-                    earlier=brief.earlier,
-                    attempts=attempts,
-                    budget=budget(),
-                    results=brief.results,
-                    known=self._known,
-                )
-            )
-            yield Script(plan=answer.plan, code=answer.code, action=action)
+    Args:
+        ask: Sends the prompt.
+        brief: What the model knows.
+        attempts: What came of earlier scripts, oldest first; without any it is a first script, after a failed one a repair,
+            else an improvement of the last one.
+        budget: What is left.
+        known: Where the draft comes from.
+    """
+    shown = tuple(attempts)[-SHOWN_ATTEMPTS:]
+    action = _action(shown)
+    prompt = WriteScript(
+        task=brief.task,
+        preview=brief.preview,
+        machine=brief.machine,
+        action=action,
+        title=brief.title,
+        draft=brief.draft,
+        codebase=brief.codebase if not shown else None,
+        earlier=brief.earlier,
+        attempts=shown,
+        budget=budget,
+        results=brief.results,
+        known=tuple(known),
+    )
+    answer = await ask(prompt)
+    return Script(plan=answer.plan, code=answer.code, action=action)
 
 
 def _action(attempts: Sequence[Attempt]) -> ActionKind:

@@ -7,7 +7,7 @@ from typing import get_args
 from bot.configuration.lines import KeyPath
 from bot.configuration.settings import Settings
 from bot.daemon.settings import CompetitionSettings
-from bot.evaluation.directions import METRIC_FACTS, PredictionKind
+from bot.evaluation.metrics.registry import METRICS, PredictionKind
 from bot.models import Usage
 from bot.models.pricing import Pricing
 from scrapers.kaggle.settings import KAGGLE
@@ -36,15 +36,15 @@ def _scoring(path: KeyPath, one: CompetitionSettings) -> Iterator[tuple[KeyPath,
         if said not in kinds:
             either = ", ".join(f'"{kind}"' for kind in kinds)
             yield (*path, "metric_params", "predictions"), f"must be one of {either} where a {OWN_GRADER} scores"
-    elif one.metric is not None and one.metric not in METRIC_FACTS:
+    elif one.metric is not None and one.metric not in METRICS:
         yield (*path, "metric"), _unknown_metric(one.metric)
 
 
 def _unknown_metric(name: str) -> str:
     if "/" in name or name.endswith(".py"):
         return f"must be the path of a file called {OWN_GRADER}, or a metric's name: a grader has no other name"
-    near = get_close_matches(name.lower().replace(" ", "_").replace("-", "_"), METRIC_FACTS, 1)
-    known = f"did you mean {near[0]}?" if near else f"known here: {', '.join(sorted(METRIC_FACTS))}"
+    near = get_close_matches(name.lower().replace(" ", "_").replace("-", "_"), METRICS, 1)
+    known = f"did you mean {near[0]}?" if near else f"known here: {', '.join(sorted(METRICS))}"
     return f"must be a metric that can be computed, or the path of a {OWN_GRADER} that scores; {known}"
 
 

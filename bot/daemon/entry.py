@@ -16,7 +16,7 @@ from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
 from bot.daemon.trouble import begin, begin_work_broken, end
 from bot.engine.attempts import load_tree
-from bot.evaluation.leaderboard import MEDALS
+from bot.evaluation.grading.leaderboard import MEDALS
 from bot.execution.folder import RunFolder
 from bot.execution.own_grader import grader_text
 from bot.notify.events import CompetitionOver, GraderUnusable

@@ -117,7 +117,6 @@ async def open_shared(
         cleaners = await stack.enter_async_context(Cleaners())
         worker = await stack.enter_async_context(aclosing(Worker(idle_seconds=_WORKER_IDLE)))
         leases, gpus = stack.enter_context(open_leases(settings.leases, daemon.gpus))
-        stack.callback(sandbox.release)
         yield Shared(
             folder=folder,
             file=configuration.file,

@@ -8,7 +8,7 @@ from pathlib import Path
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.shared import Shared
 from bot.daemon.trouble import begin, end
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.own_grader import check_grader
 from bot.notify.events.base import Event
 from bot.notify.events.trouble import GraderUnusable, RulesNotAccepted, TaskCardIncomplete

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bot.models.sections import Roles
+from sandbox import BackEndChoice
 from scrapers.kaggle.card.overrides import CardOverrides
 from state.settings_paths import SettingsPath
 
@@ -38,7 +39,7 @@ class DaemonSettings(BaseModel):
     gpus: int | None = Field(
         default=None, ge=0, description="GPUs that a script holds; none: one where there is one", examples=[1]
     )
-    sandbox: Literal["auto", "docker", "bubblewrap", "process"] = Field(
+    sandbox: BackEndChoice = Field(
         default="auto", description="where generated code runs; auto: the first of these that works"
     )
     longest_script: float = Field(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlmodel import Session
 
-from bot.evaluation.leaderboard import MEDALS, Medal, medal_positions
+from bot.evaluation.grading.leaderboard import MEDALS, Medal, medal_positions
 from bot.leaderboard.board import Place, Seen, own_place, read_seen
 from bot.leaderboard.look import Look, inputs_of, look_at
 from bot.leaderboard.standing import Standing, far, leaderboard_moved, lines_moved

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bot.daemon.settings import CompetitionSettings
 from bot.doctor import Check
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.own_grader import check_grader
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competition, Competitions

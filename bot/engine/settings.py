@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.budgets.settings import BudgetSettings
 from bot.execution.settings import WatchSettings
-from sandbox import Limits, SandboxName
+from sandbox import BackEndChoice, Limits
 
 __all__ = ["RunSettings"]
 
@@ -26,7 +26,7 @@ class RunSettings(BaseModel):
     max_cost: float | None = Field(default=None, ge=0, description="USD")
     steps: int | None = Field(default=None, ge=1, description="nodes, the baseline included")
     seed: int = 0
-    sandbox: SandboxName = "auto"
+    sandbox: BackEndChoice = "auto"
     image: str | None = Field(default=None, description="name and id of the image that containers are made from")
     runtime: str | None = Field(default=None, description="of containers; none: the engine's default")
     parallel: int = Field(default=1, ge=1, description="nodes worked on at a time")

@@ -13,8 +13,8 @@ from bot.evaluation.executed import Executed, why
 from bot.evaluation.guarding import GUARDED, PREDICTIONS, Guarding, record_findings
 from bot.evaluation.guards.findings import Finding
 from bot.evaluation.run_views import RunViews
-from bot.evaluation.self_reported import LINE, printed_score
-from bot.evaluation.view_names import ViewName
+from bot.evaluation.views.names import ViewName
+from bot.evaluation.views.self_reported import LINE, printed_score
 from bot.evaluation.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing

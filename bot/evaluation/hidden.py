@@ -5,8 +5,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from bot.evaluation.grading import open_hidden_test
-from bot.evaluation.ranks import spearman
+from bot.evaluation.grading.grade import open_hidden_test
+from bot.evaluation.metrics.ranks import spearman
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
 

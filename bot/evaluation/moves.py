@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.evaluation.compressed import member
-from bot.evaluation.file_tables import FileTable
-from bot.evaluation.labelled import Layout
-from bot.evaluation.named_files import archive_names
-from bot.evaluation.row_files import Pattern, placed, row_files
-from bot.evaluation.shared_files import data_files, share
+from bot.evaluation.layouts.data_files import archive_names, data_files, share
+from bot.evaluation.layouts.file_index import FileTable
+from bot.evaluation.layouts.layout import Layout
+from bot.evaluation.tables.compressed import member
+from bot.evaluation.views.row_files import Pattern, placed, row_files
 from scrapers.snapshots.archives import is_litter
 from state.errors import UnsupportedLayout
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.scoring import open_scorer
-from bot.evaluation.truth import Predicted, Truth, score_or_nan
+from bot.evaluation.scoring.truth import Predicted, Truth, score_or_nan
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
 

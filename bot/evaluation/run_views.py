@@ -5,8 +5,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from bot.evaluation.self_reported import reason_in
-from bot.evaluation.view_names import INFO, ViewKind, ViewName
+from bot.evaluation.views.names import INFO, ViewKind, ViewName
+from bot.evaluation.views.self_reported import reason_in
 from bot.evaluation.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch

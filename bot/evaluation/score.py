@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.evaluation.scoring import open_scorer
-from bot.evaluation.submission_file import read_submission
+from bot.evaluation.scoring.prediction_file import read_submission
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
 

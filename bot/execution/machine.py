@@ -1,4 +1,4 @@
-"""What a script runs on, as the coder is told."""
+"""What a script runs on, as the coder's prompt describes it."""
 
 import platform
 import re
@@ -54,7 +54,9 @@ def this_machine(
     limits: Limits, sandbox: SandboxDescription, gpus: int = 0, gpu_models: tuple[str, ...] = ()
 ) -> Machine:
     """Describe what a script runs on: what it may use, and the packages of the environment that it runs in."""
-    packages = _own_packages() if sandbox.packages is None else sandbox.packages
+    packages = sandbox.packages
+    if packages is None:
+        packages = {found.metadata["Name"]: found.version for found in metadata.distributions()}
     versions = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in packages.items()}
     listed = tuple(f"{name} {versions[name]}" for name in WORTH_KNOWING if name in versions)
     return Machine(
@@ -67,13 +69,3 @@ def this_machine(
         disk_gb=limits.written_bytes / 1e9,
         surprises=surprises(listed),
     )
-
-
-def _own_packages() -> dict[str, str]:
-    found = {}
-    for name in WORTH_KNOWING:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found

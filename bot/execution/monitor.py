@@ -60,7 +60,7 @@ class MonitorRun(TemplatePrompt[MonitorAnswer]):
 
 
 class Onlooker:
-    """The monitor's eyes and hand: a `Watch` that keeps what can be shown, and ends the execution when told to."""
+    """The monitor's side of one execution: a `Watch` that keeps output and usage, and ends the execution on request."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -89,7 +89,7 @@ class Onlooker:
 
 
 class Monitor:
-    """Asks the model, at an interval, about each execution of a run; whatever fails in it, the execution goes on."""
+    """Asks the model, at an interval, about each execution of a run; whatever fails here, the execution goes on."""
 
     def __init__(
         self, asker: Asker, store: Store, run_id: str, clock: Clock, task: Callable[[], TaskText], interval: float
@@ -180,4 +180,4 @@ def _usage_words(usage: Usage) -> str:
         words.append(f"{usage.gpu_memory_bytes / 1024**3:.2f} GiB of GPU memory")
     if usage.gpu_busy is not None:
         words.append(f"its GPUs {usage.gpu_busy:.0%} of the time")
-    return ", ".join(words) or "nothing that can be told"
+    return ", ".join(words) or "an unknown amount of resources"

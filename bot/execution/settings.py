@@ -8,7 +8,7 @@ __all__ = ["WatchSettings"]
 
 
 class WatchSettings(RuleSettings):
-    """The section `[watch]` of bot.toml: who looks on while a script runs."""
+    """The section `[watch]` of bot.toml: who watches a running script."""
 
     inspect_interval: float = Field(
         default=300.0,

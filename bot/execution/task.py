@@ -96,7 +96,7 @@ def shown_description(text: str, longest: int = LONGEST) -> str:
 
 
 def _says_something(section: Section) -> bool:
-    """Whether there is anything below a usual heading; others, and whatever stands in bold alone, may be sentences."""
+    """Whether there is anything below a usual heading; others, and a line in bold alone, may be sentences."""
     alone = section.level == _LEVEL_OF_BOLD or topic_of(section.titles[-1] if section.titles else "") is None
     return alone or any(line.strip() for line in section.lines)
 

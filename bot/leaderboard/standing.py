@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import ceil
 
-from bot.evaluation.leaderboard import MEDALS, Medal, medal_at, medal_positions
+from bot.evaluation.grading.leaderboard import MEDALS, Medal, medal_at, medal_positions
 from bot.leaderboard.board import Board, Place
 from bot.leaderboard.sent import Sent, best_of
 

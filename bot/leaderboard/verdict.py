@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlmodel import Session, col, select
 
-from bot.evaluation.leaderboard import MEDALS, standing
+from bot.evaluation.grading.leaderboard import MEDALS, standing
 from bot.leaderboard.board import same_score
 from bot.leaderboard.look import Look
 from bot.leaderboard.sent import Sent

@@ -8,7 +8,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from bot.daemon.settings import CompetitionSettings
-from bot.evaluation.leaderboard import Medal, medal_at
+from bot.evaluation.grading.leaderboard import Medal, medal_at
 from bot.looking.accounts import midnight
 from state.outward import OPEN, may_be_there
 from state.polled import Reading

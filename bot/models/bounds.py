@@ -15,7 +15,7 @@ MOST_ANSWER_TOKENS = 16_000
 """Longest answer under a cap, unless the settings say otherwise; an answer without a bound would have no highest price."""
 MOST_CODE_TOKENS = 32_000
 """The same for those who write code."""
-_CODE_ROLES = frozenset({"coder", "grader"})
+_CODE_ROLES = frozenset({"coder"})
 LEAST_ANSWER_TOKENS = 4_000
 """Where a long answer does not fit any more, a call is made that may answer this much, which most scripts need."""
 ANSWERS_A_CALL = 2

@@ -42,7 +42,7 @@ def _role(name: str) -> str:
     return name
 
 
-ROLES = ("analyst", "proposer", "coordinator", "coder", "monitor", "reviewer", "reporter", "grader")
+ROLES = ("analyst", "proposer", "coordinator", "coder", "monitor", "reviewer", "reporter")
 """What a model may be asked as."""
 Roles = dict[Annotated[str, AfterValidator(_role)], str]
 Prices = dict[str, Price]

@@ -13,8 +13,8 @@ import zipfile
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.evaluation.directions import METRIC_FACTS
-from bot.evaluation.leaderboard import standing
+from bot.evaluation.grading.leaderboard import standing
+from bot.evaluation.metrics.registry import METRICS
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.rendering import slugified
 from bot.rehearsal.settings import SiteSettings
@@ -116,7 +116,7 @@ def _make_teams(snapshot: Snapshot, settings: SiteSettings) -> list[Team]:
 
 def _possible(score: float, card: TaskCard) -> float:
     """Keep a perturbed score within what its metric can give."""
-    facts = METRIC_FACTS.get(card.metric.name)
+    facts = METRICS.get(card.metric.name)
     return score if facts is None else min(max(score, facts.least), facts.most)
 
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.rendering import rendered, share_of
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.wire import Json

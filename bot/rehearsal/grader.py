@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from bot.evaluation.grading import HiddenTest, open_hidden_test
-from bot.evaluation.leaderboard import SCORE_DIGITS
-from bot.evaluation.tables import Table, read_table
-from bot.evaluation.truth import Predicted, Rows
+from bot.evaluation.grading.grade import HiddenTest, open_hidden_test
+from bot.evaluation.grading.leaderboard import SCORE_DIGITS
+from bot.evaluation.scoring.truth import Predicted, Rows
+from bot.evaluation.tables.csv_table import Table, read_table
 from scrapers.snapshots.answers import USAGE
 from scrapers.snapshots.snapshot import Snapshot
 from scrapers.snapshots.tables import Repeats

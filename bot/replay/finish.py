@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from bot.engine.attempts import load_tree
+from bot.evaluation.grading.leaderboard import read_leaderboard
 from bot.evaluation.guards.beyond_board import board_finding
 from bot.evaluation.guards.findings import Finding
-from bot.evaluation.leaderboard import read_leaderboard
 from bot.evaluation.worker import Worker
 from bot.report.finish import leave
 from bot.report.result import Ended, Graded, NodeScore

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.folder import RunFolder, is_live, run_id
 from bot.execution.own_grader import keep_grader
 from bot.replay.settings import ReplaySettings, config_record

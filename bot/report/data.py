@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlmodel import Session, col, select
 
-from bot.evaluation.leaderboard import read_leaderboard
+from bot.evaluation.grading.leaderboard import read_leaderboard
 from bot.execution.folder import RunFolder
 from bot.leaderboard.board import read_board
 from bot.report.knowledge import Knowledge, read_knowledge

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.evaluation.leaderboard import standing
+from bot.evaluation.grading.leaderboard import standing
 from bot.report.read_back import RunResult
 from bot.report.words import fair_share, shortened
 from bot.report.words import reason as reason_in_words

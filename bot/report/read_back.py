@@ -68,7 +68,7 @@ class RunResult(_Part):
     dated_at_deadline: dict[str, int] | None = None
     """Posts by kind that were given the deadline as their time on import."""
     isolation: str
-    grader: Literal["registry", "competition", "model-written"] = "registry"
+    grader: Literal["registry", "competition"] = "registry"
     """Who says what a score is."""
     sandbox: str | None = None
     stopped_by: str | None = None

@@ -13,7 +13,6 @@ from bot.budgets.figures import figures, share
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.tree import Tree
-from bot.evaluation.graders.marking import kind_of
 from bot.evaluation.guards.findings import Finding
 from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
@@ -73,7 +72,7 @@ def result_record(ended: Ended, handed: HandedIn, graded: Graded) -> dict[str, A
         # Of live runs alone, which have a place on a leaderboard and send more than once.
         **{"score_kind": None, "rank": None, "submissions": []},
         # Of a live run's validation scores; what was graded says it below.
-        "grader": kind_of(context.executor.settings.grader),
+        "grader": "registry" if context.executor.settings.grader is None else "competition",
         **graded.report,
         "run_id": run.id,
         "agent": run.agent,

@@ -188,10 +188,6 @@ def cautions(result: RunResult, competition: Competition) -> list[str]:
         found.append(f"The search was ended by: {result.stopped_by}.")
     if result.isolation == "none":
         found.append("Isolation: none. Nothing kept the scripts from reading other files of the machine.")
-    if result.grader == "model-written":
-        found.append(
-            "A model wrote the grader, from the metric's description: no score here is the official one, whatever its self-tests."
-        )
     if result.baseline_handed_in:
         better = "a better" if result.validation_score is not None else "a"
         found.append(f"The safe baseline was handed in: no later node had {better} validation score.")

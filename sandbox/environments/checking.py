@@ -47,10 +47,7 @@ def check_environment(sandbox: Sandbox, environment: Environment) -> Trials:
         limits = Limits(_SECONDS, memory_bytes=_MEMORY)
         script = _SCRIPT.read_text(encoding="utf-8")
         request = ExecutionRequest("check", script, view, out, limits, keep=(_FOUND,))
-        try:
-            outcome = asyncio.run(sandbox.run(request))
-        finally:
-            sandbox.release()
+        outcome = asyncio.run(sandbox.run(request))
         lines = outcome.kept[_FOUND].read_text(encoding="utf-8").splitlines() if _FOUND in outcome.kept else []
     trials = [Trial(**json.loads(line)) for line in lines]
     if outcome.reason is ExitReason.FINISHED:

@@ -74,7 +74,7 @@ def configured_installer() -> Literal["uv", "pip"]:
 def make_environment(folder: Path, name: str, recipe: Recipe) -> Environment:
     """Make an environment; the installer shows what it does on stderr.
 
-    One that was begun is made from scratch, as a package that is half there cannot be told from a whole one. What takes
+    One that was begun is made from scratch, as a package that is half installed looks like a whole one. What takes
     long is fetching, and uv and pip keep what they have fetched.
 
     Args:

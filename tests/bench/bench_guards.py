@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from bot.evaluation.guards.findings import Finding
 from bot.evaluation.guards.running import guard_execution, guard_view
 from bot.evaluation.guards.traces import OtherNode
-from bot.evaluation.metrics import metric_named
+from bot.evaluation.metrics.registry import metric_named
 from bot.evaluation.score import score_execution
-from bot.evaluation.views import build_view
+from bot.evaluation.views.build import build_view
 from tests.bench.leaks import IN_DATA, NOMAD, Plant
 from tests.bench.plain_models import MODELS, Features, labels_of, predict, write_predictions
 from tests.bench.resplits import Labelled, Resplit, all_slugs, labelled, resplit

@@ -21,7 +21,7 @@ LARGEST = 107_000_000
 _CHILD = """
 import resource, sys, time
 from pathlib import Path
-from bot.evaluation.submission_file import read_submission
+from bot.evaluation.scoring.prediction_file import read_submission
 from state.errors import InvalidSubmission
 from tests.bot.evaluation.parts import card
 sample, path, task = Path(sys.argv[1]), Path(sys.argv[2]), card("own", predictions=sys.argv[3])

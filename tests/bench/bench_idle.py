@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.snapshots.snapshot import Snapshot
 
 TOKEN = "KGAT_" + "0123456789abcdef" * 2

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from bot.evaluation.intervals import validation_interval
-from bot.evaluation.metrics import metric_named
+from bot.evaluation.metrics.registry import metric_named
 from bot.evaluation.score import score_execution
-from bot.evaluation.views import build_view
+from bot.evaluation.scoring.interval import validation_interval
+from bot.evaluation.views.build import build_view
 from scrapers.snapshots.card import TaskCard
 from tests.bench.plain_models import MODELS, Features, labels_of, predict, write_predictions
 from tests.bench.resplits import Labelled, all_slugs, labelled, resplit

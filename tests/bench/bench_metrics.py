@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bot.evaluation.metrics import METRICS, Values
+from bot.evaluation.metrics.arrays import Values
+from bot.evaluation.metrics.registry import METRICS
 
 ROWS = 20_000
 

@@ -15,7 +15,7 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from bot.evaluation.layout import read_layout
+from bot.evaluation.layouts.reader import read_layout
 from tests.bench.resplits import Labelled
 
 __all__ = ["MODELS", "Features", "predict", "write_predictions"]

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
-from bot.evaluation.graders.writing import WriteGrader
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.task import TaskText
 from scrapers.snapshots.snapshot import Snapshot
 from tests import needs
@@ -29,8 +28,6 @@ MOST_CHARACTERS = 25_000
 
 def on(prompt: Any, card: Any) -> Any:
     """Return a role's prompt, filled for a competition."""
-    if isinstance(prompt, WriteGrader):
-        return WriteGrader.of(card, ["id,a"], [0.1, 0.2])
     return replace(prompt, task=TaskText.from_card(card))
 
 
@@ -42,9 +39,8 @@ def test_a_prompt_says_how_it_is_scored_and_what_the_data_is(slug: str, prompt: 
     text = "\n".join(message.content for message in on(prompt, card).messages())
     for words in SAID[slug]:
         assert words.lower() in text.lower()
-    if not isinstance(prompt, WriteGrader):
-        assert not [words for words in UNSAID if f"\n{words}" in text or f"# {words}" in text]
-        assert len(text) < MOST_CHARACTERS
+    assert not [words for words in UNSAID if f"\n{words}" in text or f"# {words}" in text]
+    assert len(text) < MOST_CHARACTERS
     assert card.metric.direction in text
     for column in card.prediction_columns[:3]:
         assert column in text

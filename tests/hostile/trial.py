@@ -60,7 +60,6 @@ def run(attack: Attack, sandbox: Sandbox, world: World, out: Path, script: str |
     )
     for _ in range(_TRIES):  # as the engine does, which takes no failure of the sandbox for the script's
         outcome = asyncio.run(sandbox.run(request))
-        sandbox.release()  # what is made ahead is the sandbox's own, and no trace of an attack
         if outcome.reason is not ExitReason.INFRASTRUCTURE:
             break
     return outcome

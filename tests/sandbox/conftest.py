@@ -29,11 +29,9 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def bubblewrap() -> Iterator[BubblewrapSandbox]:
+def bubblewrap() -> BubblewrapSandbox:
     needs.bubblewrap()
-    sandbox = BubblewrapSandbox()
-    yield sandbox
-    sandbox.release()
+    return BubblewrapSandbox()
 
 
 @pytest.fixture
@@ -41,9 +39,7 @@ def docker() -> Iterator[DockerSandbox]:
     """Containers of an instance of the test's own, of which none may be left."""
     needs.docker()
     instance = f"test-{uuid.uuid4().hex}"
-    sandbox = DockerSandbox(instance)
-    yield sandbox
-    sandbox.release()
+    yield DockerSandbox(instance)
     with connect() as engine:
         left = engine.containers.list(all=True, filters={"label": f"{INSTANCE}={instance}"})
         for container in left:
@@ -76,7 +72,7 @@ def runner(sandbox: Sandbox, place: Path) -> Run:
 
 
 def make_request(place: Path, script: str, **options: object) -> ExecutionRequest:
-    names = ("keep", "environment", "writable_data", "out", "lease", "mounts")
+    names = ("keep", "environment", "out", "lease", "mounts")
     of_request = {key: options.pop(key) for key in names if key in options}
     limits = {"seconds": 20.0, "memory_bytes": SMALL, "processes": 64, **options}
     return ExecutionRequest(

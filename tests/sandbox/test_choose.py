@@ -52,7 +52,7 @@ def test_auto_without_engine_and_bubblewrap_takes_a_process_for_trusted_code_alo
     no_engine: None, no_bwrap: None
 ) -> None:
     assert isinstance(choose("auto", trusted=True), ProcessSandbox)
-    with pytest.raises(UsageError, match=r"bwrap is not installed .* --sandbox process"):
+    with pytest.raises(UsageError, match=r"bwrap is not installed: .* --sandbox process"):
         choose("auto", trusted=False)
 
 
@@ -74,11 +74,6 @@ def test_an_engine_of_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("DOCKER_HOST", "tcp://192.0.2.1:2375")
     with pytest.raises(UsageError, match="only an engine of this machine"):
         choose("docker", trusted=True)
-
-
-def test_an_unknown_name_is_wrong_use() -> None:
-    with pytest.raises(UsageError, match="auto, docker, bubblewrap or process"):
-        choose("chroot", trusted=True)
 
 
 def test_a_kernel_that_forbids_bubblewrap_is_named_with_the_way_to_allow_it() -> None:
@@ -111,5 +106,4 @@ def test_a_kernel_that_forbids_bubblewrap_is_named_with_the_way_to_allow_it() ->
 def test_descriptions_say_what_is_contained_and_what_is_not() -> None:
     isolated = BubblewrapSandbox().describe()
     assert (isolated.name, isolated.isolation) == ("bubblewrap", "bubblewrap")
-    assert "network" in isolated.contains
     assert any("network is open" in gap for gap in ProcessSandbox().describe().gaps)

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from sandbox import ExitReason, Limits, Outcome
-from sandbox.tmpfs import TmpfsUsage
+from sandbox.memory import TmpfsUsage
 from sandbox.watcher import Reserve, Watcher
 from tests.sandbox.conftest import Run
 

@@ -4,6 +4,7 @@ import pytest
 
 from sandbox import Breach, ExitReason, Limits
 from sandbox.output import CappedOutput
+from sandbox.running import Reaped
 from sandbox.supervise import Ending
 from sandbox.verdict import Verdict, reach_verdict
 
@@ -19,7 +20,7 @@ def verdict(
 ) -> Verdict:
     output = CappedOutput(10_000)
     output.add(text.encode())
-    ending = Ending(code, 1.0, None, None, output, engine, breach, out_of_memory)
+    ending = Ending(Reaped(code, out_of_memory=out_of_memory), 1.0, output, engine, breach)
     return reach_verdict(ending, Limits(5), **{"host_oom": False, "disk_full": False, **more})
 
 

@@ -58,9 +58,8 @@ print(len(threads), "threads, root", sorted(os.listdir("/")), "environment", sor
 with tempfile.TemporaryDirectory() as folder, stop_signal() as stop:
     view = Path(folder, "view")
     view.mkdir()
-    outcome = execute(sandbox, ExecutionRequest("one", SCRIPT, view, Path(folder, "out"), Limits(60)), stop, ahead=False)
+    outcome = execute(sandbox, ExecutionRequest("one", SCRIPT, view, Path(folder, "out"), Limits(60)), stop)
 print(outcome.reason, outcome.detail, outcome.output)
-sandbox.release()
 """
 
 

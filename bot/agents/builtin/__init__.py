@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from bot.agents.builtin import coding, graders, ideas, posts, reports
+from bot.agents.builtin import coding, ideas, posts, reports
 from bot.agents.builtin.coding import baseline_script
 from bot.coder.prompts import ReviewRun, WriteScript
 from bot.community.prompts import AnalyzePost, PlanDrafts, ProposeIdeas, WriteReport
-from bot.evaluation.graders.writing import WriteGrader
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from bot.models.completion import estimated_tokens
 from state.errors import ModelRefused
@@ -47,6 +46,4 @@ class BuiltinModel:
                 return reports.review(prompt)
             case WriteReport():
                 return reports.report(prompt)
-            case WriteGrader():
-                return graders.reply(prompt)
         raise ModelRefused(f"the built-in model has no rule for the prompt {prompt.name!r}")

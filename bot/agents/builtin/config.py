@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.agents.builtin.techniques import predicts, predicts_classes, vocabulary
-from bot.evaluation.directions import METRIC_FACTS
+from bot.evaluation.metrics.registry import METRICS
 from bot.execution.task import TaskText
 
 PARTS = ("first_answers.py.txt", "recipe.py.txt")
@@ -51,7 +51,7 @@ def script(config: RecipeConfig) -> str:
     """Return the whole solution script with this CONFIG at its top."""
     parts = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in PARTS)
     filled = "".join(parts).replace("{{ config }}", config.model_dump_json(indent=4))
-    facts = METRIC_FACTS.get(config.metric)
+    facts = METRICS.get(config.metric)
     filled = filled.replace("{{ varies }}", str(None if facts is None else not facts.scores_constants))
     return filled.replace("{{ predicts }}", predicts(config.metric))
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from bot.evaluation.directions import METRIC_FACTS
+from bot.evaluation.metrics.registry import METRICS
 
 _CLASS_WORDS = ("log_loss", "auc", "accuracy", "f1", "kappa", "entropy")
 _LABEL_WORDS = ("accuracy", "f1", "kappa")
@@ -64,13 +64,13 @@ def how(title: str) -> str:
 
 def predicts_classes(metric: str) -> bool:
     """Return whether the metric of this name scores classes or their probabilities."""
-    facts = METRIC_FACTS.get(metric)
+    facts = METRICS.get(metric)
     return facts.of_classes if facts else any(word in metric for word in _CLASS_WORDS)
 
 
 def predicts(metric: str) -> str:
     """Return what the metric of this name wants: `number`, `chance`, `label` or `text`; empty where the name does not say it."""
-    if facts := METRIC_FACTS.get(metric):
+    if facts := METRICS.get(metric):
         return "chance" if facts.takes == "number" and facts.of_classes else facts.takes
     if any(word in metric for word in _LABEL_WORDS):
         return "label"

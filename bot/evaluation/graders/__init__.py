@@ -1,1 +1,6 @@
-"""Graders: competitions' own `grade.py`, run in a process of its own under limits, and graders that a model writes."""
+"""Competitions' own `grade.py`, each run in a process of its own under limits."""
+
+from typing import Literal
+
+GraderKind = Literal["registry", "competition"]
+"""Who says what a score is: a metric of ours, or the competition's own grade.py."""

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from sandbox.identity import Identity, choose_identity
+from sandbox.bubblewrap import bubblewrap_command
+from sandbox.identity import choose_identity
 from sandbox.instance import owner
 from sandbox.launch import ended_with_us
-from sandbox.mounts import CODE, TMPFS, file_arguments, visible_paths
-from sandbox.seccomp import seccomp_program
+from sandbox.mounts import CODE, TMPFS, visible_paths
 from sandbox.tree import MARKER, MarkedTree, NamespaceTree, Tree
 
 _INSIDE = Path(__file__).parent / "inside"
-_NAMESPACES = ("pid", "net", "ipc", "uts")
 _TMPFS_BYTES = 64 * 1024**2
 _SAID_BYTES = 2_000
 
@@ -98,8 +97,18 @@ def start(folder: Path, channel: int, memory_bytes: int, processes: int, *, cont
     with ExitStack() as stack:
         if contained:
             identity = choose_identity(channel)
-            argv, passed = _under_bubblewrap(stack, folder, identity)
-            argv += [f"{CODE}/child.py", str(channel), str(memory_bytes), str(processes if identity.counted else 0)]
+            command = [sys.executable, "-P", "-s", f"{CODE}/child.py"]
+            command += [str(channel), str(memory_bytes), str(processes if identity.counted else 0)]
+            argv, passed = bubblewrap_command(
+                stack,
+                command,
+                identity,
+                visible_paths(),
+                code=folder / "code",
+                work=folder / "work",
+                mounts={},
+                tmpfs_bytes=_TMPFS_BYTES,
+            )
             process, said = _popen(argv, _environment(TMPFS[0]), Path("/"), [channel, *passed])
             return Started(process, NamespaceTree(process.pid, TMPFS), True, said)
         mark = f"{owner()}.{folder.name}"
@@ -108,26 +117,6 @@ def start(folder: Path, channel: int, memory_bytes: int, processes: int, *, cont
         environment = {**_environment(str(folder / "work")), MARKER: mark}
         process, said = _popen(argv, environment, folder / "work", [channel])
         return Started(process, MarkedTree(process.pid, mark), False, said)
-
-
-def _under_bubblewrap(stack: ExitStack, folder: Path, identity: Identity) -> tuple[list[str], list[int]]:
-    """Return the command up to the script, and the descriptors that bubblewrap reads."""
-    visible = visible_paths()
-    contents = {str(path): path.read_bytes() for path in visible.files} | identity.accounts()
-    files = {path: _in_memory(stack, content) for path, content in contents.items()}
-    identity.give(folder / "work")
-    options = [*(f"--unshare-{name}" for name in _NAMESPACES), "--unshare-cgroup-try", "--hostname", "grader"]
-    options += [*identity.namespace, "--die-with-parent", "--new-session"]
-    options += file_arguments(
-        visible, files=files, code=folder / "code", work=folder / "work", view=None, tmpfs_bytes=_TMPFS_BYTES
-    )
-    passed = list(files.values())
-    if program := seccomp_program():
-        passed.append(_in_memory(stack, program))
-        options += ["--seccomp", str(passed[-1])]
-    passed.append(_in_memory(stack, b"".join(os.fsencode(option) + b"\0" for option in options)))
-    argv = [shutil.which("bwrap") or "bwrap", "--args", str(passed[-1]), "--", *identity.become]
-    return [*argv, sys.executable, "-P", "-s"], passed
 
 
 def _popen(
@@ -157,12 +146,3 @@ def _environment(tmp: str) -> dict[str, str]:
     python = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "PYTHONUTF8": "1"}
     paths = {"PATH": f"{Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin", "HOME": tmp, "TMPDIR": tmp}
     return {**paths, **python, **threads, "LANG": "C.UTF-8", "MPLBACKEND": "Agg"}
-
-
-def _in_memory(stack: ExitStack, content: bytes) -> int:
-    """Return a descriptor that holds this content, to be read from its start; closed with the stack."""
-    descriptor = os.memfd_create("grader")
-    stack.callback(os.close, descriptor)
-    os.write(descriptor, content)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor

@@ -61,20 +61,16 @@ class GraderProcess:
     Not safe for several threads. A file must stay as it is while its handle is in use.
     """
 
-    def __init__(
-        self, grade_py: Path, limits: GraderLimits | None = None, *, must_contain: bool = False, contain: bool = True
-    ) -> None:
+    def __init__(self, grade_py: Path, limits: GraderLimits | None = None, *, contain: bool = True) -> None:
         """Prepare; nothing is started yet.
 
         Args:
             grade_py: the grader; modules beside it are there for it to import.
             limits: of time and memory.
-            must_contain: whether to refuse to run it where bubblewrap does not work, as for code that a model wrote.
             contain: whether to use bubblewrap where it works.
         """
         self._grade_py = grade_py
         self._limits = limits or GraderLimits()
-        self._must_contain = must_contain
         self._contain = contain
         self._files: dict[int, _File] = {}
         self._loaded: dict[int, bool] = {}
@@ -256,8 +252,6 @@ class GraderProcess:
         if self._contain and can_contain():
             said = self._begin(contained=True)
         if self._channel is None:
-            if self._must_contain:
-                raise InfrastructureFailure(f"A grader that a model wrote runs only under bubblewrap: {said}")
             said = self._begin(contained=False)
         if self._channel is None:
             raise InfrastructureFailure(f"The grader's process does not start: {said}")

@@ -2,11 +2,11 @@
 
 import filecmp
 
-from bot.evaluation.copies import check_file, same_values
-from bot.evaluation.directions import prediction_kind
+from bot.evaluation.guards.copies import check_file, same_values
 from bot.evaluation.guards.findings import Finding, passed, spoiling, suspicious
 from bot.evaluation.guards.traces import Traces
-from bot.evaluation.submission_file import read_submission
+from bot.evaluation.metrics.registry import prediction_kind
+from bot.evaluation.scoring.prediction_file import read_submission
 from state.errors import InvalidSubmission
 
 MOST_NODES = 20

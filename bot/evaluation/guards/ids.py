@@ -8,7 +8,7 @@ import numpy as np
 from bot.evaluation.guards.findings import Finding, passed, suspicious
 from bot.evaluation.guards.foretelling import FEWEST, Numbers, by_neighbours, by_value
 from bot.evaluation.guards.guarded_view import GuardedView
-from bot.evaluation.timeline import parse_times
+from bot.evaluation.views.timeline import parse_times
 
 LEAST = 0.1
 """Skill of an id, where a few rows do not make it a chance."""

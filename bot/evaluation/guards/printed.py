@@ -4,9 +4,9 @@ import math
 import re
 from collections.abc import Iterator
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.guards.findings import Finding, passed, suspicious
 from bot.evaluation.guards.traces import Traces
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 
 BETTER = 0.5
 """What is printed leaves unexplained at most this share of what the file does."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from bot.evaluation.guards.findings import Finding, passed, suspicious
 from bot.evaluation.guards.foretelling import FEWEST, as_numbers
 from bot.evaluation.guards.guarded_view import GuardedView, Target
-from bot.evaluation.timeline import parse_times
+from bot.evaluation.views.timeline import parse_times
 
 LEAST = 0.3
 """Skill of a row's neighbours in the table; less comes of rows that were collected together."""

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.directions import prediction_kind
-from bot.evaluation.label_files import Pixels
-from bot.evaluation.labelled import Layout
-from bot.evaluation.melted import Columns, Places
-from bot.evaluation.ranks import mean_ranks
+from bot.evaluation.layouts.composite_ids import Columns, Places
+from bot.evaluation.layouts.label_images import Pixels
+from bot.evaluation.layouts.layout import Layout
+from bot.evaluation.metrics.ranks import mean_ranks
+from bot.evaluation.metrics.registry import prediction_kind
 from scrapers.snapshots.tables import read_number
 
 __all__ = ["Asked", "Target", "targets_of"]
@@ -87,7 +87,7 @@ def targets_of(layout: Layout, rows: range, asked: Asked) -> list[Target]:
 
 def _of_training(layout: Layout, row: int) -> Cells | None:
     """Return a training row's targets, None where it has none."""
-    if not layout.has_label(row) or not layout.asks(row):
+    if not layout.has_label(row) or not layout.form.asks(row):
         return None
     if isinstance(layout.form, Pixels):
         return (round(layout.form.brightness(layout, row), _DIGITS),)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from bot.evaluation.guards.findings import Finding, passed, suspicious
 from bot.evaluation.guards.foretelling import as_numbers
 from bot.evaluation.guards.guarded_view import GuardedView
-from bot.evaluation.timeline import parse_times, train_stretches
+from bot.evaluation.views.timeline import parse_times, train_stretches
 
 MOST = 0.1
 """Share of validation rows that may have training rows after them where no test row has."""

@@ -7,9 +7,10 @@ import math
 
 import numpy as np
 
-from bot.evaluation import ranks
-from bot.evaluation.metrics.metric import Params, Values, mean_over_columns
+from bot.evaluation.metrics import ranks
+from bot.evaluation.metrics.arrays import Values, mean_over_columns
 from bot.evaluation.metrics.params import number
+from bot.evaluation.metrics.registry import Params
 
 _NAN = float("nan")
 

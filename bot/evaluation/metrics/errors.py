@@ -13,12 +13,13 @@ from sklearn.metrics import (
     mean_absolute_error,
     mean_absolute_percentage_error,
     mean_squared_error,
-    median_absolute_error,
     root_mean_squared_error,
 )
+from sklearn.metrics import median_absolute_error as sklearn_median_absolute_error
 
-from bot.evaluation.metrics.metric import Params, Values, mean_over_columns
+from bot.evaluation.metrics.arrays import Values, mean_over_columns
 from bot.evaluation.metrics.params import number, numbers
+from bot.evaluation.metrics.registry import Params
 from state.errors import UsageError
 
 
@@ -67,9 +68,9 @@ def mae(y_true: Values, y_pred: Values, params: Params) -> float:
     return float(mean_absolute_error(np.ravel(y_true), np.ravel(y_pred)))
 
 
-def median_ae(y_true: Values, y_pred: Values, params: Params) -> float:
+def median_absolute_error(y_true: Values, y_pred: Values, params: Params) -> float:
     """Median absolute error, all cells pooled (scikit-learn)."""
-    return float(median_absolute_error(np.ravel(y_true), np.ravel(y_pred)))
+    return float(sklearn_median_absolute_error(np.ravel(y_true), np.ravel(y_pred)))
 
 
 def mape(y_true: Values, y_pred: Values, params: Params) -> float:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bot.evaluation.metrics.metric import Params, Values
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.params import whole_number
+from bot.evaluation.metrics.registry import Params
 
 _NAN = float("nan")
 _Sets = tuple[set[str], set[str]]

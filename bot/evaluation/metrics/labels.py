@@ -5,16 +5,39 @@ the score is the mean over the columns. Predicted labels that the truth lacks ar
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.metrics import cohen_kappa_score, f1_score, fbeta_score, matthews_corrcoef, recall_score
 
-from bot.evaluation.labels import canonical_label, canonical_labels
-from bot.evaluation.metrics.metric import Params, Values, mean_over_columns
+from bot.evaluation.metrics.arrays import Values, mean_over_columns
 from bot.evaluation.metrics.params import number
+from bot.evaluation.metrics.registry import Params
+from scrapers.snapshots.tables import read_number
 from state.errors import UsageError
 
 _NAN = float("nan")
+
+
+def canonical_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of objects with `canonical_label` of each cell."""
+    canonical: NDArray[Any] = np.empty(labels.shape, dtype=object)
+    for at, label in np.ndenumerate(labels):
+        canonical[at] = canonical_label(label)
+    return canonical
+
+
+def canonical_label(label: object) -> object:
+    """Return the number that a label's text spells, or else the text without surrounding blanks."""
+    text = str(label).strip()
+    value = read_number(text)
+    if value is None:
+        return text
+    try:
+        return int(text)  # exact, however long
+    except ValueError:
+        return value
 
 
 def accuracy(y_true: Values, y_pred: Values, params: Params) -> float:

@@ -6,8 +6,9 @@ images' size, and a run beyond an image's end is not noticed. Several prediction
 
 import numpy as np
 
-from bot.evaluation.metrics.metric import Params, Values
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.params import number, numbers
+from bot.evaluation.metrics.registry import Params
 from bot.evaluation.metrics.run_lengths import overlap, read_mask
 
 _NAN = float("nan")

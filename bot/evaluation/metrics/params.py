@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from bot.evaluation.metrics.metric import Params
+from bot.evaluation.metrics.registry import Params
 from state.errors import UsageError
 
 

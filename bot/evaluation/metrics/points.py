@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bot.evaluation.metrics.metric import Params, Values
+from bot.evaluation.metrics.arrays import Values
+from bot.evaluation.metrics.registry import Params
 from scrapers.snapshots.tables import read_number
 
 _NAN = float("nan")

@@ -13,8 +13,9 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from bot.evaluation.metrics.metric import Params, Values, mean_over_columns
+from bot.evaluation.metrics.arrays import Values, mean_over_columns
 from bot.evaluation.metrics.params import number, numbers
+from bot.evaluation.metrics.registry import Params
 from state.errors import UsageError
 
 _NAN = float("nan")

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.edit_distance import edit_distance
-from bot.evaluation.metrics.metric import Params, Values
+from bot.evaluation.metrics.registry import Params
 
 _NAN = float("nan")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from bot.evaluation.leaderboard import Medal
+from bot.evaluation.grading.leaderboard import Medal
 from bot.notify.events.base import Event
 from state.words import iso
 

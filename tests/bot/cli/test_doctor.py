@@ -207,7 +207,7 @@ def test_every_mistake_of_the_configuration_fails_and_the_other_parts_are_checke
 def test_gpus_are_listed_with_their_driver() -> None:
     found = check_gpus(Gpus(FakeNvml(FakeGpu("GPU-a"))))
     assert (found.status, found.found) == ("ok", "driver 550.54.15: NVIDIA Fake 80 GiB (GPU-a)")
-    assert check_gpus(Gpus.none()).status == "ok"
+    assert check_gpus(Gpus()).status == "ok"
     assert check_gpus(Gpus(FakeNvml(FakeGpu("GPU-a")), "")).status == "warning"
 
 

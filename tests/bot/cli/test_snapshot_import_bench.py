@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 from tests.scrapers.imports.mle_bench.prepared_folder import (

@@ -11,7 +11,7 @@ from bot.community.learning import learn
 from bot.community.news import looks, take_in_news
 from bot.community.settings import ReadingSettings
 from bot.engine.context import RunContext
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
 from state.knowledge import ideas

@@ -21,7 +21,7 @@ from bot.engine.context import RunContext
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.guards.findings import Finding, passed
 from bot.evaluation.score import score_execution
-from bot.evaluation.views import build_view
+from bot.evaluation.views.build import build_view
 from bot.evaluation.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing

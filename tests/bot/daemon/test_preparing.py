@@ -9,7 +9,7 @@ from sqlmodel import select
 from bot.daemon.preparing import Task, Waiting, deadline_of, prepare
 from bot.daemon.settings import CompetitionSettings
 from bot.daemon.trouble import current
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.settings import SiteSettings
 from scrapers.snapshots.demo import DEMO_SLUG, write_demo
 from scrapers.snapshots.snapshot import Snapshot

@@ -13,7 +13,7 @@ from bot.engine.search import Search
 from bot.engine.strategy import Action, Script, Strategy
 from bot.engine.suspicion import MOST_ALIKE
 from bot.engine.tree import NodeView, Tree
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.models.recorded import RecordedModel
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.evaluation.submission_file import read_submission
+from bot.evaluation.scoring.prediction_file import read_submission
 from state.errors import InvalidSubmission
 from tests.bot.evaluation.parts import card
 

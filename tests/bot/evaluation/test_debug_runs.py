@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from bot.evaluation.directions import METRIC_FACTS
-from bot.evaluation.metrics import METRICS
+from bot.evaluation.metrics.registry import METRICS
 from bot.evaluation.score import check_views_scorable, score_execution
-from bot.evaluation.submission_file import read_truth
-from bot.evaluation.tables import read_table
-from bot.evaluation.views import build_view
+from bot.evaluation.scoring.prediction_file import read_truth
+from bot.evaluation.tables.csv_table import read_table
+from bot.evaluation.views.build import build_view
 from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 from tests.bot.evaluation.parts import read, write
@@ -69,7 +68,7 @@ def test_a_good_script_passes_the_debug_run_and_is_scored_by_the_holdout_unless_
 @pytest.mark.integration
 @pytest.mark.parametrize("metric", METRICS)
 def test_what_is_known_of_a_metric_is_so(tmp_path: Path, metric: str) -> None:
-    facts = METRIC_FACTS[metric]
+    facts = METRICS[metric]
     task = build(tmp_path, metric, "constant", "holdout")
     scored = good_script(tmp_path, "holdout", task)["score"] is not None
     assert scored is not facts.of_varied

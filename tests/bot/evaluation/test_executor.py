@@ -15,11 +15,11 @@ from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.engine.attempts import read_tree
 from bot.engine.tree import TreeCache
-from bot.evaluation.directions import METRIC_DIRECTIONS
 from bot.evaluation.executed import Executed, why
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.guarding import FOUND, Guarding, node_findings, view_findings
 from bot.evaluation.guards.registry import EXECUTION_GUARDS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing

@@ -60,7 +60,7 @@ async def test_our_errors_come_back_as_what_they_were(worker, data, tmp_path):
 
 
 async def test_only_listed_functions_can_be_called(worker):
-    for op in ("os:system", "bot.evaluation.grading:open_hidden_test", ""):
+    for op in ("os:system", "bot.evaluation.grading.grade:open_hidden_test", ""):
         with pytest.raises(UsageError, match="knows no operation"):
             await worker.call(op)
 
@@ -125,7 +125,7 @@ async def test_memory_has_a_limit(data):
 
 def test_the_bots_own_process_loads_no_heavy_module():
     code = (
-        "import sys, bot.evaluation.worker, bot.evaluation.directions, bot.evaluation.leaderboard\n"
+        "import sys, bot.evaluation.worker, bot.evaluation.metrics.registry, bot.evaluation.grading.leaderboard\n"
         "print([m for m in ('pandas', 'numpy', 'sklearn', 'scipy', 'matplotlib', 'PIL') if m in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

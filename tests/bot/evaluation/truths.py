@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.evaluation.directions import METRIC_DIRECTIONS, METRIC_FACTS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS, METRICS
 from scrapers.snapshots.card import TaskCard
 from tests.bot.evaluation.parts import card, write
 
@@ -42,7 +42,7 @@ SHAPES: Mapping[str, Shape] = {
 
 def value(metric: str, rare: bool, n: int) -> Any:
     """Return a cell that the metric takes as the truth."""
-    facts = METRIC_FACTS[metric]
+    facts = METRICS[metric]
     if facts.takes == "text":
         return _TEXTS.get(metric, lambda rare, n: "cat" if rare else "dog")(rare, n)
     if facts.takes == "label" or facts.of_classes:

@@ -12,7 +12,7 @@ LIMITS = Limits(60, memory_bytes=2**30, written_bytes=5 * 10**9, cpus=2)
 
 def test_packages_are_those_of_the_image_or_environment_where_scripts_run_in_one() -> None:
     packages = {"Pillow": "11.0", "scikit_learn": "1.9", "of-no-interest": "1.0"}
-    described = SandboxDescription("docker", "docker", (), (), python="3.11.2", packages=packages)
+    described = SandboxDescription("docker", (), python="3.11.2", packages=packages)
     machine = this_machine(LIMITS, described)
     assert machine.python == "3.11.2"
     assert machine.packages == ("scikit-learn 1.9", "pillow 11.0")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.evaluation import leaderboard as formulas
+from bot.evaluation.grading import leaderboard as formulas
 from bot.leaderboard.board import Board, Place, Seen
 from bot.leaderboard.sent import Sent
 from bot.leaderboard.standing import Standing, far, leaderboard_moved, stands

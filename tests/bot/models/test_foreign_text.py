@@ -9,7 +9,6 @@ import pytest
 
 from bot.coder.prompts import ReviewRun
 from bot.community.prompts import AnalyzePost, ComponentNote, WriteReport
-from bot.evaluation.graders.writing import WriteGrader
 from bot.execution.monitor import MonitorRun
 from tests.bot.agents.builtin.parts import (
     RESULT,
@@ -65,9 +64,6 @@ PROMPTS = [
     ReviewRun(TASK, BROKEN, (RESULT,)),
     WriteReport(TASK, "A draft", "Use LDA.", (BROKEN,), (idea(1, "Use LDA."),)),
     MonitorRun(TASK, "a plan", "holdout", 1.0, 2.0, "nothing", "an epoch"),
-    WriteGrader(
-        "t", "m", "minimize", "{'k': 1}", "d", "id", ("k",), ("a",), "number", "id,a", "b", "x = 1", ("wrong",)
-    ),
 ]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx2
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.competition import Competition
 from bot.rehearsal.faults import Faults
 from bot.rehearsal.serving import serving

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.grader import open_grader
 from scrapers.snapshots.snapshot import Snapshot
 from tests.tiny_snapshot import write_tiny

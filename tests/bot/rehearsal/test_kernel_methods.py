@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.identity import wire_id
 from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import KERNELS, Served, served

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.time_shift import begun_together, moved, shifted
 from scrapers.snapshots.files import walk
 from scrapers.snapshots.snapshot import Snapshot

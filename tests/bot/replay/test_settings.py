@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.replay.settings import parse_cutoff
 from bot.report.words import cutoff_note
 from scrapers.snapshots.card import TaskCard

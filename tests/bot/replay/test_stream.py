@@ -20,7 +20,7 @@ from bot.engine.context import RunContext
 from bot.engine.search import Search
 from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.replay.stream import Stream, way
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock

@@ -33,7 +33,7 @@ def _read_by_the_evaluator(trial: Trial) -> Iterator[str]:
     """Yield what goes wrong when the evaluator reads what is no table: it must say so, soon, and do nothing else."""
     import time
 
-    from bot.evaluation.submission_file import read_submission
+    from bot.evaluation.scoring.prediction_file import read_submission
     from state.errors import InvalidSubmission
     from tests.bot.evaluation.parts import card
 

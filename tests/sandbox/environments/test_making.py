@@ -79,7 +79,6 @@ async def test_scripts_run_with_its_packages_and_cannot_change_them(
 ) -> None:
     sandbox = back_end(kind, environment)
     outcome = await runner(sandbox, place)(LIGHTGBM, memory_bytes=2**30)
-    sandbox.release()
     assert outcome.reason is ExitReason.FINISHED, outcome
     assert "[False  True] (3, 11)" in outcome.output
     assert ("read-only" in outcome.output) == (kind != "process")

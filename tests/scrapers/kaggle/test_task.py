@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.settings import SiteSettings
 from scrapers.kaggle.card.overrides import CardOverrides
 from scrapers.kaggle.client import KaggleClient

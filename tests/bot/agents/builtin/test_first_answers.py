@@ -11,14 +11,14 @@ import pytest
 
 from bot.agents.builtin import baseline_script
 from bot.agents.builtin.config import PARTS
-from bot.evaluation.metrics import METRICS
+from bot.evaluation.metrics.registry import METRICS
 from bot.evaluation.score import score_execution
-from bot.evaluation.views import build_view
+from bot.evaluation.views.build import build_view
 from bot.execution.task import TaskText
 from scrapers.snapshots.card import TaskCard
-from tests.bot.evaluation.layouts import LAYOUTS, view_of, write_layout
 from tests.bot.evaluation.parts import card, write
 from tests.bot.evaluation.truths import SHAPES, write_truth
+from tests.bot.evaluation.written_layouts import LAYOUTS, view_of, write_layout
 
 QUICK = ("spearman", "pearson", "accuracy", "kendall_tau", "points_in_boxes_f1")
 EVERYTHING = [

@@ -10,10 +10,10 @@ import pytest
 
 from bot.agents.builtin import baseline_script
 from bot.evaluation.preview import preview
-from bot.evaluation.self_reported import printed_score
-from bot.evaluation.submission_file import read_submission
+from bot.evaluation.scoring.prediction_file import read_submission
+from bot.evaluation.views.self_reported import printed_score
 from bot.execution.task import TaskText
-from tests.bot.evaluation.layouts import LAYOUTS, view_of, write_layout
+from tests.bot.evaluation.written_layouts import LAYOUTS, view_of, write_layout
 
 pytestmark = pytest.mark.integration
 

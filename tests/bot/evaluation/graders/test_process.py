@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from bot.evaluation.graders.process import GraderLimits, GraderProcess, Order
-from state.errors import GraderFailed, GraderStopped, InfrastructureFailure, InvalidSubmission, SnapshotError
+from state.errors import GraderFailed, GraderStopped, InvalidSubmission, SnapshotError
 from tests import needs
 from tests.bot.evaluation.graders.parts import ABSOLUTE, ACCURACY, DEED, competition, submission
 from tests.bot.evaluation.parts import write
@@ -245,13 +245,8 @@ def test_it_cannot_have_many_processes(place: Path) -> None:
 
 
 @pytest.mark.integration
-def test_one_that_must_be_contained_is_not_run_otherwise(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_runs_without_bubblewrap_where_that_is_not_installed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with (
-        GraderProcess(place / "grade.py", must_contain=True) as grader,
-        pytest.raises(InfrastructureFailure, match="runs only under bubblewrap: bwrap or setpriv is not installed"),
-    ):
-        deed(grader, place, "one")
     with GraderProcess(place / "grade.py") as grader:
         assert deed(grader, place, "one") == 1.0
         assert grader.contained is False

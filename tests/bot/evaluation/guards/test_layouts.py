@@ -12,12 +12,12 @@ from PIL import Image
 
 from bot.evaluation.guards.findings import Finding
 from bot.evaluation.guards.running import guard_execution, guard_view
-from bot.evaluation.intervals import validation_interval
-from bot.evaluation.metrics import METRICS
+from bot.evaluation.metrics.registry import METRICS
 from bot.evaluation.score import score_execution
+from bot.evaluation.scoring.interval import validation_interval
 from scrapers.snapshots.card import TaskCard
-from tests.bot.evaluation.layouts import LAYOUTS, view_of, write_layout
 from tests.bot.evaluation.parts import card, write
+from tests.bot.evaluation.written_layouts import LAYOUTS, view_of, write_layout
 
 Record = dict[str, Any]
 TRAIN, TEST = 300, 60

@@ -9,7 +9,7 @@ import pytest
 from bot.evaluation.guards import registry
 from bot.evaluation.guards.features import target_in_features
 from bot.evaluation.guards.running import guard_view
-from bot.evaluation.views import build_view
+from bot.evaluation.views.build import build_view
 from tests.bot.evaluation.guards import planted
 from tests.bot.evaluation.guards.parts import TEST_ROWS, Change, Row, ground
 from tests.bot.evaluation.parts import card, competition, write

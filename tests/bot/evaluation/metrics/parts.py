@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from bot.evaluation.directions import METRIC_FACTS
-from bot.evaluation.metrics import METRICS, Values
+from bot.evaluation.metrics.arrays import Values
+from bot.evaluation.metrics.registry import METRICS
 
 
 def score(name: str, truth: Sequence[Any], predicted: Sequence[Any], **params: Any) -> float:
@@ -17,7 +17,7 @@ def score(name: str, truth: Sequence[Any], predicted: Sequence[Any], **params: A
 def columns(name: str, values: Sequence[Any]) -> Values:
     """Return an array (rows, columns): floats for numbers, objects that are texts for the others."""
     rows = [value if isinstance(value, list | tuple | np.ndarray) else [value] for value in values]
-    if METRIC_FACTS[name].takes == "number":
+    if METRICS[name].takes == "number":
         return np.array(rows, dtype=float).reshape(len(rows), len(rows[0]) if rows else 1)
     texts = np.empty((len(rows), len(rows[0]) if rows else 1), dtype=object)
     for at, row in enumerate(rows):

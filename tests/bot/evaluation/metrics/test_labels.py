@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as scikit_learn
 
-from bot.evaluation.metrics import METRICS
+from bot.evaluation.metrics.registry import METRICS
 from tests.bot.evaluation.metrics.parts import score
 
 RNG = np.random.default_rng(11)

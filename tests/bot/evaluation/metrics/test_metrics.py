@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.evaluation.directions import METRIC_DIRECTIONS, METRIC_FACTS
-from bot.evaluation.metrics import METRICS, metric_named
+from bot.evaluation.metrics.registry import METRICS, metric_named
 from state.errors import UsageError
 from tests.bot.evaluation.metrics.parts import columns, score
 
@@ -20,7 +19,7 @@ PERFECT = {
     name: (CHANCES, CHANCES)
     if facts.of_classes and facts.takes == "number"
     else {"number": (NUMBERS, NUMBERS), "label": (LABELS, LABELS), "text": (LABELS, LABELS)}[facts.takes]
-    for name, facts in METRIC_FACTS.items()
+    for name, facts in METRICS.items()
 } | {
     "kl_divergence": ([[0.2, 0.8], [0.5, 0.5]], [[0.2, 0.8], [0.5, 0.5]]),
     "laplace_log_likelihood": ([[2000, 0], [2500, 0]], [[2000, 70], [2500, 70]]),
@@ -35,10 +34,6 @@ PERFECT = {
 """Truth and predictions that are as good as can be."""
 
 
-def test_every_metric_has_the_direction_that_the_loop_reads():
-    assert {name: metric.direction for name, metric in METRICS.items()} == METRIC_DIRECTIONS
-
-
 def test_an_unknown_metric_is_named():
     with pytest.raises(UsageError, match="'f1' is not known"):
         metric_named("f1")
@@ -47,7 +42,7 @@ def test_an_unknown_metric_is_named():
 @pytest.mark.parametrize("name", METRICS)
 def test_perfect_predictions_have_the_best_score_that_there_is(name: str):
     truth, predicted = PERFECT[name]
-    facts = METRIC_FACTS[name]
+    facts = METRICS[name]
     best = -math.log(math.sqrt(2) * 70) if name == "laplace_log_likelihood" else None
     assert score(name, truth, predicted) == pytest.approx(
         best if best is not None else facts.least if facts.direction == "minimize" else facts.most, abs=1e-7
@@ -62,7 +57,7 @@ def test_without_rows_nothing_is_defined(name: str):
 @pytest.mark.parametrize("name", METRICS)
 def test_shuffled_predictions_are_worse_and_within_the_range(name: str):
     truth, predicted = PERFECT[name]
-    facts = METRIC_FACTS[name]
+    facts = METRICS[name]
     turned = [*predicted[1:], predicted[0]]
     if name == "kendall_tau":
         turned = ["c a b", "a b"]
@@ -94,7 +89,7 @@ WORDS = st.text(alphabet=st.sampled_from("ab 10-.e_\u0661\u00e9\n"), max_size=12
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4))
 def test_no_text_makes_a_metric_of_texts_or_labels_fail(rows: list[tuple[str, str]]):
     truth, predicted = [one for one, _ in rows], [other for _, other in rows]
-    for name, facts in METRIC_FACTS.items():
+    for name, facts in METRICS.items():
         if facts.takes != "number":
             found = score(name, truth, predicted)
             assert math.isnan(found) or facts.least - 1e-12 <= found <= facts.most + 1e-12
@@ -104,7 +99,7 @@ def test_no_text_makes_a_metric_of_texts_or_labels_fail(rows: list[tuple[str, st
 @given(st.lists(st.tuples(st.integers(0, 1), st.floats(0, 1)), min_size=1, max_size=8))
 def test_metrics_of_numbers_stay_within_their_range_for_any_chances(rows: list[tuple[int, float]]):
     truth, predicted = [one for one, _ in rows], [other for _, other in rows]
-    for name, facts in METRIC_FACTS.items():
+    for name, facts in METRICS.items():
         if facts.takes == "number":
             found = score(name, truth, predicted)
             assert math.isnan(found) or facts.least - 1e-9 <= found <= facts.most + 1e-9, name

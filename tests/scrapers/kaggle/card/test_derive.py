@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.evaluation.directions import METRIC_DIRECTIONS, METRIC_FACTS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS, METRICS
 from scrapers.kaggle.card.derive import derive
 from scrapers.kaggle.card.evidence import Sample, Tables
 from scrapers.kaggle.card.findings import OWNER, Derived
@@ -193,7 +193,7 @@ def test_a_map_whose_k_is_not_said_asks_for_it() -> None:
 
 @pytest.mark.parametrize("name", sorted(METRIC_DIRECTIONS.keys() - UNTOLD))
 def test_what_a_metric_cannot_score_is_known_as_the_registry_knows_it(name: str) -> None:
-    facts = METRIC_FACTS[name]
+    facts = METRICS[name]
     assert (contradicted(name, -0.5, None) is not None) == (facts.least == 0)
     assert (contradicted(name, None, 1.5) is not None) == (facts.most == 1)
 

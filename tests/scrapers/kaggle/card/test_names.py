@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.kaggle.card.names import find_names, whole_name
 from scrapers.kaggle.card.wording import comparable, uncamel
 from tests.scrapers.kaggle.card.test_derive import UNTOLD

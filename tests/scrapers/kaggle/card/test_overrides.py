@@ -7,7 +7,7 @@ import pytest
 
 from bot.configuration import read_settings
 from bot.daemon.settings import CompetitionSettings
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.kaggle.card.derive import derive
 from scrapers.kaggle.card.overrides import CardOverrides
 from state.errors import UsageError

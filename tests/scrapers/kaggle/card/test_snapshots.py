@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.competition_pages import make_pages
 from bot.rehearsal.rendering import rendered
 from bot.rehearsal.settings import SiteSettings

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.app import App
 from bot.rehearsal.site import Site
 from scrapers.kaggle.client import KaggleClient

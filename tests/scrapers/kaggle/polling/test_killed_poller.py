@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.faults import Fault, FaultMix, Faults
 from bot.rehearsal.serving import serving
 from bot.rehearsal.settings import SiteSettings

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from sqlmodel import select
 
-from bot.evaluation.directions import METRIC_DIRECTIONS
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.app import App
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.site import Site

@@ -1,0 +1,195 @@
+"""Grades a submission as MLE-bench does: score, thresholds, medals; and our win rate."""
+
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.evaluation.grading.leaderboard import (
+    SCORE_DIGITS,
+    Standing,
+    board_is_lower_better,
+    read_leaderboard,
+    standing,
+    thresholds,
+)
+from bot.evaluation.scoring import Scorer, open_scorer
+from bot.evaluation.scoring.truth import Truth
+from bot.evaluation.tables.untrusted_csv import fault_of_place, shown_name
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.check import GRADER
+from state.clock import Clock, SystemClock
+from state.errors import InvalidSubmission, Problem, SnapshotError
+
+
+@dataclass(frozen=True)
+class HiddenTest:
+    """A snapshot's answers and leaderboard, read once; to be closed, as a competition's own grader is a process."""
+
+    card: TaskCard
+    sample: Path
+    truth: Truth
+    board: tuple[float, ...]
+    scorer: Scorer
+
+    def score(self, submission: Path) -> float:
+        """Return the official score of a submission, rounded to five digits.
+
+        Raises:
+            InvalidSubmission: the file cannot be scored.
+            SnapshotError: the competition's grader cannot be used.
+            InfrastructureFailure: the grader takes more than its limits whatever it is given.
+        """
+        with self.truth.read(submission) as predicted:
+            score = self.truth.score(predicted)
+        if score is None:
+            raise InvalidSubmission(f"{submission.name}: the {self.scorer.name} gives no finite score.")
+        return round(score, SCORE_DIGITS)
+
+    def close(self) -> None:
+        """End the grader's process, if there is one; a later score starts another."""
+        self.scorer.close()
+
+    def standing(self, score: float) -> Standing:
+        """Return where a score stands on the leaderboard, by the card's direction."""
+        return standing(self.board, score, lower_is_better=self.card.lower_is_better)
+
+
+def open_hidden_test(snapshot_dir: Path, card: TaskCard) -> HiddenTest:
+    """Read a snapshot's answers and leaderboard.
+
+    Raises:
+        SnapshotError: the answers, the sample submission or the leaderboard are missing or unusable, or the grader is.
+        UsageError: the card's metric is not known, and there is no grader.
+        InfrastructureFailure: the grader's process does not start.
+    """
+    grader = snapshot_dir / GRADER
+    scorer = open_scorer(card, grader if grader.is_file() else None)
+    sample, answers = snapshot_dir / "data" / "sample_submission.csv", _answers(snapshot_dir, card, scorer)
+    for path in (sample, answers):
+        if not path.is_file():
+            raise SnapshotError([Problem(f"{path.parent.name}/{path.name}", None, "the file is missing")])
+    try:
+        truth = scorer.truth(answers, sample)
+    except InvalidSubmission as error:
+        raise SnapshotError([Problem(f"private/{answers.name}", None, str(error))]) from error
+    return HiddenTest(card, sample, truth, read_leaderboard(snapshot_dir / "leaderboard.csv"), scorer)
+
+
+def _answers(snapshot_dir: Path, card: TaskCard, scorer: Scorer) -> Path:
+    """Return the answers that the scorer takes: those that `params` names are for a grade.py, which may want more of them."""
+    name = "answers.csv" if scorer.kind == "registry" else str(card.metric.params.get("answers", "answers.csv"))
+    if name != Path(name).name:
+        raise SnapshotError(
+            [Problem("snapshot.json", None, f"metric.params.answers must be a file's name, not {name!r}")]
+        )
+    return snapshot_dir / "private" / name
+
+
+def grade(snapshot_dir: Path, card: TaskCard, submission_path: Path, clock: Clock | None = None) -> dict[str, Any]:
+    """Grade one submission file against a snapshot.
+
+    Returns:
+        MLE-bench's report under its names, with `win_rate`, `n_teams` and `grader` (`registry` or `competition`: who says what
+        a score is); `message` says why an invalid file is invalid; `note` is there if the board's order contradicts the card's
+        direction, which is the one used.
+
+    Raises:
+        SnapshotError: the snapshot cannot be graded against.
+        UsageError: the card's metric is not known.
+    """
+    with closing(open_hidden_test(snapshot_dir, card)) as test:
+        return _graded(test, submission_path, clock or SystemClock())
+
+
+def grade_some(
+    snapshot_dir: Path,
+    card: TaskCard,
+    submission_paths: list[Path | None],
+    seconds: float = 10.0,
+    clock: Clock | None = None,
+) -> list[dict[str, Any]]:
+    """Grade the first of many submission files, one at least, and as many as there is time for.
+
+    Args:
+        snapshot_dir: the snapshot, opened once.
+        card: the task.
+        submission_paths: the files; None where a run left none, which MLE-bench writes as "None".
+        seconds: after which no further file is begun; four times what opening took, if that is more.
+        clock: tells when they were graded.
+
+    Returns:
+        A report as of `grade` for each that was graded, in order.
+
+    Raises:
+        SnapshotError: the snapshot cannot be graded against.
+        UsageError: the card's metric is not known.
+    """
+    began = time.monotonic()
+    reports = []
+    with closing(open_hidden_test(snapshot_dir, card)) as test:
+        opened = time.monotonic()
+        end = opened + max(seconds, 4 * (opened - began))
+        for path in submission_paths:
+            reports.append(_graded(test, path, clock or SystemClock()))
+            if time.monotonic() > end:
+                break
+    return reports
+
+
+def _graded(test: HiddenTest, path: Path | None, clock: Clock) -> dict[str, Any]:
+    score, message = None, _fault_of_path(path)
+    exists = path is not None and message is None
+    if path is not None and message is None:
+        try:
+            score = test.score(path)
+        except InvalidSubmission as error:
+            message = str(error)
+    report = _report(test, score)
+    report |= {
+        "submission_exists": exists,
+        "created_at": clock.now().isoformat(),
+        "submission_path": str(path),
+    }
+    if message is not None:
+        report["message"] = message
+    return report | _direction_note(test.board, test.card)
+
+
+def _fault_of_path(path: Path | None) -> str | None:
+    """Say why there is no submission at a path, as far as MLE-bench looks; None: there is one."""
+    if path is None:
+        return "There is no submission."
+    if (fault := fault_of_place(path)) is not None:
+        return fault
+    return None if path.suffix.lower() == ".csv" else f"{shown_name(path)} does not end in .csv."
+
+
+def _report(test: HiddenTest, score: float | None) -> dict[str, Any]:
+    limits = thresholds(test.board)
+    stands = Standing() if score is None else test.standing(score)
+    return {
+        "competition_id": test.card.slug,
+        "score": score,
+        **{f"{name}_threshold": value for name, value in asdict(limits).items()},
+        "any_medal": stands.any_medal,
+        **asdict(stands),
+        "valid_submission": score is not None,
+        "is_lower_better": test.card.lower_is_better,
+        "n_teams": len(test.board),
+        "grader": test.scorer.kind,
+    }
+
+
+def _direction_note(board: Sequence[float], card: TaskCard) -> dict[str, str]:
+    if board_is_lower_better(board) == card.lower_is_better:
+        return {}
+    if board[0] == board[-1]:
+        return {
+            "note": "the first and last scores of the leaderboard are equal, so that MLE-bench would take higher ones for better"
+        }
+    return {
+        "note": f"the leaderboard's order contradicts the card's direction ({card.metric.direction}), which is used"
+    }

@@ -1,0 +1,156 @@
+"""Grades many submissions of many competitions: one broken file, or snapshot, spoils only itself."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bot.evaluation.grading.submission_list import Listed
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.evaluation.worker import DEFAULT_SECONDS, Worker
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.snapshot import Snapshot
+from state.errors import BotError, InfrastructureFailure, UsageError
+
+Report = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A submission that could not be graded for no fault of its own."""
+
+    competition_id: str
+    submission_path: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What came of a list: MLE-bench's report of each submission in the list's order, and what could not be graded."""
+
+    reports: Sequence[Report]
+    failures: Sequence[Failure]
+
+    def summary(self) -> dict[str, Any]:
+        """Return MLE-bench's grading report, and under `not_graded` what could not be graded."""
+        count = {name: sum(bool(one[name]) for one in self.reports) for name in _COUNTED.values()}
+        totals = {f"total_{name}": count[flag] for name, flag in _COUNTED.items()}
+        return {
+            "total_runs": len(self.reports),
+            **totals,
+            "competition_reports": list(self.reports),
+            "not_graded": [asdict(one) for one in self.failures],
+        }
+
+
+_COUNTED: Mapping[str, str] = {
+    "runs_with_submissions": "submission_exists",
+    "valid_submissions": "valid_submission",
+    "medals": "any_medal",
+    "gold_medals": "gold_medal",
+    "silver_medals": "silver_medal",
+    "bronze_medals": "bronze_medal",
+    "above_median": "above_median",
+}
+
+
+def find_snapshots(listed: Sequence[Listed], folder: Path) -> dict[str, Path]:
+    """Return the snapshot of each competition that is listed: the folder of its name.
+
+    Raises:
+        UsageError: some are not there; all of them are named.
+    """
+    found = {one.competition_id: folder / one.competition_id for one in listed}
+    absent = [name for name, path in found.items() if not path.is_dir()]
+    if absent:
+        raise UsageError(f"{folder} has no snapshot of {', '.join(absent)}.")
+    return found
+
+
+async def grade_many(
+    listed: Sequence[Listed], snapshots: Mapping[str, Path], worker: Worker, say: Callable[[str], None]
+) -> Graded:
+    """Grade submissions competition by competition, each snapshot loaded once.
+
+    Args:
+        listed: what is to be graded.
+        snapshots: by competition.
+        worker: does the grading; a submission that ends it, or takes too long, is reported as not valid.
+        say: takes a line on how far it has come.
+    """
+    reports: dict[int, Report] = {}
+    failures: dict[int, Failure] = {}
+    for position, (competition, path) in enumerate(snapshots.items(), 1):
+        places = [at for at, one in enumerate(listed) if one.competition_id == competition]
+        one = _Competition(path, worker)
+        while left := [at for at in places if at not in reports and at not in failures]:
+            done = len(reports) + len(failures)
+            say(f"{competition} ({position}/{len(snapshots)}) | {done} of {len(listed)} submissions graded")
+            try:
+                some = await one.grade([listed[at].path for at in left])
+            except BotError as error:
+                failures |= {at: Failure(competition, str(listed[at].path), str(error)) for at in left}
+            else:
+                # What is listed, and aggregated, goes by the folder's name.
+                named = [report | {"competition_id": competition} for report in some]
+                reports |= dict(zip(left, named, strict=False))
+    return Graded([reports[at] for at in sorted(reports)], [failures[at] for at in sorted(failures)])
+
+
+class _Competition:
+    """One competition's snapshot, and how its submissions are graded."""
+
+    def __init__(self, path: Path, worker: Worker) -> None:
+        self._path = path
+        self._worker = worker
+        self._card: TaskCard | None = None
+        self._alone = False
+
+    async def grade(self, paths: Sequence[Path | None]) -> list[Report]:
+        """Grade the first of these, one at least; once the worker has failed, one by one, to find who makes it fail.
+
+        Raises:
+            SnapshotError: the snapshot cannot be graded against.
+            UsageError: its metric is not known.
+            InfrastructureFailure: not even the report of no submission can be made.
+        """
+        if self._card is None:
+            self._card = Snapshot.load(self._path, METRIC_DIRECTIONS).card
+        try:
+            return await self._call(paths[:1] if self._alone else paths)
+        except InfrastructureFailure as error:
+            if not self._alone:
+                self._alone = True
+                return await self.grade(paths)
+            (report,) = await self._call([None])
+            message = f"It could not be graded: {str(error).strip().splitlines()[-1]}"
+            return [report | {"submission_exists": True, "submission_path": str(paths[0]), "message": message}]
+
+    async def _call(self, paths: Sequence[Path | None]) -> list[Report]:
+        card = None if self._card is None else self._card.model_dump(mode="json")
+        reports: list[Report] = await self._worker.call(
+            "grade_some",
+            timeout_seconds=2 * DEFAULT_SECONDS,
+            snapshot_dir=str(self._path),
+            card=card,
+            submission_paths=[None if path is None else str(path) for path in paths],
+        )
+        return reports
+
+
+def write_report(summary: Mapping[str, Any], folder: Path, now: datetime) -> Path:
+    """Write a grading report under MLE-bench's name into a folder, which is made if need be; nothing is ever overwritten."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = f"{now.astimezone(UTC):%Y-%m-%dT%H-%M-%S}-GMT"
+    text = json.dumps(summary, indent=2, allow_nan=False)
+    for count in range(1, 1000):
+        path = folder / f"{stamp}{'' if count == 1 else f'-{count}'}_grading_report.json"
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text + "\n")
+        except FileExistsError:
+            continue
+        return path
+    raise UsageError(f"{folder} holds a thousand reports of this second.")

@@ -1,0 +1,112 @@
+"""Tells whether a file that is to be sent can be sent at all, and whether it is the same as one that is public."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.metrics.labels import canonical_labels
+from bot.evaluation.metrics.ranks import spearman
+from bot.evaluation.metrics.registry import prediction_kind
+from bot.evaluation.scoring.prediction_file import OF_OTHERS, read_submission, read_truth
+from bot.evaluation.tables.untrusted_csv import open_rows
+from scrapers.snapshots.card import TaskCard
+from state.errors import InvalidSubmission
+
+SAME_CELLS = 0.999
+"""Share of equal cells above which two files are the same."""
+SAME_ORDER = 1.0 - 1e-9
+"""Rank correlation from which a file is another's with its numbers bent, in every column."""
+_CLOSE = 1e-6
+"""Numbers are equal that differ by no more than this share of the column's spread."""
+_OURS = frozenset({"train.csv", "validation.csv", "sample_validation.csv"})
+
+Values = NDArray[Any]
+
+
+def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard) -> dict[str, Any]:
+    """Validate a file, and look for it among public ones: the sample submission, others of the competition's data, and outputs.
+
+    Args:
+        file: what is to be sent.
+        view_dir: a view's `data` folder, whose sample_submission.csv says what a valid file is.
+        outputs: folder with files that public kernels have written, at any depth; None: none is kept.
+        card: the task.
+
+    Returns:
+        `copied`: the sentence that says which public file it is the same as, or None; `compared`: with how many it was compared.
+
+    Raises:
+        InvalidSubmission: the site would not take it; the text says why.
+    """
+    sample = view_dir / "sample_submission.csv"
+    ids, mine = read_submission(file, sample, card)
+    labels = prediction_kind(card) != "number"
+    compared = 0
+    for path in _public(view_dir, outputs, card):
+        try:
+            other = read_truth(path, ids, card, OF_OTHERS)
+        except InvalidSubmission:
+            continue  # of other rows, or without values
+        compared += 1
+        if (how := _same(mine, other, labels=labels)) is not None:
+            kind = "the sample submission" if path == sample else f"the public file {_named(path, view_dir, outputs)}"
+            return {"copied": f"{how} {kind}", "compared": compared}
+    return {"copied": None, "compared": compared}
+
+
+def same_values(mine: Values, other: Values, *, labels: bool) -> bool:
+    """Whether two files say the same of nearly every row (`SAME_CELLS`), and not the same of all rows."""
+    equal = _equal_labels(mine, other) if labels else _equal_numbers(mine, other)
+    return equal > SAME_CELLS and not _constant(other)
+
+
+def _public(view_dir: Path, outputs: Path | None, card: TaskCard) -> Sequence[Path]:
+    folders = [view_dir] if outputs is None or not outputs.is_dir() else [view_dir, outputs]
+    found = [path for folder in folders for path in sorted(folder.rglob("*.csv"))]
+    return [path for path in found if path.name not in _OURS and _may_be_one(path, card)]
+
+
+def _named(path: Path, view_dir: Path, outputs: Path | None) -> str:
+    """Return a file's path below its folder, which for an output names its kernel."""
+    folder = view_dir if outputs is None or path.is_relative_to(view_dir) else outputs
+    return path.relative_to(folder).as_posix()
+
+
+def _may_be_one(path: Path, card: TaskCard) -> bool:
+    try:
+        with open_rows(path, OF_OTHERS) as rows:
+            return set(card.columns) <= set(rows.header)
+    except InvalidSubmission:
+        return False
+
+
+def _same(mine: Values, other: Values, *, labels: bool) -> str | None:
+    """Say how two files are the same; None: they are not."""
+    equal = _equal_labels(mine, other) if labels else _equal_numbers(mine, other)
+    if equal == 1.0:
+        return "every value is that of"
+    # Of a file that says the same of all rows a good one may repeat nearly all: of rare classes, say.
+    if equal > SAME_CELLS and not _constant(other):
+        return f"{equal:.2%} of the values are those of"
+    if labels or len(mine) < 2:
+        return None
+    each = [spearman(a, b) for a, b in zip(mine.T, other.T, strict=True)]
+    if all(one is not None and one >= SAME_ORDER for one in each):
+        return "all rows stand in the order of"
+    return None
+
+
+def _constant(values: Values) -> bool:
+    return bool((values == values[:1]).all())
+
+
+def _equal_labels(mine: Values, other: Values) -> float:
+    return float(np.equal(canonical_labels(mine), canonical_labels(other)).mean())
+
+
+def _equal_numbers(mine: Values, other: Values) -> float:
+    spread = np.ptp(np.vstack([mine, other]), axis=0)
+    return float((np.abs(mine - other) <= _CLOSE * np.maximum(spread, 1e-12)).mean())

@@ -1,0 +1,161 @@
+"""Training files that lie in folders by their classes, or are named by them, where no table holds the labels."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.evaluation.layouts.data_files import data_files
+from bot.evaluation.layouts.file_index import INDEX, FileTable, RowFile, fingerprint, index_header
+from bot.evaluation.layouts.layout import TRUTH_VALUES, Layout, match_classes
+from bot.evaluation.layouts.locate_tables import default_row
+from bot.evaluation.metrics.registry import prediction_kind
+from bot.evaluation.tables.csv_table import Rows, Table
+from scrapers.snapshots.card import TaskCard
+from state.errors import UnsupportedLayout
+
+_FEWEST = 10
+_MOST_CLASSES = 20_000
+_WORDS = re.compile(r"[._\-]+")
+_TEXT = frozenset({".csv", ".tsv", ".json", ".jsonl", ".md", ".zip", ".gz"})
+_MOVED = ("validation", "validation_rows")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Files and what may be their classes; `where` says how they were found."""
+
+    where: str
+    classes: Mapping[Path, str]
+
+
+def files_by_class(data_dir: Path, card: TaskCard, test: Rows | None, sample: Table) -> Layout | None:
+    """Read training rows from folders or names of files; None where these are no classes of the task.
+
+    Raises:
+        UnsupportedLayout: they may be, but nothing says which class is to be predicted.
+    """
+    ids = frozenset(sample.column(card.id_column))
+    groups: dict[str, list[Path]] = defaultdict(list)
+    in_test = set[Path]()
+    for path in data_files(data_dir):
+        if path.name in ids or path.stem in ids:
+            in_test.add(path.parent)
+        if path.suffix.lower() not in _TEXT:
+            groups[path.suffix.lower()].append(path)
+    unclear: UnsupportedLayout | None = None
+    for suffix in sorted(groups, key=lambda s: -len(groups[s])):
+        paths = [p for p in groups[suffix] if p.parent not in in_test]
+        for found in (*_in_folders(paths), *_in_names(paths)):
+            try:
+                labels = _labels(found.classes, card, default_row(sample), sample)
+            except UnsupportedLayout as error:
+                unclear = unclear or error
+                continue
+            if labels is not None:
+                return _layout(data_dir, card, test, sample, found, labels)
+    if unclear is not None:
+        raise unclear
+    return None
+
+
+def _in_folders(paths: Sequence[Path]) -> Iterator[_Found]:
+    """Folders whose folders hold the files, each a class; the one with the most files first, training folders before."""
+    below: dict[Path, dict[Path, str]] = defaultdict(dict)
+    for path in paths:
+        if len(path.parts) > 2 or (len(path.parts) == 2 and path.parent.name.lower() not in ("train", "training")):
+            below[path.parent.parent][path] = path.parent.name
+    for folder in sorted(below, key=lambda f: ("train" not in f.as_posix().lower(), -len(below[f]), f)):
+        yield _Found(f"the folders of {folder.as_posix()}/", below[folder])
+
+
+def _in_names(paths: Sequence[Path]) -> Iterator[_Found]:
+    """The first or the last word of the names in one folder, each a class."""
+    folders: dict[Path, list[Path]] = defaultdict(list)
+    for path in paths:
+        folders[path.parent].append(path)
+    for folder in sorted(folders, key=lambda f: ("train" not in f.as_posix().lower(), -len(folders[f]), f)):
+        words = {path: _WORDS.split(path.stem) for path in folders[folder]}
+        if min(map(len, words.values())) < 2:
+            continue
+        for place, name in ((0, "first"), (-1, "last")):
+            where = f"the {name} word of the names in {folder.as_posix()}/"
+            yield _Found(where, {path: found[place] for path, found in words.items()})
+
+
+def _labels(
+    classes: Mapping[Path, str], card: TaskCard, default: Sequence[str], sample: Table
+) -> Mapping[str, str] | None:
+    """Return the label of each class: its name, where prediction columns or labels are named so, or 0 and 1.
+
+    Raises:
+        UnsupportedLayout: there are two classes and one number to predict, and nothing says which of them is 1.
+    """
+    sizes = Counter(classes.values())
+    if len(classes) < _FEWEST or not 2 <= len(sizes) <= min(_MOST_CLASSES, len(classes) // 2):
+        return None
+    names = {name: name for name in sizes}
+    if len(card.prediction_columns) > 1:
+        return names if match_classes(set(sizes), card.prediction_columns) else None
+    if prediction_kind(card) != "number":
+        shown = default[sample.header.index(card.prediction_columns[0])]
+        return names if shown in sizes else None
+    numbers = {name: TRUTH_VALUES.get(name.lower(), name) for name in sizes}
+    if set(numbers.values()) == {"0", "1"}:
+        return numbers
+    if len(sizes) != 2:
+        return None
+    positive = [name for name in sizes if _is_one(name, card)]
+    if len(positive) != 1:
+        listed = " and ".join(sorted(sizes))
+        raise UnsupportedLayout(
+            f"The training files seem to be of the classes {listed}; nothing says which of them is 1."
+        )
+    return {name: str(int(name == positive[0])) for name in sizes}
+
+
+def _is_one(name: str, card: TaskCard) -> bool:
+    """Whether a class is the one that is predicted: the column is named so, or the description says `1 = dog`."""
+    if card.prediction_columns[0].lower() in (name.lower(), f"is_{name.lower()}", f"has_{name.lower()}"):
+        return True
+    word = re.escape(name.lower())
+    said = rf"\b1\s*(?:=|:|is|means|for|if)\s*(?:an?\s+|the\s+)?{word}s?\b|\b{word}s?\s*(?:=|:|\(|is|as)\s*1\b"
+    return re.search(said, card.description.lower()) is not None
+
+
+def _layout(
+    data_dir: Path, card: TaskCard, test: Rows | None, sample: Table, found: _Found, labels: Mapping[str, str]
+) -> Layout:
+    # In an order by content: numbers of rows, and all that is drawn by them, then tell nothing of the classes.
+    prints = {path: fingerprint(data_dir / path) for path in found.classes}
+    paths = sorted(found.classes, key=lambda path: (prints[path], path))
+    ids = _ids(paths, sample.column(card.id_column))
+    column = card.prediction_columns[0] if len(card.prediction_columns) == 1 else "label"
+    entries = tuple(RowFile(i, path, labels[found.classes[path]]) for i, path in zip(ids, paths, strict=True))
+    moved = next(Path(name) for name in _MOVED if name == _MOVED[-1] or not (data_dir / name).exists())
+    table = FileTable(data_dir / INDEX, index_header(card.id_column, column), data_dir, entries, moved)
+    classes = match_classes(set(labels.values()), card.prediction_columns) if column == "label" else None
+    return Layout(
+        card,
+        table,
+        test,
+        sample,
+        card.id_column,
+        ids,
+        withheld_columns=(column,),
+        label_columns=(column,),
+        labels=tuple((entry.label,) for entry in entries),
+        classes=classes,
+        notes=(f"the labels are {found.where}; train.csv is an index of the files",),
+    )
+
+
+def _ids(paths: Sequence[Path], sample_ids: Sequence[str]) -> tuple[str, ...]:
+    """Return numbers after the sample's own, written as those are: names of the files might tell the class."""
+    suffix = paths[0].suffix
+    numbers = [int(i) for i in sample_ids if i.isdigit() and i.isascii()]
+    first = max(numbers, default=0) + 1
+    ending = suffix if sample_ids[0].endswith(suffix) else ""
+    width = 0 if len(numbers) == len(sample_ids) else len(str(first + len(paths)))
+    return tuple(f"{number:0{width}d}{ending}" for number in range(first, first + len(paths)))

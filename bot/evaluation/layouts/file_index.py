@@ -1,0 +1,102 @@
+"""Training rows that are files: an index of them stands for the table that the competition does not have."""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.evaluation.layouts.data_files import share
+from bot.evaluation.tables.csv_table import Rows, write_table
+
+INDEX = Path("train.csv")
+_ENDS = 1 << 14
+_TIME = 1_000_000_000
+"""When every file that is moved was last written (seconds since 1970): when it really was might go with its label."""
+
+
+@dataclass(frozen=True)
+class RowFile:
+    """One training row: the file, its label, and the file of its labels if it has one; paths below the data folder."""
+
+    id: str
+    file: Path
+    label: str
+    label_file: Path | None = None
+
+
+@dataclass(frozen=True)
+class FileTable(Rows):
+    """Files by id and label; where their places tell the labels, those that are asked for go to another one."""
+
+    data_dir: Path
+    entries: tuple[RowFile, ...]
+    moved_to: Path | None
+    """The folder for files that are asked for; None: they may stay where they are."""
+
+    @property
+    def files(self) -> frozenset[Path]:
+        """The files that hold the rows."""
+        both = ((entry.file, entry.label_file) for entry in self.entries)
+        return frozenset(self.data_dir / path for pair in both for path in pair if path is not None)
+
+    def rows(self) -> Iterator[list[str]]:
+        """Yield the id, the file and the label of each."""
+        for entry in self.entries:
+            yield [entry.id, entry.file.as_posix(), entry.label]
+
+    def write_part(self, target: Path, rows: Set[int]) -> int:
+        """Write the index of those files (numbers from 0), and share the files where they lie, with their labels."""
+        chosen = [entry for number, entry in enumerate(self.entries) if number in rows]
+        for entry in chosen:
+            share(self.data_dir / entry.file, target.parent / entry.file)
+            if entry.label_file is not None:
+                share(self.data_dir / entry.label_file, target.parent / entry.label_file)
+        return write_table(target, self.header, ([e.id, e.file.as_posix(), e.label] for e in chosen))
+
+    def write_chosen(self, target: Path, columns: Sequence[str], rows: Sequence[int]) -> None:
+        """Write the index of those files, in that order, without labels, and put the files where they may lie."""
+        for row in rows:
+            self.put(self.entries[row], target.parent / self.place(self.entries[row]))
+        write_table(target, columns, (self._shown(self.entries[row], columns) for row in rows))
+
+    def _shown(self, entry: RowFile, columns: Sequence[str]) -> list[str]:
+        cells = {self.header[0]: entry.id, self.header[1]: self.place(entry).as_posix()}
+        return [cells.get(column, "") for column in columns]
+
+    def place(self, entry: RowFile) -> Path:
+        """Return where a file lies when its label is withheld."""
+        return entry.file if self.moved_to is None else self.moved_to / file_name(entry)
+
+    def put(self, entry: RowFile, target: Path) -> None:
+        """Put a file somewhere else: a copy, as a link would show the same inode number and time as before."""
+        if self.moved_to is None:
+            # The view that withholds nothing has it there already.
+            if not target.exists():
+                share(self.data_dir / entry.file, target)
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(self.data_dir / entry.file, target)
+        os.utime(target, (_TIME, _TIME))
+
+
+def index_header(id_column: str, label: str) -> tuple[str, str, str]:
+    """Return an index's columns: the id, where the file lies, and the label."""
+    return id_column, "path" if "path" not in (id_column, label) else "path_of_file", label
+
+
+def file_name(entry: RowFile) -> str:
+    """Return a file's name by its id alone."""
+    suffix = entry.file.suffix
+    return entry.id if entry.id.endswith(suffix) else entry.id + suffix
+
+
+def fingerprint(path: Path) -> str:
+    """Return a hash of a file's size, beginning and end, by which files can be put into an order that tells nothing else."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        digest = hashlib.sha256(str(size).encode() + file.read(_ENDS))
+        file.seek(max(0, size - _ENDS))
+        digest.update(file.read(_ENDS))
+    return digest.hexdigest()

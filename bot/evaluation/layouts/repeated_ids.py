@@ -1,0 +1,111 @@
+"""Tables with several rows of one id: equal ones, one row for each class of an id, or parts of one label."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.evaluation.layouts.layout import Asked, Form, Layout, check_numbers, check_rows, find_labels
+from bot.evaluation.metrics.registry import prediction_kind
+from bot.evaluation.tables.csv_table import Rows, Table
+from scrapers.snapshots.card import TaskCard
+from state.errors import UnsupportedLayout
+
+
+@dataclass(frozen=True)
+class Joined(Form):
+    """A label that is spread over the rows of its id (run lengths, words): one row of predictions for all of them."""
+
+    texts: Mapping[int, str]
+    """The whole label, by the first row of each id."""
+
+    def asked(self, layout: Layout, row: int) -> Iterator[Asked]:
+        """Yield what is asked for one training row: nothing but for the first of its id."""
+        if row in self.texts:
+            yield Asked(layout.ids[row], (self.texts[row],), {})
+
+    def asks(self, row: int) -> bool:
+        """Return whether anything is."""
+        return row in self.texts
+
+
+@dataclass(frozen=True)
+class Paired(Form):
+    """A row for each thing of an id, such as a class; the sample says which, and that is no prediction."""
+
+    given: tuple[tuple[str, ...], ...]
+    """The cells of the key columns, by training row."""
+
+    def asked(self, layout: Layout, row: int) -> Iterator[Asked]:
+        """Yield what is asked for one training row."""
+        given = dict(zip(layout.card.key_columns, self.given[row], strict=True))
+        yield Asked(layout.ids[row], layout.truth(row), given)
+
+
+def several_rows(
+    train: Rows, test: Rows | None, ids: tuple[str, ...], id_column: str, sample: Table, card: TaskCard
+) -> Layout | None:
+    """Read a table in which ids repeat themselves or do not suffice; None where neither is so, or nothing can be made of it.
+
+    Raises:
+        UnsupportedLayout: there are no labels.
+    """
+    if len(set(ids)) == len(ids) and not card.key_columns:
+        return None
+    known = {id_column} if test is None else {id_column, *test.header}
+    lacking = [column for column in train.header if column not in known]
+    if card.key_columns:
+        return _paired(train, test, ids, id_column, lacking, sample, card)
+    label_columns, classes = find_labels(train, lacking, card)
+    labels = tuple(train.columns(label_columns))
+    withheld = tuple(c for c in train.header if c in lacking or c in label_columns)
+    layout = Layout(card, train, test, sample, id_column, ids, withheld, label_columns, labels, classes, together=ids)
+    of_id: dict[str, list[int]] = defaultdict(list)
+    for row, identifier in enumerate(ids):
+        of_id[identifier].append(row)
+    asked = sample.column(card.id_column)
+    if len(set(asked)) < len(asked) or all(len({labels[row] for row in rows}) == 1 for rows in of_id.values()):
+        check_rows(layout)
+        return layout
+    if prediction_kind(card) != "text" or len(label_columns) > 1:
+        return None
+    texts = {rows[0]: " ".join(filter(None, (labels[row][0] for row in rows))) for rows in of_id.values()}
+    note = f"the rows of one {id_column} make up one label"
+    return Layout(
+        card, train, test, sample, id_column, ids, withheld, label_columns, labels, None, ids, Joined(texts), (note,)
+    )
+
+
+def _paired(
+    train: Rows,
+    test: Rows | None,
+    ids: tuple[str, ...],
+    id_column: str,
+    lacking: Sequence[str],
+    sample: Table,
+    card: TaskCard,
+) -> Layout:
+    predicted, given = card.prediction_columns, card.key_columns
+    if absent := [c for c in given if train.header.count(c) != 1]:
+        raise UnsupportedLayout(f"{train.path.name} must have one column {absent[0]!r}, as the sample submission has.")
+    label_columns = tuple(c for c in predicted if train.header.count(c) == 1)
+    if len(label_columns) < len(predicted):
+        left = [c for c in lacking if c not in given]
+        if len(predicted) != 1 or len(left) != 1:
+            raise UnsupportedLayout(f"No column of {train.path.name} can be told to hold the labels of {predicted[0]}.")
+        label_columns = (left[0],)
+    layout = Layout(
+        card,
+        train,
+        test,
+        sample,
+        id_column,
+        ids,
+        withheld_columns=tuple(c for c in train.header if (c in lacking or c in label_columns) and c not in given),
+        label_columns=label_columns,
+        labels=tuple(train.columns(label_columns)),
+        classes=None,
+        together=ids,
+        form=Paired(tuple(train.columns(given))),
+    )
+    check_numbers(layout)
+    return layout

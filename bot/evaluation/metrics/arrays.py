@@ -1,0 +1,31 @@
+"""What metrics' formulas share: arrays of shape (rows, prediction columns), one column after another, and what is not defined."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.metrics.registry import Params
+
+Values = NDArray[Any]
+ScoreFunction = Callable[[Values, Values, Params], float]
+
+
+def defined(function: ScoreFunction) -> ScoreFunction:
+    """Return a function that gives NaN for no rows or no columns, and does not warn of divisions by zero or overflows."""
+
+    @wraps(function)
+    def score(y_true: Values, y_pred: Values, params: Params) -> float:
+        if y_true.size == 0 or y_pred.size == 0:
+            return float("nan")
+        with np.errstate(all="ignore"):
+            return float(function(y_true, y_pred, params))
+
+    return score
+
+
+def mean_over_columns(y_true: Values, y_pred: Values, score: Callable[[Values, Values], float]) -> float:
+    """Return the mean of each column's score, of arrays of shape (n,); NaN if any is."""
+    return float(np.mean([score(truth, predicted) for truth, predicted in zip(y_true.T, y_pred.T, strict=True)]))

@@ -1,0 +1,172 @@
+"""A bounded preview of a data folder for whoever writes code on it: target, hold-out, columns, files; most telling first."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from bot.evaluation.preview.column_lines import column_lines, target_lines
+from bot.evaluation.preview.comparison import comparison_lines
+from bot.evaluation.preview.file_list import archive_lines, file_lines, place_lines
+from bot.evaluation.preview.main_tables import MOST_IDS, MainTables, main_tables
+from bot.evaluation.preview.profile import clean
+from bot.evaluation.tables.csv_table import encode_row
+from bot.evaluation.views.build import view_info
+from bot.evaluation.views.self_reported import reason_in
+from scrapers.snapshots.card import TaskCard
+from state.errors import UnsupportedLayout
+
+LONGEST = 10_000
+_LINE = 400
+_ROW = 200
+_TARGETS = 40
+_SAMPLES = {"sample_submission.csv": "test", "sample_validation.csv": "validation"}
+
+_Lines = Callable[[], Sequence[str]]
+Ids = Mapping[str, Sequence[str]]
+
+
+def preview(
+    data_dir: Path, card: TaskCard, labels_dir: Path | None = None, doubts: Sequence[str] = (), max_chars: int = LONGEST
+) -> str:
+    """Describe a data folder in at most `max_chars` characters; the same folder gives the same text.
+
+    Args:
+        data_dir: a competition's files, or a view of them.
+        card: the task: its id and prediction columns.
+        labels_dir: of the view, beside whose labels it is written how its rows were drawn; None: this is no view.
+        doubts: what guards found in the data, in sentences.
+        max_chars: longest text; sections are cut at lines, each with a note of how many are left out.
+    """
+    parts = []
+    for title, share, lines in _sections(data_dir, card, labels_dir, doubts):
+        try:
+            told = lines()
+        except UnsupportedLayout as error:
+            told = [str(error)]
+        if told:
+            parts.append(_section(title, told, int(max_chars * share)))
+    text = "\n\n".join(parts)
+    return text if len(text) <= max_chars else f"{text[: max_chars - 20].rsplit(chr(10), 1)[0]}\n… (cut)"[:max_chars]
+
+
+def _sections(
+    data_dir: Path, card: TaskCard, labels_dir: Path | None, doubts: Sequence[str]
+) -> Iterator[tuple[str, float, _Lines]]:
+    """Yield each section's title, the part of the whole that it may take, and its lines; most telling first."""
+    found = main_tables(data_dir, card)
+    samples = [name for name in _SAMPLES if name in found.tables]
+    ids = {name: found.ids(name, card.id_column) for name in {found.train, *found.asked, *samples} if name is not None}
+    yield "Target", 0.15, partial(_target_lines, found, card)
+    yield "Hold-out", 0.12, partial(_drawn_lines, labels_dir)
+    yield "Found in the data", 0.12, lambda: [clean(line, _LINE) for line in doubts]
+    if found.train is not None:
+        yield "Training rows against rows to predict", 0.2, partial(_compared_lines, found, card)
+        yield found.train, 0.4, partial(_table_lines, found, found.train)
+    yield "Files", 0.2, lambda: [*file_lines(data_dir), *_place_lines(data_dir, found, ids)]
+    for name in samples:
+        yield name, 0.15, partial(_sample_lines, found, name, ids)
+    like = _like_training(found)
+    for name in (*found.asked, *sorted(set(found.tables) - {found.train, *found.asked, *samples})):
+        if name not in like:
+            yield name, 0.2, partial(_table_lines, found, name)
+    yield "Archives", 0.2, partial(archive_lines, data_dir)
+
+
+def _section(title: str, lines: Sequence[str], room: int) -> str:
+    kept = [f"## {title}"]
+    for at, line in enumerate(lines):
+        short = line if len(line) <= _LINE else f"{line[:_LINE]}…"
+        if sum(map(len, kept)) + len(kept) + len(short) > room:
+            return "\n".join([*kept, f"… and {len(lines) - at} more lines"])
+        kept.append(short)
+    return "\n".join(kept)
+
+
+def _target_lines(found: MainTables, card: TaskCard) -> list[str]:
+    columns = card.prediction_columns
+    lines = [
+        f"To predict ({card.metric.name}, {card.metric.direction}): {_some(columns, 6)}"
+        f"{f' ({len(columns)} columns)' if len(columns) > 1 else ''}, one row for each "
+        f"{' and '.join(map(clean, card.row_columns))}."
+    ]
+    if found.train is None:
+        return lines
+    lines.append(f"Columns of {found.train} that rows to predict lack: {_some(found.lacking, 20) or 'none'}")
+    if len(found.lacking) == 1 and found.lacking[0] not in columns:
+        lines.append(f"{clean(found.lacking[0])} holds the label; the submission names it in its own columns.")
+    known = {column.name: column for column in found.columns(found.train)}
+    return lines + target_lines([known[name] for name in found.lacking[:_TARGETS]])
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    return ", ".join(map(clean, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _drawn_lines(labels_dir: Path | None) -> list[str]:
+    if labels_dir is None:
+        return []
+    if (info := view_info(labels_dir)) is not None:
+        return [clean(line, _LINE) for line in (info.drawn, *(note for note in info.notes if note not in info.drawn))]
+    reason = reason_in(labels_dir)
+    return [] if reason is None else [clean(f"No rows are held out: {reason}", _LINE)]
+
+
+def _compared_lines(found: MainTables, card: TaskCard) -> list[str]:
+    assert found.train is not None  # noqa: S101 - else there is no such section
+    main = (found.train, *found.asked)
+    profiles = {name: {column.name: column for column in found.columns(name)} for name in main}
+    asked = {name: found.tables[name] for name in found.asked}
+    lines = comparison_lines(found.train, found.tables[found.train], asked, card.row_columns, found.lacking, profiles)
+    partly = [f"{found.read_rows(name)} of {name}" for name in main if not found.is_whole(name)]
+    return [f"As far as read ({', '.join(partly)}):", *lines] if partly and lines else lines
+
+
+def _like_training(found: MainTables) -> list[str]:
+    """Tables of rows to predict that have the training rows' columns, in their order, but for those that all of them lack."""
+    if found.train is None:
+        return []
+    shown = [column for column in found.tables[found.train].header if column not in found.lacking]
+    return [name for name in found.asked if list(found.tables[name].header) == shown]
+
+
+def _table_lines(found: MainTables, name: str) -> list[str]:
+    columns, read = found.columns(name), found.read_rows(name)
+    lines = [f"Columns, by {read}:"]
+    if name == found.train:
+        like, targets = _like_training(found), found.lacking[:_TARGETS]
+        if like:
+            has = "have" if len(like) > 1 else "has"
+            lacking = _some(found.lacking, 10) or "any missing"
+            lines = [f"{' and '.join(like)} {has} the same columns without {lacking}.", *lines]
+        columns = [column for column in columns if column.name not in targets]
+        lines[-1] = f"Columns, by {read}, without those above:" if targets else lines[-1]
+    return [*lines, *column_lines(columns)]
+
+
+def _place_lines(data_dir: Path, found: MainTables, ids: Ids) -> list[str]:
+    test = next((name for name in (*found.asked, "sample_submission.csv") if not name.startswith("validation")), None)
+    trained = [name for name in (found.train, *found.asked) if name is not None and name != test]
+    return place_lines(data_dir, [one for name in trained for one in ids[name]], ids.get(test or "", ()))
+
+
+def _sample_lines(found: MainTables, name: str, ids: Ids) -> list[str]:
+    """Return what rows a sample has, and its first two as text; none of the second sample, if its columns are the same."""
+    table, asked = found.tables[name], next((one for one in found.asked if one.startswith(_SAMPLES[name])), None)
+    lines = []
+    if asked is not None:
+        alike = sorted(ids[asked]) == sorted(ids[name])
+        order = "in its order" if list(ids[asked]) == list(ids[name]) else "in another order: go by the id"
+        if alike or len(ids[name]) < MOST_IDS:
+            lines = [f"One row for each of {asked}, {order}." if alike else f"Its ids are not simply those of {asked}."]
+    first = found.tables.get(next(iter(_SAMPLES)))
+    if first is not None and first is not table and first.header == table.header:
+        return [*lines, f"The columns are those of {first.path.name}."]
+    rows = [table.header, *islice(table.rows(), 2)]
+    return lines + [
+        _cut(encode_row([clean(c) for c in row], getattr(table, "delimiter", ",")).rstrip("\n")) for row in rows
+    ]
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _ROW else f"{line[:_ROW]}…"

@@ -1,0 +1,157 @@
+"""Describes profiled columns in a line each; in wide tables, numbers in a line for each run of like columns."""
+
+import re
+import statistics
+from collections.abc import Callable, Sequence
+from itertools import groupby, islice
+
+from bot.evaluation.preview.profile import Column, Kind, clean, ordered
+
+__all__ = ["column_lines", "percent", "target_lines", "written"]
+
+_FEW_VALUES = 8
+_CLASSES = 20
+_RUN = 4
+"""So many like columns in a row, or more, are described together."""
+_WIDE = 24
+"""Tables with more lines than this group columns by kind as well."""
+_TEXTS = 16
+"""So many columns of text, or fewer, have a line each in any table."""
+_FEW_TEXTS = 4
+"""With more columns of text each shows one short example, not two longer ones."""
+_LONG = 160
+_NUMBERED = re.compile(r"^(.*?)(\d+)$")
+_OFTEN = 0.05
+_SHORT = 30
+
+
+def column_lines(columns: Sequence[Column]) -> list[str]:
+    """Describe columns, numbered runs such as margin1 to margin64 together, and in wide tables any run of a kind."""
+    texts = [column.name for column in columns if column.kind == "text"]
+    alone = set(texts if len(texts) <= _TEXTS else ())
+    few = len(texts) <= _FEW_TEXTS
+    runs = _runs(columns, lambda column: (column.name if column.name in alone else _stem(column), column.kind))
+    if sum(1 if len(run) >= _RUN else len(run) for run in runs) > _WIDE:
+        numbered = {column.name for run in runs if len(run) >= _RUN for column in run} | alone
+        runs = _runs(columns, lambda column: (_stem(column) if column.name in numbered else "", column.kind))
+    lines: list[str] = []
+    for run in runs:
+        lines += [_run_line(run)] if len(run) >= _RUN else [_line(column, few) for column in run]
+    return lines
+
+
+def _runs(columns: Sequence[Column], key: Callable[[Column], tuple[str, Kind]]) -> list[list[Column]]:
+    return [list(run) for _, run in groupby(columns, key=key)]
+
+
+def _stem(column: Column) -> str:
+    match = _NUMBERED.match(column.name)
+    return match[1] if match else f"\x00{column.name}"
+
+
+def _run_line(run: Sequence[Column]) -> str:
+    numbers = [number for column in run for number in column.numbers]
+    extent = f", {written(min(numbers), run[0].kind)} to {written(max(numbers), run[0].kind)}" if numbers else ""
+    counts = [len(column.values) for column in run]
+    distinct = f", {_between(min(counts), max(counts))} distinct each"
+    missing = sum(column.missing for column in run)
+    few = [column for column in run if column.values][:3] if run[0].kind == "text" else []
+    shown = ", ".join(f"{clean(column.name, _SHORT)} {clean(next(iter(column.values)), _SHORT)!r}" for column in few)
+    return (
+        f"{clean(run[0].name)} … {clean(run[-1].name)} ({len(run)} columns): {run[0].kind}{extent}{distinct}"
+        f"{f', {missing:,} cells missing' if missing else ''}{f', e.g. {shown}' if shown else ''}"
+    )
+
+
+def _line(column: Column, few: bool) -> str:
+    return f"{clean(column.name)}: {_content(column, few)}{_lacking(column)}"
+
+
+def _lacking(column: Column) -> str:
+    if not column.missing or column.kind == "empty":
+        return ""
+    words = [repr(clean(cell)) for cell, _ in ordered(column.markers) if cell.strip()]
+    told = f", written {' or '.join(words[:3])}" if words else ""
+    return f"; {column.missing:,} missing ({percent(column.missing, column.rows)}{told})"
+
+
+def _content(column: Column, few: bool = True) -> str:
+    kind = "text of digits, zeros in front" if column.coded else column.kind
+    if column.kind == "empty":
+        return "empty"
+    if len(column.values) <= _FEW_VALUES:
+        shown = ", ".join(f"{clean(value)!r} × {count:,}" for value, count in ordered(column.values))
+        return f"{kind}, {shown}"
+    distinct = f"{len(column.values):,} distinct"
+    if column.numbers:
+        low, middle, high = min(column.numbers), statistics.median(column.numbers), max(column.numbers)
+        infinite = column.values.total() - len(column.numbers)
+        return (
+            f"{kind}, {written(low, column.kind)} to {written(high, column.kind)}, median {middle:g}, {distinct}"
+            f"{f', {infinite:,} infinite' if infinite else ''}"
+        )
+    if column.span is not None:
+        return f"time, {clean(column.span[0])} to {clean(column.span[1])}, {distinct}"
+    lengths = sorted(len(value) for value in column.values.elements())
+    middle_length = f", median {lengths[len(lengths) // 2]:,}" if lengths[-1] > lengths[0] + 10 else ""
+    shown = ", ".join(repr(clean(value, _LONG if few else _SHORT * 2)) for value in islice(column.values, 1 + few))
+    repeated = ""
+    if len(column.values) * 2 <= column.values.total():
+        (value, count), *_ = ordered(column.values)
+        repeated = f", most often {clean(value, _SHORT)!r} ({percent(count, column.rows)})"
+    extent = _between(lengths[0], lengths[-1])
+    unit = "character" if extent == "1" else "characters"
+    return f"{kind} of {extent} {unit}{middle_length}, {distinct}{repeated}, e.g. {shown}"
+
+
+def target_lines(columns: Sequence[Column]) -> list[str]:
+    """Describe targets: the count of each class, or the distribution of a quantity; many of two values together."""
+    hot = [column for column in columns if set(column.values) <= {"0", "1"}]
+    if len(hot) < _RUN:
+        return [_target_line(column) for column in columns]
+    shares = sorted((column.values["1"] / max(1, column.rows), column.name) for column in hot)
+    told = [f"{clean(name)} {share:.2%}" for share, name in (*shares[:3], shares[len(shares) // 2], *shares[-2:])]
+    constant = [clean(column.name) for column in hot if len(column.values) < 2]
+    line = f"{len(hot)} columns of 0 and 1; share of 1, from the rarest: {', '.join(dict.fromkeys(told))}"
+    more = [f"Constant in these rows: {', '.join(constant[:10])}"] if constant else []
+    return [line, *more, *(_target_line(column) for column in columns if column not in hot)]
+
+
+def _target_line(column: Column) -> str:
+    counts = column.values
+    name = clean(column.name)
+    if column.numbers and len(counts) > _CLASSES:
+        tenths = statistics.quantiles(column.numbers, n=10, method="inclusive")
+        points = (min(column.numbers), tenths[0], tenths[4], tenths[8], max(column.numbers))
+        names = ("min", "10%", "median", "90%", "max")
+        spread = ", ".join(f"{name} {value:g}" for name, value in zip(names, points, strict=True))
+        value, count = ordered(counts)[0]
+        often = f", {percent(count, column.rows)} are {value}" if count > _OFTEN * column.rows else ""
+        mean = statistics.fmean(column.numbers)
+        return f"{name}: {column.kind}, {spread}, mean {mean:g}{often}{_lacking(column)}"
+    if len(counts) * 2 > counts.total() and len(counts) > _CLASSES:
+        return f"{name}: {_content(column)}{_lacking(column)}"
+    if len(counts) > _CLASSES:
+        sizes = ordered(counts)
+        few = ", ".join(f"{clean(value)} {count:,}" for value, count in sizes[:4])
+        return f"{name}: {len(counts):,} classes of {_between(sizes[-1][1], sizes[0][1])} rows, e.g. {few}{_lacking(column)}"
+    total = counts.total() or 1
+    shares = ", ".join(f"{clean(value)} {count:,} ({count / total:.1%})" for value, count in ordered(counts))
+    return f"{name}: {len(counts)} values: {shares}{_lacking(column)}"
+
+
+def written(value: float, kind: Kind) -> str:
+    """Return a number as a column of that kind would hold it."""
+    return f"{value:.0f}" if kind == "integer" and abs(value) < 1e15 else f"{value:g}"
+
+
+def percent(part: int, whole: int) -> str:
+    """Return a share, with as many digits as it needs."""
+    share = part / max(1, whole)
+    if part in (0, whole) or 0.1 <= share < 0.95:
+        return f"{share:.0%}"
+    return "< 0.1%" if share < 0.001 else "> 99.9%" if share > 0.999 else f"{share:.1%}"
+
+
+def _between(low: int, high: int) -> str:
+    return f"{low:,} to {high:,}" if low < high else f"{low:,}"

@@ -1,0 +1,205 @@
+"""Compares training rows with those to predict: equal ids and rows, groups that both have, missing values, ranges."""
+
+import re
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from bot.evaluation.preview.column_lines import percent
+from bot.evaluation.preview.profile import Column, clean, is_missing
+from bot.evaluation.tables.csv_table import Rows
+
+__all__ = ["comparison_lines"]
+
+Profiles = Mapping[str, Mapping[str, Column]]
+"""Columns by name, by the name of their file."""
+
+_CELLS = 3_000_000
+"""Cells of a table that are read, which takes seconds."""
+_GROUPS = 30
+"""Columns whose values are looked for among the training rows, at most."""
+_REPEATED = 1.5
+"""Rows a value from which a column may name groups."""
+_ALL = 0.98
+"""Share of values that the training rows have too, from which there is nothing to say."""
+_LIKE_AN_ID = re.compile(r"(?:id|key|code|group|user|name)s?$", re.IGNORECASE)
+"""Whole numbers under other names are quantities, of which any may be new: worth a word only where most are."""
+_MOST = 0.5
+_DISTINCT = 0.5
+"""Share of training rows that are unlike all others, below which equal rows are no copies."""
+_MISSING_APART = 0.03
+_MEDIANS_APART = 0.5
+"""Of the middle half's width in the training rows."""
+_LINES = 8
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The rows of a table, as hashes: of features, of labels, of what tells rows apart."""
+
+    name: str
+    features: list[int]
+    labels: list[int]
+    ids: list[int]
+    groups: Mapping[str, Counter[str]]
+    """Values of columns that may name groups."""
+
+
+def comparison_lines(
+    name: str, train: Rows, asked: Mapping[str, Rows], ids: Sequence[str], targets: Sequence[str], profiles: Profiles
+) -> list[str]:
+    """Say in what the rows to predict are unlike the training rows, or too like them; most telling first.
+
+    Args:
+        name: of the training rows' file.
+        train: the training rows.
+        asked: the rows to predict, by their file's name.
+        ids: columns that tell rows apart.
+        targets: training columns that other rows lack.
+        profiles: of all these tables.
+
+    Raises:
+        UnsupportedLayout: a row cannot be read.
+    """
+    asked = {file: table for file, table in asked.items() if set(table.header) & set(train.header)}
+    shared = [c for c in train.header if all(c in table.header for table in asked.values()) and c not in targets]
+    features = [column for column in shared if column not in ids]
+    if not asked:
+        return []
+    groups = _may_group(features, [profiles[file] for file in (name, *asked)])
+    trained = _read(name, train, ids, features, targets, groups)
+    parts = [_read(file, table, ids, features, targets, groups) for file, table in asked.items()]
+    lines = [line for part in parts for line in _id_lines(trained, part)]
+    if features:
+        lines += _row_lines(trained, parts)
+    lines += _group_lines(trained, parts, groups, profiles[name])
+    for tell in (_missing_line, _time_line, _median_line):
+        found = [line for column in shared if (line := tell(column, (name, *asked), profiles))]
+        lines += found[:_LINES] + ([f"… and {len(found) - _LINES} more columns like that"] if found[_LINES:] else [])
+    return lines
+
+
+def _may_group(features: Sequence[str], profiles: Sequence[Mapping[str, Column]]) -> list[str]:
+    """Return columns of text or whole numbers whose values repeat, in training rows or in those to predict."""
+    found = []
+    for name in features:
+        told = [known[name] for known in profiles if name in known and known[name].kind != "empty"]
+        repeated = any(column.values.total() >= _REPEATED * len(column.values) for column in told)
+        if repeated and all(column.kind in ("text", "integer") for column in told):
+            found.append(name)
+    return found[:_GROUPS]
+
+
+def _read(
+    file: str, table: Rows, ids: Sequence[str], features: Sequence[str], targets: Sequence[str], groups: Sequence[str]
+) -> _Part:
+    places = {name: at for at, name in enumerate(table.header)}
+    part = _Part(file, [], [], [], {name: Counter() for name in groups})
+    at_features, at_labels = [places[name] for name in features], [places[n] for n in targets if n in places]
+    at_ids = [places[name] for name in ids] if set(ids) <= places.keys() else []
+    at_groups = [(places[name], counter) for name, counter in part.groups.items()]
+    for row in _first(table):
+        part.features.append(hash(tuple([row[at] for at in at_features])))
+        part.labels.append(hash(tuple([row[at] for at in at_labels])))
+        if at_ids:
+            part.ids.append(hash(tuple([row[at] for at in at_ids])))
+        for at, counter in at_groups:
+            counter[row[at].strip()] += 1
+    for counter in part.groups.values():
+        for value in [value for value in counter if is_missing(value)]:
+            del counter[value]
+    return part
+
+
+def _first(table: Rows) -> Iterator[list[str]]:
+    return islice(table.rows(), max(1000, _CELLS // len(table.header)))
+
+
+def _id_lines(train: _Part, part: _Part) -> Iterator[str]:
+    known = dict(zip(train.ids, train.features, strict=False))
+    both = [(known[key], row) for key, row in zip(part.ids, part.features, strict=False) if key in known]
+    if both:
+        equal = sum(left == right for left, right in both)
+        what = (
+            "the same rows"
+            if equal == len(both)
+            else "other rows: never join by id"
+            if not equal
+            else "not always the same"
+        )
+        yield f"{len(both):,} of the {len(part.ids):,} ids of {part.name} are ids of {train.name} too; they mean {what}."
+
+
+def _row_lines(train: _Part, parts: Sequence[_Part]) -> Iterator[str]:
+    first: dict[int, int] = {}
+    repeated = other = 0
+    for row, label in zip(train.features, train.labels, strict=True):
+        repeated += row in first
+        other += first.setdefault(row, label) != label
+    if len(first) < _DISTINCT * len(train.features):
+        yield f"The {len(train.features):,} rows of {train.name} have {len(first):,} different combinations of features."
+        return
+    if repeated:
+        share = percent(repeated, len(train.features))
+        yield (
+            f"{repeated:,} rows of {train.name} ({share}) repeat an earlier one in all features, "
+            f"{other:,} of them with another label."
+        )
+    counts = [(part, sum(row in first for row in part.features)) for part in parts]
+    if any(count for _, count in counts):
+        told = " and ".join(
+            f"{count:,} of {part.name} ({percent(count, len(part.features))})" for part, count in counts
+        )
+        yield f"Rows with all the features of a row of {train.name}: {told}."
+
+
+def _group_lines(
+    train: _Part, parts: Sequence[_Part], groups: Sequence[str], columns: Mapping[str, Column]
+) -> Iterator[str]:
+    found: list[tuple[float, str]] = []
+    for name in groups:
+        told, least = [], 1.0
+        for part in parts:
+            values = part.groups[name]
+            known = [value for value in values if value in train.groups[name]]
+            if not values:
+                continue
+            least = min(least, len(known) / len(values))
+            rows = percent(sum(values[value] for value in known), values.total())
+            some = f"{len(known):,}" if known else "none"
+            told.append(
+                f"{some} of the {len(values):,} values in {part.name}{f' ({rows} of its rows)' if known else ''}"
+            )
+        telling = columns[name].kind == "text" or _LIKE_AN_ID.search(name) or least < _MOST
+        if least < _ALL and telling:
+            found.append((least, f"{clean(name)}: {train.name} has {', and '.join(told)}"))
+    yield from (line for _, line in sorted(found)[:_LINES])
+
+
+def _missing_line(name: str, files: Sequence[str], profiles: Profiles) -> str | None:
+    columns = [(file, profiles[file][name]) for file in files]
+    shares = [column.missing / max(1, column.rows) for _, column in columns]
+    if max(abs(share - shares[0]) for share in shares) < _MISSING_APART:
+        return None
+    told = ", ".join(f"{percent(column.missing, column.rows)} of {file}" for file, column in columns)
+    return f"{clean(name)} is missing in {told}"
+
+
+def _time_line(name: str, files: Sequence[str], profiles: Profiles) -> str | None:
+    columns = [(file, profiles[file][name]) for file in files]
+    spans = [f"{clean(column.span[0])} to {clean(column.span[1])} in {file}" for file, column in columns if column.span]
+    return f"{clean(name)}: {', '.join(spans)}" if len(spans) > 1 else None
+
+
+def _median_line(name: str, files: Sequence[str], profiles: Profiles) -> str | None:
+    columns = [(file, profiles[file][name]) for file in files]
+    if any(len(column.numbers) < 2 for _, column in columns) or _LIKE_AN_ID.search(name):
+        return None
+    quarters = statistics.quantiles(columns[0][1].numbers, n=4, method="inclusive")
+    medians = [(file, statistics.median(column.numbers)) for file, column in columns]
+    apart = max(abs(median - medians[0][1]) for _, median in medians)
+    if apart <= _MEDIANS_APART * (quarters[2] - quarters[0]):
+        return None
+    return f"{clean(name)}: median {', '.join(f'{median:g} in {file}' for file, median in medians)}"

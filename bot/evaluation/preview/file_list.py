@@ -1,0 +1,194 @@
+"""Describes the files of a data folder: sizes, rows, what archives and image folders hold."""
+
+import codecs
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import IO, TypeVar
+
+from PIL import Image
+
+from bot.evaluation.layouts.data_files import archive_names, data_files
+from bot.evaluation.preview.main_tables import TABLES
+from bot.evaluation.preview.profile import clean
+from bot.evaluation.tables.csv_table import read_table
+from bot.evaluation.views.row_files import Pattern, row_files
+from state.errors import UnsupportedLayout
+
+IMAGES = frozenset({".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".gif", ".webp"})
+_EACH, _EACH_TABLE = 8, 20
+"""More files than this of one kind in one folder are summed up, and folders of the same."""
+_HALF = 0.5
+_LINES = 40
+_LOOKED_AT = 3
+_IMAGES = 60
+"""Images whose heads are read, of one folder or archive."""
+_COUNTED_BYTES = 16 * 1024**2
+_HEAD = 300
+
+ItemT = TypeVar("ItemT")
+
+
+def file_lines(data_dir: Path) -> list[str]:
+    """Return a line a file; many files of a kind in one folder share a line."""
+    lines = []
+    for (folder, suffix), paths in sorted(_grouped(data_dir).items()):
+        if len(paths) > (_EACH_TABLE if suffix in TABLES else _EACH):
+            size = sum((data_dir / path).stat().st_size for path in paths)
+            kind = suffix or "without suffix"
+            lines.append(f"{clean(folder)}/: {len(paths):,} files {kind}, {human(size)}, e.g. {_few(paths)}")
+            if suffix in IMAGES:
+                lines.append(_images_line([_opener(data_dir / path) for path in _spread(paths)]))
+        else:
+            lines += [_file_line(data_dir, path) for path in paths]
+    more = len(lines) - _LINES
+    return lines if more <= 0 else [*lines[:_LINES], f"… and {more:,} more lines of files"]
+
+
+def _grouped(data_dir: Path) -> dict[tuple[str, str], list[Path]]:
+    """Group files by folder and suffix; those of very many folders side by side together."""
+    groups: dict[tuple[str, str], list[Path]] = {}
+    for path in data_files(data_dir):
+        groups.setdefault((path.parent.as_posix(), path.suffix.lower()), []).append(path)
+    beside: dict[tuple[str, str], list[str]] = {}
+    for folder, suffix in groups:
+        if folder != ".":
+            beside.setdefault((PurePosixPath(folder).parent.as_posix(), suffix), []).append(folder)
+    for (parent, suffix), folders in beside.items():
+        if len(folders) > _EACH:
+            together = [path for folder in folders for path in groups.pop((folder, suffix))]
+            groups[f"{parent}/[{len(folders):,} folders]", suffix] = together
+    return groups
+
+
+def _file_line(data_dir: Path, path: Path) -> str:
+    size = (data_dir / path).stat().st_size
+    rows = f", {count_rows(data_dir / path)}" if path.suffix.lower() in TABLES else ""
+    return f"{clean(path.as_posix())}: {human(size)}{rows}"
+
+
+def count_rows(path: Path) -> str:
+    """Return how many rows and columns a table has; of a large one its lines are counted, which is quicker."""
+    try:
+        table = read_table(path)
+        columns = f"{len(table.header):,} column{'s' if len(table.header) != 1 else ''}"
+        if path.stat().st_size <= _COUNTED_BYTES:
+            return f"{sum(1 for _ in table.rows()):,} rows, {columns}"
+    except UnsupportedLayout:
+        return "not a plain table"
+    with path.open("rb") as file:
+        lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+    return f"about {lines - 1:,} rows, {columns}"
+
+
+def archive_lines(data_dir: Path) -> list[str]:
+    """Return what each archive holds: how many members of which kind, examples, images' sizes, a text's beginning."""
+    lines: list[str] = []
+    for path in data_files(data_dir):
+        names = archive_names(data_dir / path)
+        if names is None:
+            continue
+        names = sorted(names)
+        kinds = Counter(PurePosixPath(name).suffix.lower() or "without suffix" for name in names)
+        shown = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common(5))
+        few = _few([Path(name) for name in names])
+        lines.append(f"{clean(path.as_posix())}: {len(names):,} files ({shown}), e.g. {few}")
+        if zipfile.is_zipfile(data_dir / path):
+            lines += _member_lines(data_dir / path, names)
+    return lines
+
+
+def _member_lines(path: Path, names: Sequence[str]) -> list[str]:
+    with zipfile.ZipFile(path) as archive:
+        readable = [name for name in names if not archive.getinfo(name).flag_bits & 1]
+        if not readable:
+            return []
+        suffix = PurePosixPath(readable[0]).suffix.lower()
+        if suffix in IMAGES:
+            alike = [name for name in readable if name.lower().endswith(suffix)]
+            return [_images_line([partial(archive.open, name) for name in _spread(alike)])]
+        with archive.open(readable[0]) as file:
+            head = file.read(_HEAD)
+    try:
+        # The cut may fall inside a character.
+        text = codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return []
+    return [f"  {clean(readable[0])} begins:", *(f"    {line[:100]}" for line in text.splitlines()[:6])]
+
+
+def _spread(items: Sequence[ItemT]) -> list[ItemT]:
+    """Return a few of many, from the first to the last."""
+    count = min(_IMAGES, len(items))
+    return [items[at * (len(items) - 1) // max(1, count - 1)] for at in range(count)]
+
+
+def _opener(path: Path) -> Callable[[], IO[bytes]]:
+    return lambda: path.open("rb")
+
+
+def _images_line(images: Sequence[Callable[[], IO[bytes]]]) -> str:
+    """Say of what sizes and modes images are, by their heads."""
+    sizes, modes, broken = list[tuple[int, int]](), Counter[str](), 0
+    for opened in images:
+        try:
+            with opened() as file, Image.open(file) as image:
+                sizes.append(image.size)
+                modes[image.mode] += 1
+        except (OSError, ValueError, zipfile.BadZipFile, Image.DecompressionBombError):
+            broken += 1
+    fault = f", {broken} cannot be opened" if broken else ""
+    if not sizes:
+        return f"  of {len(images)} looked at{fault or ', none is an image'}"
+    widths, heights = zip(*sizes, strict=True)
+    alike = (
+        f"all {widths[0]} × {heights[0]}"
+        if len(set(sizes)) == 1
+        else (
+            f"{min(widths)} to {max(widths)} wide, {min(heights)} to {max(heights)} high, "
+            f"most often {' × '.join(map(str, Counter(sizes).most_common(1)[0][0]))}"
+        )
+    )
+    kinds = ", ".join(f"{mode} × {count}" if len(modes) > 1 else mode for mode, count in modes.most_common())
+    return f"  images, by {len(images)} of them: {alike} pixels, {kinds}{fault}"
+
+
+def place_lines(data_dir: Path, trained: Sequence[str], asked: Sequence[str]) -> list[str]:
+    """Say where the files of single rows lie, by their ids.
+
+    Args:
+        data_dir: the folder.
+        trained: ids of training rows and of rows to validate on.
+        asked: ids of the test rows.
+    """
+    found = row_files(data_dir, trained, frozenset(asked))
+    return [
+        f"{_place(pattern, places)}: {len(places):,} of {count:,} {kind} rows have one"
+        for kind, side, count in (
+            ("training and validation", found.train, len(trained)),
+            ("test", found.test, len(asked)),
+        )
+        for pattern, places in sorted(side.items(), key=lambda item: str(item[0]))
+        if len(places) >= _HALF * count  # else folders of classes
+    ]
+
+
+def _place(pattern: Pattern, places: Mapping[str, str]) -> str:
+    suffix = PurePosixPath(pattern.path).suffix
+    named = next(iter(places)).endswith(suffix) and bool(suffix)
+    path = clean(pattern.path.replace("{id}" + suffix, "{id}") if named else pattern.path)
+    return f"{path} in {clean(pattern.archive.as_posix())}" if pattern.archive else path
+
+
+def _few(paths: Sequence[Path]) -> str:
+    return ", ".join(clean(path.as_posix()) for path in paths[:_LOOKED_AT])
+
+
+def human(size: int) -> str:
+    """Return a size in bytes, kB, MB or GB."""
+    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= scale:
+            return f"{size / scale:.1f} {unit}"
+    return f"{size} bytes"

@@ -1,0 +1,102 @@
+"""The tables of a data folder as a preview reads them: which hold the training rows and those to predict, and their columns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bot.evaluation.layouts.data_files import data_files
+from bot.evaluation.layouts.locate_tables import read_any, table_kind
+from bot.evaluation.preview.profile import Column, profile
+from bot.evaluation.tables.csv_table import Rows
+from scrapers.snapshots.card import TaskCard
+from state.errors import UnsupportedLayout
+
+__all__ = ["MOST_IDS", "TABLES", "MainTables", "main_tables"]
+
+TABLES = frozenset({".csv", ".tsv"})
+_LARGEST_OTHER = 64 * 1024**2
+"""Bytes of a table that has to be read as a whole for its columns (records), or unpacked."""
+_MOST = 12
+MOST_IDS = 100_000
+_FIRST = ("train", "validation", "test", "sample_validation", "sample_submission")
+
+
+@dataclass(frozen=True)
+class MainTables:
+    """The tables that can be read, by their path below the folder."""
+
+    tables: Mapping[str, Rows]
+    train: str | None
+    """Where the training rows are."""
+    asked: tuple[str, ...]
+    """Where rows to predict are: those to validate on, then the test's."""
+    lacking: tuple[str, ...]
+    """Training columns that rows to predict lack; without a table of these, all but what tells rows apart."""
+    _profiles: dict[str, tuple[list[Column], bool]] = field(default_factory=dict)
+
+    def _profile(self, name: str) -> tuple[list[Column], bool]:
+        if name not in self._profiles:
+            self._profiles[name] = profile(self.tables[name])
+        return self._profiles[name]
+
+    def columns(self, name: str) -> list[Column]:
+        """Return a table's columns, by its first rows. Raises UnsupportedLayout where one cannot be read."""
+        return self._profile(name)[0]
+
+    def is_whole(self, name: str) -> bool:
+        """Return whether all of a table's rows were read for its columns; raises as of `columns`."""
+        return self._profile(name)[1]
+
+    def read_rows(self, name: str) -> str:
+        """Say how many rows these are; raises as of `columns`."""
+        rows = self.columns(name)[0].rows
+        return f"its {rows:,} rows" if self.is_whole(name) else f"the first {rows:,} rows"
+
+    def ids(self, name: str, id_column: str) -> Sequence[str]:
+        """Return what a table calls its first `MOST_IDS` rows; nothing where it has no such column, or cannot be read."""
+        try:
+            return (
+                self.tables[name].heads([id_column], MOST_IDS)[id_column]
+                if id_column in self.tables[name].header
+                else ()
+            )
+        except UnsupportedLayout:
+            return ()
+
+
+def main_tables(data_dir: Path, card: TaskCard) -> MainTables:
+    """Open a folder's tables, the main ones first; of very many the rest is left out."""
+    tables: dict[str, Rows] = {}
+    for path in sorted(data_files(data_dir), key=lambda path: (_rank(path), path)):
+        text = path.suffix.lower() in TABLES
+        other = not text and len(path.parts) == 1 and (data_dir / path).stat().st_size <= _LARGEST_OTHER
+        if len(tables) < _MOST and (text or (other and table_kind(data_dir / path) is not None)):
+            try:
+                tables[path.as_posix()] = read_any(data_dir / path)
+            except UnsupportedLayout:
+                continue
+    asked = tuple(name for kind in ("validation", "test") if (name := _named(tables, kind)) is not None)
+    train = _named(tables, "train") or _wider(tables, asked)
+    shown = {*card.row_columns}.union(*(tables[name].header for name in asked))
+    lacking = () if train is None else tuple(c for c in tables[train].header if c not in shown)
+    return MainTables(tables, train, asked, lacking)
+
+
+def _rank(path: Path) -> int:
+    kind = path.name.split(".")[0]
+    return _FIRST.index(kind) if kind in _FIRST and len(path.parts) == 1 else len(_FIRST)
+
+
+def _named(tables: Mapping[str, Rows], kind: str) -> str | None:
+    found = [name for name in tables if name.split(".")[0] == kind]
+    return min(found, key=lambda name: (name != f"{kind}.csv", name)) if found else None
+
+
+def _wider(tables: Mapping[str, Rows], asked: Sequence[str]) -> str | None:
+    """The table with all the columns of the rows to predict and more, where none is named for training."""
+    for name in asked:
+        shown = set(tables[name].header)
+        wider = [one for one, table in tables.items() if shown < set(table.header) and "test" not in one]
+        if wider:
+            return wider[0]
+    return None

@@ -1,0 +1,65 @@
+"""The one way to score predictions: by a metric of the registry, or by the competition's own grade.py."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from bot.evaluation.graders import GraderKind
+from bot.evaluation.graders.process import GraderLimits
+from bot.evaluation.metrics.registry import METRICS, metric_named
+from bot.evaluation.scoring.grader_scorer import GraderScorer
+from bot.evaluation.scoring.registry_scorer import RegistryScorer
+from bot.evaluation.scoring.truth import Truth
+from scrapers.snapshots.card import TaskCard
+
+__all__ = ["Scorer", "open_scorer"]
+
+
+class Scorer(AbstractContextManager["Scorer"], Protocol):
+    """Scores the predictions of one task; to be closed."""
+
+    @property
+    def kind(self) -> GraderKind:
+        """Who says what a score is."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Of the metric, for sentences."""
+        ...
+
+    def truth(self, path: Path, sample: Path) -> Truth:
+        """Open a file of answers or labels.
+
+        Args:
+            path: the file.
+            sample: has the ids that predictions are asked for.
+
+        Raises:
+            InvalidSubmission: the file cannot serve as the truth.
+            SnapshotError: the grade.py cannot be used at all.
+            InfrastructureFailure: its process does not start.
+        """
+        ...
+
+    def close(self) -> None:
+        """End what was started; a later score starts it again."""
+        ...
+
+
+def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None = None) -> Scorer:
+    """Return what scores the predictions of a task.
+
+    A metric that the registry knows is computed here, whatever grader there is; for others there is their grade.py.
+
+    Args:
+        card: the task.
+        grader: the competition's grade.py; None: there is none, as in live runs.
+        limits: of the grader's process.
+
+    Raises:
+        UsageError: the metric is not known, and there is no grader.
+    """
+    if card.metric.name in METRICS or grader is None:
+        return RegistryScorer(card, metric_named(card.metric.name))
+    return GraderScorer(card, grader, limits)

@@ -1,0 +1,275 @@
+"""Intervals: where the hidden score is to be expected, by the validation score and how uncertain that is.
+
+The hidden score of a model is that of other rows. So the interval is one of prediction, not of the mean: rows of the hold-out
+part are resampled (what the validation rows might have been), and from each such draw as many rows are drawn as the hidden
+test has (what its rows might be). Where validation rows hang together, in groups or in time, whole groups and stretches are
+drawn. Three things are added to that:
+
+- A model that was trained on other rows is another one. Nadeau and Bengio (2003, "Inference for the generalization error")
+  count a share of the variance for it: the rows that were validated on over those that were trained on.
+- What the few validation rows did not hold, be it a row of another kind or, where rows go together, a group or a stretch of
+  time like no other: it counts as half a row, or half a group, seen besides (the weight of Jeffreys' prior), and its
+  predictions are those of other rows.
+- What is handed in is trained on more rows, and may be better for it: no more than if its error fell with the number of rows
+  (1/n is the fastest that a risk falls in general; a root of one falls with the root). Nothing is taken off the other end, as
+  more rows may help nothing.
+
+A competition's own grader may refuse an id that comes twice. For it a draw is half of the rows without replacement, whose score
+strays from that of all as much as a bootstrap's (Shao and Wu 1989), and is stretched for the test's rows, which are not drawn.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.scoring import open_scorer
+from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
+from bot.evaluation.tables.csv_table import read_table
+from bot.evaluation.views.groups import disjoint_group_column
+from bot.evaluation.views.opened_view import OpenedView
+from bot.evaluation.views.split import FINAL_SHARE, HOLDOUT_SHARE
+from bot.evaluation.views.timeline import parse_times, train_stretches
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.tables import Repeats
+from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
+
+LEVEL = 0.95
+DRAWS = 250
+FEWEST = 60
+"""Draws on which the metric must be defined; of fewer nothing is said."""
+STRETCHES = 40
+"""Stretches that validation rows are cut into where they follow one another in time."""
+_OFF = 3.0
+"""Standard deviations that draws may lie off the score on average: a sum, say, is less for fewer rows."""
+_ROUNDING = 1e-9
+_PATIENCE = 3.0
+"""Times the seconds, after which a competition's grader gets no more draws, even if there are too few."""
+_ROOTS = frozenset({"rmse", "rmsle", "mean_columnwise_rmsle"})
+"""Metrics that are a root of a mean, whose error falls with the root of the rows at best."""
+
+
+def validation_interval(
+    labels_dir: Path,
+    view_dir: Path,
+    predictions: Path,
+    card: TaskCard,
+    seed: int,
+    refit: bool = True,
+    seconds: float = 30.0,
+    grader: Path | None = None,
+) -> dict[str, Any]:
+    """Say between which two values the hidden score is to be expected in 95 of 100 cases.
+
+    Args:
+        labels_dir: holds the hold-out view's labels.csv.
+        view_dir: the view's `data` folder; its sample_submission.csv says how many rows the hidden test has.
+        predictions: of the rows of `sample_validation.csv`.
+        card: the task.
+        seed: of the draws.
+        refit: whether what is handed in was trained on all rows.
+        seconds: after which no more draws are made than `FEWEST`; a competition's grader that is too slow for these is not
+            waited for longer than three times as long.
+        grader: the competition's grade.py, for a metric that the registry does not know.
+
+    Returns:
+        `low` and `high`, as the metric gives scores, None where there are none; `note`: why, or None; `level`; `draws`;
+        `together`: by what validation rows were drawn together, None where each was drawn by itself; `test_rows`.
+
+    Raises:
+        InvalidSubmission: the predictions cannot be read.
+        InfrastructureFailure: the labels cannot.
+        SnapshotError: the grader cannot be used.
+        UsageError: the card's metric is not known.
+    """
+    labels, test_rows = labels_dir / "labels.csv", _count(view_dir / "sample_submission.csv")
+    with open_scorer(card, grader) as scorer:
+        try:
+            truth = scorer.truth(labels, view_dir / "sample_validation.csv")
+        except InvalidSubmission as error:
+            raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
+        predicted = truth.read(predictions)
+        told: dict[str, Any] = {"level": LEVEL, "draws": 0, "together": None, "test_rows": test_rows}
+        if truth.ids is None:
+            note = f"the {scorer.name} scores whole files only, so that nothing can be drawn"
+            return {"low": None, "high": None, "note": note, **told}
+        clusters, together = _clusters(OpenedView(view_dir, labels_dir, card), truth.ids)
+        draws = _Draws(truth, predicted, clusters, len(truth.ids), test_rows)
+        score, perfect = score_or_nan(truth, predicted), score_or_nan(truth, truth.perfect(labels))
+        scores = draws.scores(score, seed, seconds)
+    told |= {"draws": len(scores), "together": together}
+    if (why := _why_not(scores, score)) is not None:
+        return {"low": None, "high": None, "note": f"the {scorer.name} {why}", **told}
+    low, high = _ends(scores, score, draws.ratio)
+    if math.isfinite(perfect) and card.oriented(perfect) >= card.oriented(score):
+        if refit:
+            low, high = _with_refit(low, high, perfect, card)
+        # What was stretched away from the score is stretched no further than scores go.
+        low, high = (max(low, perfect), high) if card.lower_is_better else (low, min(high, perfect))
+    return {"low": low, "high": high, "note": None, **told}
+
+
+def _why_not(scores: NDArray[np.float64], score: float) -> str | None:
+    """Say why nothing follows from what was drawn; None: something does."""
+    if not math.isfinite(score):
+        return "gives the validation rows as a whole no score"
+    if len(scores) < FEWEST:
+        return f"gave a score on {len(scores)} draws of the validation rows; {FEWEST} are needed"
+    off, spread = abs(float(scores.mean()) - score), float(scores.std())
+    if off > _OFF * spread and off > _ROUNDING * max(1.0, abs(score)):
+        return f"scores parts of the rows otherwise than all of them (by {off:.3g} on average): it is no mean over rows"
+    return None
+
+
+def _count(table: Path) -> int:
+    return sum(1 for _ in read_table(table).rows())
+
+
+def _ends(scores: NDArray[np.float64], score: float, ratio: float) -> tuple[float, float]:
+    """Return the quantiles of what was drawn, stretched away from the score for a model of other training rows."""
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(scores, [tail, 1 - tail])
+    trained = HOLDOUT_SHARE / (1 - HOLDOUT_SHARE)
+    stretch = math.sqrt((1 + ratio + trained) / (1 + ratio))
+    return score - stretch * (score - float(low)), score + stretch * (float(high) - score)
+
+
+def _with_refit(low: float, high: float, perfect: float, card: TaskCard) -> tuple[float, float]:
+    """Move the better end towards the perfect score as far as more rows can."""
+    more = (1 - FINAL_SHARE) * (1 - HOLDOUT_SHARE)
+    left = math.sqrt(more) if card.metric.name in _ROOTS else more
+    if card.lower_is_better:
+        return perfect + (low - perfect) * left, high
+    return low, perfect - (perfect - high) * left
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """Hidden tests as they may be, drawn from the validation rows."""
+
+    truth: Truth
+    predicted: Predicted
+    clusters: Sequence[Rows]
+    """Which rows go together."""
+    rows: int
+    test_rows: int
+
+    @property
+    def ratio(self) -> float:
+        """Validation rows over test rows."""
+        return self.rows / self.test_rows
+
+    def scores(self, score: float, seed: int, seconds: float) -> NDArray[np.float64]:
+        """Return scores of hidden tests, those on which the metric is not defined left out.
+
+        Args:
+            score: that of all validation rows.
+            seed: of what is drawn.
+            seconds: after which no more than `FEWEST` are drawn.
+        """
+        rng = np.random.default_rng(seed)
+        again = self.truth.repeats
+        patience = math.inf if again else _PATIENCE * seconds
+        began = time.monotonic()
+        found: list[float] = []
+        while len(found) < DRAWS:
+            chosen, unlike = self._again(rng) if again else self._half(rng)
+            rows = np.concatenate(chosen)
+            lacking = np.repeat(unlike, [len(one) for one in chosen])
+            taken = np.where(lacking, rng.integers(0, self.rows, len(rows)), rows)
+            found.append(score_or_nan(self.truth, self.predicted, rows, taken))
+            if time.monotonic() - began > (seconds if len(found) >= FEWEST else patience):
+                break
+        scores: NDArray[np.float64] = np.array(found, dtype=float)
+        defined: NDArray[np.float64] = scores[np.isfinite(scores)]
+        return defined if again else score + self._stretch * (defined - score)
+
+    def _again(self, rng: np.random.Generator) -> tuple[list[Rows], NDArray[np.bool_]]:
+        """Draw the validation rows again, of these a hidden test, and which of it are of a kind that was lacking."""
+        many = len(self.clusters)
+        seen = rng.integers(0, many, many)
+        drawn = max(1, round(many / self.ratio))
+        chosen = [self.clusters[at] for at in seen[rng.integers(0, many, drawn)]]
+        return chosen, rng.random(drawn) < _lacking(rng, many)
+
+    def _half(self, rng: np.random.Generator) -> tuple[list[Rows], NDArray[np.bool_]]:
+        """Draw half of the validation rows, each once; of a kind that was lacking are fewer, as all is stretched."""
+        many, half = len(self.clusters), self._half_of_all
+        chosen = [self.clusters[at] for at in rng.permutation(many)[:half]]
+        return chosen, rng.random(half) < _lacking(rng, many) / self._stretch
+
+    @property
+    def _half_of_all(self) -> int:
+        return max(1, len(self.clusters) // 2)
+
+    @property
+    def _stretch(self) -> float:
+        """What half of the rows stray from all of them, to be as far as one hidden test does."""
+        half = self._half_of_all
+        return math.sqrt(half / max(1, len(self.clusters) - half) * (1 + self.ratio))
+
+
+def _lacking(rng: np.random.Generator, many: int) -> float:
+    """Draw the share of a hidden test that is of a kind which so many rows (or groups) may have lacked."""
+    return float(rng.gamma(0.5)) / many
+
+
+def _clusters(view: OpenedView, ids: Sequence[str]) -> tuple[list[Rows], str | None]:
+    """Return which validation rows go together, and by what; rows of a layout that is not understood go alone."""
+    alone = [np.array([row]) for row in range(len(ids))]
+    try:
+        column, keys = _time_of(view) or _group_of(view) or _together_of(view) or (None, [])
+    except UnsupportedLayout:
+        return alone, None
+    if column is None:
+        return alone, None
+    key_of = {place: key for places, key in zip(view.asked, keys, strict=True) for place in places}
+    theirs, ours = Repeats(), Repeats()
+    place_of = {theirs.numbered(id): place for place, id in enumerate(view.asked_ids)}
+    found: dict[Any, list[int]] = {}
+    for row, id in enumerate(ids):
+        place = place_of[ours.numbered(id)]
+        # Of a very large table only the first rows are looked at; the others go alone.
+        found.setdefault((True, key_of[place]) if place in key_of else (False, row), []).append(row)
+    return [np.array(rows) for rows in found.values()], column
+
+
+def _time_of(view: OpenedView) -> tuple[str, list[Any]] | None:
+    """Return the column by which time parts validation rows from training rows, and the stretch of each validation row."""
+    columns = [(view.card.id_column, view.train_ids, view.ids)]
+    columns += [(name, view.train[name].tolist(), view.validation[name].tolist()) for name in view.features]
+    for name, train, asked in columns:
+        times = parse_times(train), parse_times(asked)
+        if times[0] is None or times[1] is None or train_stretches(times[0], times[1]) is None:
+            continue
+        order = np.argsort(np.array(times[1]), kind="stable")
+        stretch = np.empty(len(asked), dtype=int)
+        for number, rows in enumerate(np.array_split(order, min(STRETCHES, len(asked)))):
+            stretch[rows] = number
+        return name, stretch.tolist()
+    return None
+
+
+def _group_of(view: OpenedView) -> tuple[str, list[Any]] | None:
+    """Return the column whose groups are not parted between training and validation rows, and the group of each."""
+    column = disjoint_group_column(view.layout.train, view.validation_table, view.features)
+    return None if column is None else (column, view.validation[column].tolist())
+
+
+def _together_of(view: OpenedView) -> tuple[str, list[Any]] | None:
+    """Return the id where rows of one id, or of ids that begin alike, stay on one side; with what each row's has.
+
+    So do the many predictions of one row.
+    """
+    ids, form = view.ids, view.layout.form
+    if form.several:
+        return view.layout.id_column, ids
+    if view.layout.together is None:
+        return None
+    repeated = len(set(ids)) < len(ids)
+    return view.card.id_column, ids if repeated else [id.rpartition("_")[0] or id for id in ids]

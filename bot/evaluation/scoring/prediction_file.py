@@ -1,0 +1,255 @@
+"""Reads and validates a prediction file against its sample: one clear sentence on what is wrong with it."""
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.metrics.registry import Bounds, PredictionKind, prediction_bounds, prediction_kind
+from bot.evaluation.tables.csv_table import read_table
+from bot.evaluation.tables.untrusted_csv import Limits, Rows, foreign_bytes, open_rows, short
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.tables import Repeats, read_number, row_key, shown_key
+from state.errors import InvalidSubmission
+
+_NO_LABEL = frozenset({"", "nan"})
+_NO_NUMBER = _NO_LABEL | {"na", "n/a", "null", "none", "<na>"}
+_TIMES_SAMPLE = 100
+_SLACK_BYTES, _SLACK_BYTES_OF_TEXT = 10_000_000, 100_000_000
+"""A file of the sample's rows is never larger than so many times the sample and this; reading more could exhaust the memory."""
+_ROW, _ROW_OF_TEXT = 1 << 20, 1 << 23
+"""Characters of a row; one cell of text may hold the run lengths of a mask of a gigapixel."""
+_BLANK_LINES = 1000
+_EACH_TEXT = 100
+"""Bytes that a short text takes in memory."""
+_TRUSTED = Limits(file_bytes=1 << 40, row_characters=_ROW_OF_TEXT, blank_lines=1 << 40)
+OF_OTHERS = Limits(file_bytes=1 << 30, row_characters=_ROW_OF_TEXT, blank_lines=1 << 20)
+"""For files that somebody else wrote, and that no sample says anything of."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a prediction file must hold: the ids, in the order of the result, and which columns it may have."""
+
+    ids: list[str]
+    """What tells rows apart, as `row_key` writes it."""
+    columns: Sequence[str]
+    limits: Limits
+
+
+def expected_by(sample_path: Path, card: TaskCard) -> Expected:
+    """Return what a prediction file must hold by its sample, which is ours and trusted.
+
+    Raises:
+        UnsupportedLayout: the sample cannot be read.
+    """
+    sample = read_table(sample_path)
+    ids = sample.keys(card.row_columns)
+    slack, row = (_SLACK_BYTES_OF_TEXT, _ROW_OF_TEXT) if prediction_kind(card) == "text" else (_SLACK_BYTES, _ROW)
+    limits = Limits(
+        file_bytes=slack + _TIMES_SAMPLE * sample_path.stat().st_size,
+        row_characters=row + _TIMES_SAMPLE * sum(map(len, sample.header)),
+        blank_lines=_BLANK_LINES + len(ids),
+    )
+    return Expected(ids, sample.header, limits)
+
+
+def expected_like(path: Path, card: TaskCard) -> Expected:
+    """Return what a prediction file must hold to be of the same rows as another one, which need not be trusted.
+
+    Raises:
+        InvalidSubmission: the other file cannot be read.
+    """
+    with open_rows(path, OF_OTHERS) as rows:
+        _check_header(rows, Expected([], rows.header, OF_OTHERS), card)
+        at = [rows.header.index(column) for column in card.row_columns]
+        ids = [row_key([row[place] for place in at]) for _, row in _whole(rows)]
+        return Expected(ids, tuple(rows.header), OF_OTHERS)
+
+
+def read_submission(path: Path, sample_path: Path, card: TaskCard) -> tuple[list[str], NDArray[Any]]:
+    """Read a prediction file in the order of its sample.
+
+    Ids are compared as text, exactly as the sample writes them; the order of rows and columns is free. Whatever the
+    file holds, time and memory are bounded by what its sample lets expect.
+
+    Returns:
+        The sample's ids, and an array (rows, prediction columns): floats, or objects (text) where predictions are
+        labels or text.
+
+    Raises:
+        InvalidSubmission: the file cannot be scored; the text names the row (from 1, below the header) and column.
+    """
+    expected = expected_by(sample_path, card)
+    return expected.ids, read_predictions(path, expected, card)
+
+
+def check_form(submission_path: Path, view_dir: Path, card: TaskCard) -> None:
+    """Check that a file could be handed in.
+
+    Raises:
+        InvalidSubmission: it could not; the text says why.
+    """
+    read_submission(submission_path, view_dir / "sample_submission.csv", card)
+
+
+def read_predictions(path: Path, expected: Expected, card: TaskCard) -> NDArray[Any]:
+    """Read a prediction file in the order of the ids that are expected; as `read_submission`."""
+    with open_rows(path, expected.limits) as rows:
+        _check_header(rows, expected, card)
+        return _collect(rows, expected.ids, card, strict=True)
+
+
+def read_truth(path: Path, ids: Sequence[str], card: TaskCard, limits: Limits = _TRUSTED) -> NDArray[Any]:
+    """Read answers or labels for those ids; other columns and other rows are ignored.
+
+    Raises:
+        InvalidSubmission: an id or a value is missing, so that the file cannot serve as the truth.
+    """
+    with open_rows(path, limits) as rows:
+        for column in card.columns:
+            if column not in rows.header:
+                raise InvalidSubmission(f"{rows.name} has no column {column!r}.")
+        return _collect(rows, ids, card, strict=False)
+
+
+def _check_header(rows: Rows, expected: Expected, card: TaskCard) -> None:
+    wanted = card.columns
+    times, known = Counter(rows.header), {*wanted, *expected.columns}
+    repeated = [column for column, count in times.items() if count > 1]
+    missing = [column for column in wanted if column not in times]
+    extra = [column for column in times if column not in known]
+    for columns, fault in ((missing, "lacks"), (repeated, "has more than once"), (extra, "should not have")):
+        if columns:
+            shown = ", ".join(map(short, columns[:3])) + (f" and {len(columns) - 3:,} more" if len(columns) > 3 else "")
+            raise InvalidSubmission(
+                f"{rows.name} {fault} the column{'s' if len(columns) > 1 else ''} {shown}; expected are {_listed(wanted)}."
+            )
+
+
+def _collect(rows: Rows, ids: Sequence[str], card: TaskCard, *, strict: bool) -> NDArray[Any]:
+    """Place each row's values where its id stands in `ids`; equal ids are filled in order of appearance."""
+    kind = prediction_kind(card)
+    bounds = prediction_bounds(card) if strict else Bounds()
+    read = _number_reader(bounds) if kind == "number" else _READERS[kind]
+    shape = (len(ids), len(card.prediction_columns))
+    values: NDArray[Any] = np.empty(shape, dtype=float if kind == "number" else object)
+    ids_at = [rows.header.index(column) for column in card.row_columns]
+    columns = [rows.header.index(column) for column in card.prediction_columns]
+    wanted, given, count = Repeats(), Repeats(), 0
+    places = {wanted.numbered(one): place for place, one in enumerate(ids)}
+    # Ids that nobody asked for are not kept, as a stranger's file may hold any number of them.
+    known = frozenset(ids)
+    # One letter beyond Latin makes each of a text take four bytes.
+    room = rows.limits.file_bytes + _EACH_TEXT * len(ids) * len(columns)
+    for number, row in _whole(rows):
+        count += 1
+        identifier = row_key([row[at] for at in ids_at])
+        place = places.pop(given.numbered(identifier), None) if identifier in known else None
+        if place is None:
+            if strict:
+                _reject_bytes([(rows.header[at], row[at]) for at in ids_at], where=f"{rows.name}, row {number}")
+                _reject_id(identifier, ids, known=identifier in known, where=f"{rows.name}, row {number}")
+            continue
+        cells = [read(row[at]) for at in columns]
+        if None in cells:
+            at = columns[cells.index(None)]
+            raise InvalidSubmission(
+                f"{rows.name}, row {number} (id {_shown(identifier)}): "
+                f"the value of {short(rows.header[at])} {_fault(row[at], kind, bounds)}."
+            )
+        values[place] = cells
+        if kind != "number":
+            room -= sum(map(sys.getsizeof, cells))
+            if room < 0:
+                raise InvalidSubmission(f"{rows.name}, row {number}: up to here its predictions take too much memory.")
+    if (left := next(iter(places), None)) is not None:
+        raise InvalidSubmission(
+            f"{rows.name} has {count} rows where {len(ids)} are expected; the first missing id is {_shown(left)}."
+        )
+    return values
+
+
+def _whole(rows: Rows) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows with as many cells as the header, and refuse others."""
+    width = len(rows.header)
+    for number, row in rows:
+        if len(row) != width:
+            raise InvalidSubmission(f"{rows.name}, row {number}: {len(row):,} cells where the header has {width:,}.")
+        yield number, row
+
+
+def _reject_bytes(cells: Sequence[tuple[str, str]], *, where: str) -> None:
+    """Refuse a row whose id cannot be read; one that the sample writes in the same bytes has been found by now."""
+    for column, cell in cells:
+        if found := foreign_bytes(cell):
+            shown = ", ".join(f"0x{byte:02X}" for byte in found[:3]) + (", …" if len(found) > 3 else "")
+            raise InvalidSubmission(
+                f"{where}, column {short(column)}: bytes that are not UTF-8 ({shown}): {short(cell)}."
+            )
+
+
+def _reject_id(identifier: str, ids: Sequence[str], *, known: bool, where: str) -> None:
+    if known:
+        raise InvalidSubmission(f"{where}: the id {_shown(identifier)} appears too often.")
+    raise InvalidSubmission(
+        f"{where}: the id {_shown(identifier)} is not in the sample, whose {len(ids)} ids are written like "
+        f"{_shown(ids[0]) if ids else 'nothing'}."
+    )
+
+
+def _shown(key: str) -> str:
+    return short(shown_key(key))
+
+
+def _number_reader(bounds: Bounds) -> Callable[[str], float | str | None]:
+    low, high = bounds.low, bounds.high
+
+    def read(text: str) -> float | None:
+        value = read_number(text)
+        return value if value is not None and math.isfinite(value) and low <= value <= high else None
+
+    return read
+
+
+def _label(text: str) -> str | None:
+    return None if text.strip().lower() in _NO_LABEL else _text(text)
+
+
+def _text(text: str) -> str | None:
+    return text if _fault_of_text(text) is None else None
+
+
+_READERS: dict[PredictionKind, Callable[[str], float | str | None]] = {"label": _label, "text": _text}
+"""What a cell holds, or None where it cannot be taken."""
+
+
+def _fault_of_text(text: str) -> str | None:
+    if "\0" in text:
+        return "holds a NUL character"
+    return "is not UTF-8 text" if foreign_bytes(text) else None
+
+
+def _fault(text: str, kind: PredictionKind, bounds: Bounds) -> str:
+    """Say what is wrong with a cell that cannot be taken."""
+    if kind != "text" and text.strip().lower() in (_NO_LABEL if kind == "label" else _NO_NUMBER):
+        return f"is missing ({short(text)})"
+    if (fault := _fault_of_text(text)) is not None:
+        return f"{fault}: {short(text)}"
+    value = read_number(text)
+    if value is None:
+        return f"is not a number: {short(text)}"
+    if not math.isfinite(value):
+        return f"is not finite: {short(text)}"
+    return f"is {short(text)}, but {bounds.reason}"
+
+
+def _listed(columns: Sequence[str]) -> str:
+    shown = ", ".join(columns[:5])
+    return shown if len(columns) <= 5 else f"{shown} and {len(columns) - 5} more"

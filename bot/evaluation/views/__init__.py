@@ -1,0 +1,1 @@
+"""Views: a competition's data with some training labels withheld."""

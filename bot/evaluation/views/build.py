@@ -1,0 +1,226 @@
+"""Builds views: data folders with some training labels withheld."""
+
+import random
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from bot.evaluation.layouts.data_files import data_files, share
+from bot.evaluation.layouts.file_index import FileTable
+from bot.evaluation.layouts.layout import Layout
+from bot.evaluation.layouts.reader import read_layout, read_sample
+from bot.evaluation.views.folds import fold_rows
+from bot.evaluation.views.names import INFO, VALIDATION, ViewName
+from bot.evaluation.views.self_reported import write_reason
+from bot.evaluation.views.split import Split, SplitKind, few_rows, seeded, split_rows
+from bot.evaluation.views.telling_names import check_names
+from bot.evaluation.views.write import (
+    ViewRows,
+    validation_name,
+    write_few_test_rows,
+    write_others,
+    write_swapped_rows,
+    write_training_rows,
+)
+from scrapers.snapshots.card import TaskCard
+from state.errors import UnsupportedLayout, UsageError
+
+VERSION = 2
+"""Raised whenever the same seed would give other rows; executions on different versions are not comparable."""
+SAMPLE_TRAIN, SAMPLE_VALIDATION, SAMPLE_TEST = 400, 200, 200
+SAMPLE_PER_CLASS = 5
+FULL_VALIDATION = 20
+_OURS = (*VALIDATION, "sample_validation.csv")
+
+
+@dataclass(frozen=True)
+class ViewInfo:
+    """What a view holds and what it withholds."""
+
+    name: str
+    seed: int
+    version: int
+    train_rows: int
+    of_rows: int
+    """All that the competition has to train on."""
+    validation_rows: int
+    withheld_columns: tuple[str, ...]
+    label_columns: tuple[str, ...]
+    split_kind: SplitKind
+    drawn: str
+    """How the rows that are asked for were chosen, in a sentence or two."""
+    notes: tuple[str, ...]
+
+
+_READER = TypeAdapter(ViewInfo)
+
+
+def view_info(labels_dir: Path) -> ViewInfo | None:
+    """Return what is known of a view, by the folder of its labels; None where none was built."""
+    file = labels_dir / INFO
+    return _READER.validate_json(file.read_bytes()) if file.is_file() else None
+
+
+def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Path, labels_dir: Path) -> ViewInfo:
+    """Build one view; the same data, card, name, seed and version give the same bytes.
+
+    Args:
+        data_dir: the competition's files; only read.
+        card: the task.
+        name: which view, as `ViewName` writes it.
+        seed: of the split; views of one seed share their parts.
+        out_dir: becomes the view's `data` folder; replaced if it exists, and there only when complete.
+        labels_dir: outside `out_dir`; receives labels.csv: the id and the prediction columns of what is asked for, in the form
+            the metric wants; and what `view_info` reads.
+
+    Raises:
+        UnsupportedLayout: labels cannot be withheld from this data; the text says why.
+        UsageError: there is no such view, or the labels would lie in it.
+    """
+    view = ViewName.parse(name)
+    if labels_dir.resolve().is_relative_to(out_dir.resolve()):
+        raise UsageError("The labels' folder must not lie in the view.")
+    for ours in _OURS:
+        if (data_dir / ours).exists():
+            raise UnsupportedLayout(f"The competition has a file {ours} of its own.")
+    layout = read_layout(data_dir, card)
+    if not isinstance(layout.train, FileTable):
+        check_names(data_dir, layout)
+    split = split_rows(layout, seed, VERSION)
+    rows, note = _choose(layout, view, split, seed)
+    staging = _staging(out_dir)
+    labels_dir.mkdir(parents=True, exist_ok=True)
+    (write_swapped_rows if view.kind == "swap" else write_training_rows)(data_dir, layout, rows, staging, labels_dir)
+    done = _few_test_rows(data_dir, layout, seed, staging) if view.kind == "sample" else set()
+    notes = [*layout.notes, note, *write_others(data_dir, layout, view, rows, done, staging)]
+    info = ViewInfo(
+        str(view),
+        seed,
+        VERSION,
+        train_rows=len(rows.train),
+        of_rows=len(layout.ids),
+        validation_rows=len(rows.validation),
+        withheld_columns=layout.withheld_columns,
+        label_columns=layout.label_columns,
+        split_kind=split.kind,
+        drawn=_drawn(layout, view, split, rows, note),
+        notes=tuple(notes),
+    )
+    (labels_dir / INFO).write_bytes(_READER.dump_json(info))
+    _put_in_place(staging, out_dir)
+    return info
+
+
+def share_everything(data_dir: Path, card: TaskCard, reason: str, out_dir: Path, labels_dir: Path) -> None:
+    """Build a view that withholds nothing.
+
+    Args:
+        data_dir: the competition's files; only read.
+        card: the task.
+        reason: why its labels cannot be withheld; kept in `labels_dir`.
+        out_dir: becomes the view's `data` folder, and is there only when complete.
+        labels_dir: where labels would be.
+
+    Raises:
+        UnsupportedLayout: not even a sample submission is there.
+    """
+    read_sample(data_dir, card)
+    staging = _staging(out_dir)
+    for path in data_files(data_dir):
+        share(data_dir / path, staging / path)
+    write_reason(labels_dir, reason)
+    _put_in_place(staging, out_dir)
+
+
+def _staging(out_dir: Path) -> Path:
+    staging = out_dir.with_name(f".{out_dir.name}.partial")
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(parents=True)
+    return staging
+
+
+def _put_in_place(staging: Path, out_dir: Path) -> None:
+    if out_dir.exists():
+        shutil.rmtree(out_dir)
+    staging.rename(out_dir)
+
+
+_HOW: Mapping[SplitKind, str] = {
+    "stratified": "drawn at random, stratified by {label}: {note}",
+    "random": "drawn at random, not stratified, as {note}",
+    "time": "{note}, since the test rows were split off by time",
+    "grouped": "{note}, since no group of the test rows is among the training rows",
+}
+
+
+def _drawn(layout: Layout, view: ViewName, split: Split, rows: ViewRows, note: str) -> str:
+    total, shown, asked = len(layout.ids), len(rows.train), len(rows.validation)
+    train, validation = layout.train.path.name, validation_name(layout.train)
+    if view.kind == "full":
+        return f"{validation} repeats {asked:,} of the {total:,} rows of {train}."
+    how = note if view.kind == "fold" else _HOW[split.kind].format(note=split.note, label=layout.label_columns[0])
+    held = total - shown - asked
+    rest = f" The other {held:,} are in neither." if held else ""
+    return (
+        f"Of the {total:,} training rows {shown:,} are in {train}, with labels, and {asked:,} ({asked / total:.0%}) in "
+        f"{validation}, without: {how}.{rest}"
+    )
+
+
+def _choose(layout: Layout, view: ViewName, split: Split, seed: int) -> tuple[ViewRows, str]:
+    """Choose the rows of a view, and say how they were chosen."""
+    rng = seeded(seed, VERSION, f"rows of {'holdout' if view.kind == 'swap' else view}")
+    train, holdout, final = split.rows("train"), split.rows("holdout"), split.rows("final")
+    if view.kind == "full":
+        everything = range(len(layout.ids))
+        repeated = [row for row in everything if layout.has_label(row) and layout.form.asks(row)]
+        return ViewRows(everything, rng.sample(repeated, min(FULL_VALIDATION, len(repeated))), ()), split.note
+    if view.kind == "final":
+        return ViewRows(sorted(train + holdout), _asked(layout, final, rng), final), split.note
+    if view.kind == "sample":
+        few = _whole(layout, few_rows(layout, train, SAMPLE_TRAIN, SAMPLE_PER_CLASS, rng), train)
+        asked = _whole(layout, few_rows(layout, holdout, SAMPLE_VALIDATION, SAMPLE_PER_CLASS, rng), holdout)
+        hidden = sorted(set(range(len(layout.ids))) - set(few))
+        return ViewRows(few, _asked(layout, asked, rng), hidden), split.note
+    if view.kind == "fold":
+        fold = fold_rows(layout, split, view, seed, VERSION)
+        hidden = sorted(set(range(len(layout.ids))) - set(fold.train))
+        return ViewRows(fold.train, _asked(layout, fold.asked, rng), hidden), fold.note
+    return ViewRows(train, _asked(layout, holdout, rng), sorted(holdout + final)), split.note
+
+
+def _whole(layout: Layout, chosen: list[int], rows: Sequence[int]) -> list[int]:
+    """Add those of some rows that must stay together with chosen ones."""
+    if layout.together is None:
+        return chosen
+    keys = {layout.together[row] for row in chosen}
+    return [row for row in rows if layout.together[row] in keys]
+
+
+def _asked(layout: Layout, rows: Sequence[int], rng: random.Random) -> list[int]:
+    """Shuffle rows, so that their order tells nothing of a table that was sorted by its labels."""
+    asked = [row for row in rows if layout.form.asks(row)]
+    if layout.together is None:
+        rng.shuffle(asked)
+        return asked
+    # Rows of one id stay in their order: that is how equal ids are told apart.
+    units: dict[str, list[int]] = {}
+    for row in asked:
+        units.setdefault(layout.together[row], []).append(row)
+    order = list(units.values())
+    rng.shuffle(order)
+    return [row for unit in order for row in unit]
+
+
+def _few_test_rows(data_dir: Path, layout: Layout, seed: int, out: Path) -> set[Path]:
+    """Write the sample submission and the test rows of a few of its ids; test rows without an id stay whole."""
+    test = layout.test
+    if test is not None and not {layout.card.id_column, layout.id_column} & set(test.header):
+        return set()
+    ids = sorted(layout.test_units())
+    rng = seeded(seed, VERSION, "test rows")
+    chosen = frozenset(rng.sample(ids, min(SAMPLE_TEST, len(ids))))
+    return write_few_test_rows(data_dir, layout, chosen, out)

@@ -1,0 +1,109 @@
+"""Cuts what `final` leaves into folds: by class, by whole groups, or by time; the same ones whoever asks."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.evaluation.layouts.layout import Layout
+from bot.evaluation.views.names import ViewName
+from bot.evaluation.views.split import Split, rows_by_unit, seeded, strata_of
+from bot.evaluation.views.timeline import parse_times, train_stretches
+from state.errors import UnsupportedLayout
+
+
+@dataclass(frozen=True)
+class FoldRows:
+    """The training rows of one fold: those it shows, and those it asks for; any other is withheld."""
+
+    train: list[int]
+    asked: list[int]
+    note: str
+
+
+def fold_rows(layout: Layout, split: Split, name: ViewName, seed: int, version: int) -> FoldRows:
+    """Return the rows of one fold.
+
+    Folds of time go forward where the test rows come last: each is asked for with the earlier rows alone to learn from, and
+    the first of one more stretch than there are folds never is. Where test rows lie between training rows, later rows are
+    known at the test too: each fold is then a block of every stretch, and all others are shown.
+
+    Raises:
+        UnsupportedLayout: there are too few rows for so many folds.
+    """
+    rows = split.rows("train", "holdout")
+    scored = [row for row in rows if layout.has_label(row)]
+    forward = False
+    if split.kind == "time" and split.column is not None:
+        fold_of, forward, note = _by_time(layout, scored, split.column, name.folds)
+    elif split.kind == "grouped" and split.column is not None:
+        fold_of, note = _by_group(layout, scored, split.column, name.folds, seed, version)
+    else:
+        fold_of, note = _by_stratum(layout, scored, name.folds, seed, version)
+    number = name.fold - 1
+    asked = [row for row in scored if fold_of.get(row) == number]
+    train = [row for row in rows if fold_of.get(row) != number]
+    if forward and asked and split.column is not None:
+        train = _before(layout, train, asked, split.column)
+    if not asked or not any(layout.has_label(row) for row in train):
+        raise UnsupportedLayout(f"The training rows are too few for {name.folds} folds ({note}).")
+    return FoldRows(train, asked, f"{name}: {note}")
+
+
+def _by_time(layout: Layout, scored: Sequence[int], column: str, folds: int) -> tuple[dict[int, int], bool, str]:
+    """Cut each stretch into blocks of about equally many rows; equal times stay together."""
+    times = parse_times(layout.train.column(column)) or []
+    test = parse_times((layout.test or layout.sample).column(column)) or []
+    stretches = train_stretches(times, test) or {}
+    forward = len(set(stretches.values())) < 2
+    blocks = folds + 1 if forward else folds
+    fold_of: dict[int, int] = {}
+    for stretch in sorted(set(stretches.values())):
+        rows = [row for row in scored if stretches[times[row]] == stretch]
+        per_time, before = Counter(times[row] for row in rows), 0
+        block_of: dict[float, int] = {}
+        for time in sorted(per_time):
+            block_of[time] = min(before * blocks // max(1, len(rows)), blocks - 1)
+            before += per_time[time]
+        fold_of |= {row: block_of[times[row]] - int(forward) for row in rows}
+    if forward:
+        return fold_of, True, f"by {column}, each learns from what is earlier"
+    return fold_of, False, f"blocks by {column}; test rows lie between training rows, so what is later is known"
+
+
+def _before(layout: Layout, train: Sequence[int], asked: Sequence[int], column: str) -> list[int]:
+    """Return what is earlier than all that is asked for."""
+    times = parse_times(layout.train.column(column)) or []
+    first = min(times[row] for row in asked)
+    return [row for row in train if times[row] < first]
+
+
+def _by_group(
+    layout: Layout, scored: Sequence[int], column: str, folds: int, seed: int, version: int
+) -> tuple[dict[int, int], str]:
+    cells = layout.train.column(column)
+    sizes = Counter(cells[row] for row in scored)
+    order = sorted(sizes)
+    seeded(seed, version, f"groups of {folds} folds").shuffle(order)
+    filled = [0] * folds
+    fold_of: dict[str, int] = {}
+    # The largest first, each into the fold that is least full: the folds become about equally large.
+    for group in sorted(order, key=lambda group: -sizes[group]):
+        fold_of[group] = filled.index(min(filled))
+        filled[fold_of[group]] += sizes[group]
+    return {row: fold_of[cells[row]] for row in scored}, f"whole groups by {column}"
+
+
+def _by_stratum(
+    layout: Layout, scored: Sequence[int], folds: int, seed: int, version: int
+) -> tuple[dict[int, int], str]:
+    strata, _, note = strata_of(layout, scored)
+    units, rng = rows_by_unit(layout, scored), seeded(seed, version, f"strata of {folds} folds")
+    fold_of: dict[int, int] = {}
+    dealt = 0
+    for name in sorted(strata):
+        rows = list(strata[name])
+        rng.shuffle(rows)
+        for row in rows:
+            fold_of |= dict.fromkeys(units[row], dealt % folds)
+            dealt += 1
+    return fold_of, note

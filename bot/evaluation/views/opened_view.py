@@ -1,0 +1,130 @@
+"""A view that was built, opened to look at its rows: its tables as text, and what belongs to which row of predictions."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+import pandas as pd
+
+from bot.evaluation.layouts.locate_tables import joined_ids, read_any
+from bot.evaluation.layouts.reader import Layout, read_view_layout
+from bot.evaluation.tables.csv_table import Rows, read_table
+from bot.evaluation.views.names import VALIDATION
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.tables import row_key
+from state.errors import UnsupportedLayout
+
+MOST_CELLS = 10_000_000
+"""Cells of one table that are read; of a larger one the first rows must do."""
+
+
+class OpenedView:
+    """Reads a view's tables when they are first asked for, each once."""
+
+    def __init__(self, folder: Path, labels: Path, card: TaskCard) -> None:
+        self.folder = folder
+        self.labels = labels
+        self.card = card
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Its tables as the view builder understands them. Raises UnsupportedLayout."""
+        return read_view_layout(self.folder, self.card)
+
+    @cached_property
+    def features(self) -> list[str]:
+        """Columns, those that make up the id not among them, that training, validation and test rows all have."""
+        shared = [name for name in self.validation_table.header if name in self.layout.train.header]
+        test = self.layout.test
+        kept = shared if test is None else [name for name in shared if name in test.header]
+        left_out = {self.card.id_column, *self.layout.id_parts, *self.layout.withheld_columns}
+        return [name for name in kept if name not in left_out]
+
+    @cached_property
+    def train(self) -> pd.DataFrame:
+        """Features of the training rows, as text."""
+        return self._read(self.layout.train)
+
+    @cached_property
+    def validation(self) -> pd.DataFrame:
+        """Features of the validation rows, as text, those left out for which nothing is asked."""
+        table = self._read(self.validation_table)
+        if all(self._asked):
+            return table
+        return table.iloc[[row for row, places in enumerate(self._asked) if places]].reset_index(drop=True)
+
+    @cached_property
+    def test(self) -> pd.DataFrame:
+        """Features of the test rows, as text; without rows where there is no table of them."""
+        return self.train.iloc[:0] if self.layout.test is None else self._read(self.layout.test)
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """Ids of these validation rows, written as those of the training rows are."""
+        return [id for id, places in zip(self._validation_ids, self._asked, strict=True) if places]
+
+    @cached_property
+    def asked(self) -> list[Sequence[int]]:
+        """For each of these validation rows, where the rows of predictions that are asked for it stand in `asked_ids`."""
+        return [places for places in self._asked if places]
+
+    @cached_property
+    def asked_ids(self) -> list[str]:
+        """What tells rows of predictions apart, as `row_key` writes it, in the order of sample_validation.csv."""
+        return read_table(self.folder / "sample_validation.csv").keys(self.card.row_columns)
+
+    @cached_property
+    def train_ids(self) -> list[str]:
+        """Ids of the training rows that were read."""
+        return list(self.layout.ids[: len(self.train)])
+
+    @cached_property
+    def test_ids(self) -> list[str]:
+        """Ids of the test rows, written as those of the training rows are."""
+        ids, form = self.layout.sample.column(self.card.id_column), self.layout.form
+        return list(dict.fromkeys(map(form.unit, ids))) if form.several else ids
+
+    @cached_property
+    def validation_table(self) -> Rows:
+        """The validation rows as the view holds them, in whatever format. Raises UnsupportedLayout."""
+        found = next((self.folder / name for name in VALIDATION if (self.folder / name).is_file()), None)
+        if found is None:
+            raise UnsupportedLayout("The view holds no validation rows.")
+        return read_any(found)
+
+    @cached_property
+    def _validation_ids(self) -> tuple[str, ...]:
+        table, parts = self.validation_table, self.layout.id_parts
+        if lacking := [name for name in parts if name not in table.header]:
+            raise UnsupportedLayout(f"{table.path.name} has no column {lacking[0]!r}.")
+        return joined_ids(table, parts)[: self._most]
+
+    @cached_property
+    def _asked(self) -> list[Sequence[int]]:
+        """For each row of the validation table that is read, where its rows of predictions stand; equal ids take turns."""
+        form, table = self.layout.form, self.validation_table
+        found: dict[str, list[int]] = defaultdict(list)
+        if form.several:
+            for place, identifier in enumerate(self.asked_ids):
+                found[form.unit(identifier)].append(place)
+            asked: list[Sequence[int]] = [found.pop(id, ()) for id in self._validation_ids]
+        else:
+            for place in reversed(range(len(self.asked_ids))):
+                found[self.asked_ids[place]].append(place)
+            more = table.columns(self.card.key_columns)
+            keys = (row_key((id, *cells)) for id, cells in zip(self._validation_ids, more, strict=False))
+            asked = [[found[key].pop()] if found[key] else () for key in keys]
+        if not any(asked) or not (all(asked) or form.several):
+            raise UnsupportedLayout(f"The rows of {table.path.name} are not those of sample_validation.csv.")
+        return asked
+
+    @property
+    def _most(self) -> int:
+        return max(1_000, MOST_CELLS // max(1, len(self.features)))
+
+    def _read(self, table: Rows) -> pd.DataFrame:
+        places = [table.header.index(name) for name in self.features]
+        cells = [[row[place] for place in places] for row in islice(table.rows(), self._most)]
+        return pd.DataFrame(cells, columns=self.features, index=range(len(cells)), dtype=object)

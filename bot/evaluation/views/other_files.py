@@ -1,0 +1,261 @@
+"""Carries a competition's other files into a view: hard-linked, filtered where they hold labels, or left out."""
+
+import gzip
+import tarfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, cast
+
+from bot.evaluation.layouts.data_files import is_tar, share
+from bot.evaluation.layouts.layout import Layout
+from bot.evaluation.tables.csv_table import Table, read_table, write_table
+from state.errors import UnsupportedLayout
+
+_TEXT_TABLES = frozenset({".csv", ".tsv", ".txt", ".tab"})
+_OPAQUE = frozenset(
+    {
+        ".json",
+        ".jsonl",
+        ".ndjson",
+        ".parquet",
+        ".npy",
+        ".feather",
+        ".arrow",
+        ".pkl",
+        ".pickle",
+        ".joblib",
+        ".h5",
+        ".hdf5",
+    }
+    | {".sqlite", ".db", ".npz", ".mat", ".rds", ".rdata", ".xlsx", ".xls", ".gz", ".bz2", ".xz", ".7z", ".rar"}
+)
+"""Files that may be tables but are not rewritten: left out where a label column's name occurs in them."""
+_KEYED = frozenset({".json", ".jsonl", ".ndjson"})
+"""Where names of columns stand in quotes."""
+_CHUNK = 1 << 20
+_FEWEST_KEYS = 10
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """What other files must not give away: rows by their ids and shared keys, and the columns that test rows lack."""
+
+    layout: Layout
+    rows: frozenset[int]
+    columns: frozenset[str]
+    test_ids: frozenset[str]
+    _keys: dict[str, tuple[frozenset[str], frozenset[str]]] = field(default_factory=dict)
+
+    @property
+    def id_columns(self) -> tuple[str, ...]:
+        """What tables may call the id."""
+        return tuple(dict.fromkeys((self.layout.id_column, self.layout.card.id_column)))
+
+    def key(self, column: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the cells of a column of the training rows: of those that are withheld, and of all."""
+        if column not in self._keys:
+            cells = self.key_cells(column)
+            self._keys[column] = frozenset(cells[row] for row in self.rows), frozenset(cells)
+        return self._keys[column]
+
+    def key_cells(self, column: str) -> Sequence[str]:
+        """Return the cells of a column of the training rows, in order."""
+        return self.layout.ids if column in self.id_columns else self.layout.train.column(column)
+
+    def tested(self, column: str) -> frozenset[str]:
+        """Return the cells of a column of the test rows."""
+        test = self.layout.test
+        if column in self.id_columns or test is None or column not in test.header:
+            return self.test_ids if column in self.id_columns else frozenset()
+        return frozenset(test.column(column))
+
+
+def withheld_from(layout: Layout, rows: Sequence[int]) -> Withheld:
+    """Describe what must not be told of those training rows."""
+    columns = frozenset(layout.withheld_columns) | frozenset(layout.card.prediction_columns)
+    return Withheld(layout, frozenset(rows), columns, layout.test_units())
+
+
+def carry(source: Path, target: Path, withheld: Withheld) -> str | None:
+    """Put one file into a view without what is withheld; returns a note where it was changed or left out."""
+    name = source.name
+    if source.suffix.lower() in _TEXT_TABLES:
+        table = _as_table(source)
+        held = withheld.columns & set(table.header) if table else set()
+        if table is None or (held and _same_ids(table, withheld)):
+            share(source, target)
+            return None
+        key = next((c for c in withheld.id_columns if c in table.header), None) if held else None
+        try:
+            key = key or _training_key(table, withheld)
+            if held and key is None:
+                return f"{name} left out: it has the column {min(held)} but no id to filter by"
+            if key is None:
+                share(source, target)
+                return None
+            return f"{name}: {_filter(table, target, key, withheld)} rows of withheld ids dropped"
+        except UnsupportedLayout as error:
+            target.unlink(missing_ok=True)
+            return f"{name} left out: {error}"
+    if _may_tell(source, withheld):
+        return f"{name} left out: it may hold the labels"
+    share(source, target)
+    return None
+
+
+def _as_table(path: Path) -> Table | None:
+    try:
+        return read_table(path)
+    except UnsupportedLayout:
+        return None
+
+
+def is_submission(path: Path, withheld: Withheld) -> bool:
+    """Whether a file is one more sample submission: its ids are the test's, which may equal training ids."""
+    table = _as_table(path) if path.suffix.lower() in _TEXT_TABLES else None
+    return table is not None and _same_ids(table, withheld)
+
+
+def _same_ids(table: Table, withheld: Withheld) -> bool:
+    sample, id_column = withheld.layout.sample, withheld.layout.card.id_column
+    return set(table.header) == set(sample.header) and set(table.column(id_column)) == set(sample.column(id_column))
+
+
+def swap_sibling(source: Path, target: Path, withheld: Withheld, asked: Sequence[int]) -> str | None:
+    """Write a further table of test rows with what its sibling holds of the rows that stand in for them, and vice versa.
+
+    Returns:
+        What is to be said of it; None where the file has no such sibling.
+    """
+    name = source.name.lower()
+    for word, other in (("test", "train"), ("train", "test")):
+        table = _as_table(source) if word in name and source.suffix.lower() in _TEXT_TABLES else None
+        twin = _named_like(source, name.replace(word, other)) if table is not None else None
+        if table is None or twin is None or set(table.header) != set(twin.header):
+            continue
+        trained = twin if word == "test" else table
+        key = _key_of_training(trained, withheld)
+        if key is None:
+            continue
+        at, cells = trained.header.index(key), withheld.key_cells(key)
+        wanted = {cells[row] for row in (asked if word == "test" else withheld.rows)}
+        kept = (row for row in trained.rows() if (row[at] in wanted) == (word == "test"))
+        count = write_table(target, trained.header, kept, trained.delimiter)
+        return (
+            f"{source.name}: {count} rows, of those that stand in for the test"
+            if word == "test"
+            else (f"{source.name}: rows of withheld ids dropped")
+        )
+    return None
+
+
+def _training_key(table: Table, withheld: Withheld) -> str | None:
+    """The column by which a table tells more of training rows alone; None where it tells as much of test rows, or of none.
+
+    What there is of training rows and not of test rows is as good as a column that test rows lack: parts of the target,
+    notes of those who labelled. Rows of test rows may stand in a table of their own.
+    """
+    key = _key_of_training(table, withheld)
+    return None if key is not None and _sibling(table) else key
+
+
+def _key_of_training(table: Table, withheld: Withheld) -> str | None:
+    """The column by which a table holds training rows, and no test rows."""
+    layout = withheld.layout
+    shared = [c for c in table.header if c in layout.train.header and c not in layout.withheld_columns]
+    for column in dict.fromkeys([c for c in withheld.id_columns if c in table.header] + shared):
+        trained, tested = withheld.key(column)[1], withheld.tested(column)
+        if trained & tested or not tested or len(trained) < _FEWEST_KEYS:
+            continue
+        cells = set(table.column(column))
+        return column if cells & trained and not cells & tested else None
+    return None
+
+
+def _sibling(table: Table) -> bool:
+    """Whether a table of the same columns, named for the test, holds what this one holds of training rows."""
+    other = _named_like(table.path, table.path.name.lower().replace("train", "test"))
+    return other is not None and set(table.header) <= set(other.header)
+
+
+def _named_like(path: Path, name: str) -> Table | None:
+    """The table of that name, whatever its case, beside another."""
+    found = next((p for p in sorted(path.parent.iterdir()) if p != path and p.name.lower() == name), None)
+    return None if found is None else _as_table(found)
+
+
+def _filter(table: Table, target: Path, key: str, withheld: Withheld) -> int:
+    at, held = table.header.index(key), withheld.key(key)[0]
+    total = sum(1 for _ in table.rows())
+    kept = write_table(target, table.header, (row for row in table.rows() if row[at] not in held), table.delimiter)
+    return total - kept
+
+
+def _may_tell(path: Path, withheld: Withheld) -> bool:
+    """Whether a file that is not rewritten names a withheld column, and so may hold its values."""
+    names = [column.encode("utf-8", "surrogateescape") for column in withheld.columns]
+    suffix = path.suffix.lower()
+    try:
+        if zipfile.is_zipfile(path):
+            return _zip_tells(path, names)
+        if is_tar(path):
+            return _tar_tells(path, names)
+        if suffix == ".gz":
+            with gzip.open(path) as file:
+                return _names_any(cast(IO[bytes], file), names)
+    except (OSError, EOFError, zipfile.BadZipFile, tarfile.TarError):
+        return True
+    if suffix in _OPAQUE:
+        with path.open("rb") as file:
+            return _tells(file, suffix, names)
+    return False
+
+
+def _zip_tells(path: Path, names: Sequence[bytes]) -> bool:
+    lowered = {name.lower() for name in names}
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            # Arrays in an .npz are members named by their columns.
+            stem, _, suffix = member.filename.lower().rpartition("/")[2].rpartition(".")
+            if stem.encode("utf-8", "surrogateescape") in lowered:
+                return True
+            if f".{suffix}" in _TEXT_TABLES | _OPAQUE:
+                if member.flag_bits & 1:
+                    return True
+                with archive.open(member) as file:
+                    if _tells(file, f".{suffix}", names):
+                        return True
+    return False
+
+
+def _tar_tells(path: Path, names: Sequence[bytes]) -> bool:
+    with tarfile.open(path) as archive:
+        for member in archive:
+            suffix = Path(member.name).suffix.lower()
+            if member.isfile() and suffix in _TEXT_TABLES | _OPAQUE:
+                file = archive.extractfile(member)
+                if file is not None and _tells(file, suffix, names):
+                    return True
+    return False
+
+
+def _tells(file: IO[bytes], suffix: str, names: Sequence[bytes]) -> bool:
+    """A text table tells by its header alone; anything else by what it holds anywhere."""
+    if suffix in _TEXT_TABLES:
+        first = file.readline(_CHUNK)
+        return any(name in first for name in names)
+    if suffix in _KEYED:
+        names = [b'"' + name + b'"' for name in names]
+    return _names_any(file, names)
+
+
+def _names_any(file: IO[bytes], names: Sequence[bytes]) -> bool:
+    overlap = max(map(len, names), default=1)
+    tail = b""
+    while chunk := file.read(_CHUNK):
+        if any(name in tail + chunk for name in names):
+            return True
+        tail = chunk[-overlap:]
+    return False

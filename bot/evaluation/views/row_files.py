@@ -1,0 +1,123 @@
+"""Files that belong to single rows, by what their paths have in common: which of them test rows lack, and where theirs lie."""
+
+import difflib
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bot.evaluation.layouts.data_files import archive_names, data_files
+from bot.evaluation.views.telling_names import row_of
+
+_SHARE = 0.2
+"""A pattern of paths that fewer rows than this have a file of is no pattern."""
+_TRAIN = re.compile("train(?:ing)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Paths that differ in the id alone: `train/{id}.jpg`; `archive` is the file that holds them, if one does."""
+
+    archive: Path | None
+    path: str
+
+    def __str__(self) -> str:
+        """Return both as one text."""
+        return f"{self.archive.as_posix()}:{self.path}" if self.archive else self.path
+
+
+@dataclass(frozen=True)
+class RowFiles:
+    """The patterns of training and of test files, with the path of each row's file."""
+
+    train: Mapping[Pattern, Mapping[str, str]] = field(default_factory=dict)
+    test: Mapping[Pattern, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def counterparts(self) -> Mapping[Pattern, Pattern]:
+        """For patterns of training files that test rows have as well: theirs."""
+        found = {p: t for p in self.train for t in self.test if _as_test(str(p)) == str(t).lower() or p == t}
+        for pattern in sorted(self.train.keys() - found.keys(), key=str):
+            free = [t for t in self.test if t not in found.values() and _suffix(t) == _suffix(pattern)]
+            if free:
+                found[pattern] = max(free, key=lambda t: (_alike(str(pattern), str(t)), str(t)))
+        return found
+
+    @property
+    def told(self) -> tuple[Pattern, ...]:
+        """Patterns of training files that test rows have none like: labels, such as masks."""
+        both = self.counterparts
+        return tuple(sorted((p for p in self.train if p not in both), key=str)) if both else ()
+
+
+def _as_test(pattern: str) -> str:
+    return _TRAIN.sub("test", pattern).lower()
+
+
+def _suffix(pattern: Pattern) -> str:
+    return Path(pattern.path).suffix.lower()
+
+
+def _alike(left: str, right: str) -> float:
+    return difflib.SequenceMatcher(None, left, right).ratio()
+
+
+def row_files(data_dir: Path, train_ids: Sequence[str], test_ids: frozenset[str]) -> RowFiles:
+    """Find the files and the members of archives that belong to single rows.
+
+    A file whose path names `train` is none of a test row, and the other way round: ids may be equal, and short ones occur
+    in many names.
+    """
+    trained = frozenset(train_ids)
+    names = {_stem(identifier): identifier for identifier in (*test_ids, *train_ids)}
+    sides: tuple[dict[Pattern, dict[str, str]], ...] = (defaultdict(dict), defaultdict(dict))
+    for archive, path in _paths(data_dir):
+        key = row_of(path, names)
+        if key is None:
+            continue
+        identifier, pattern = names[key], Pattern(archive, _pattern(path, key))
+        whole = f"{archive.as_posix() if archive else ''}/{path}".lower()
+        for ids, word, other, side in ((trained, "train", "test", 0), (test_ids, "test", "train", 1)):
+            if identifier in ids and not (other in whole and word not in whole):
+                sides[side][pattern][identifier] = path
+    counts = len(trained), len(test_ids)
+    kept = [
+        {pattern: found for pattern, found in side.items() if len(found) >= max(2, _SHARE * count)}
+        for side, count in zip(sides, counts, strict=True)
+    ]
+    return RowFiles(kept[0], kept[1])
+
+
+def _paths(data_dir: Path) -> Iterator[tuple[Path | None, str]]:
+    for path in data_files(data_dir):
+        members = archive_names(data_dir / path)
+        if members is None:
+            yield None, path.as_posix()
+        else:
+            for name in members:
+                yield path, name
+
+
+def _pattern(path: str, key: str) -> str:
+    """Replace the last folder or name that begins or ends with an id by its place."""
+    parts = path.split("/")
+    for at in range(len(parts) - 1, -1, -1):
+        if parts[at].startswith(key):
+            parts[at] = "{id}" + parts[at][len(key) :]
+            return "/".join(parts)
+        head, found, tail = parts[at].rpartition(key)
+        if found:
+            parts[at] = head + "{id}" + tail
+            return "/".join(parts)
+    return path
+
+
+def placed(pattern: Pattern, identifier: str) -> str:
+    """Return the path that a row's file would have."""
+    return pattern.path.replace("{id}", _stem(identifier))
+
+
+def _stem(identifier: str) -> str:
+    head, dot, _ = identifier.rpartition(".")
+    return head if dot and head else identifier

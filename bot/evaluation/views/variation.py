@@ -1,0 +1,87 @@
+"""Keeps each target varying in each part of the rows, where the rows allow it: many metrics are undefined on a constant truth."""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+from bot.evaluation.layouts.layout import Layout
+
+__all__ = ["Part", "add_variation", "is_constant", "move_for_variation", "targets"]
+
+Part = Literal["train", "holdout", "final"]
+Target = Callable[[int], object]
+"""Returns the value of one target in a training row; equal numbers are equal, however they are written."""
+_PARTS: Sequence[Part] = ("train", "holdout", "final")
+_CANDIDATES = 50
+"""Units that are looked at for one that a part can do without."""
+
+
+def targets(layout: Layout) -> list[Target]:
+    """Return a layout's targets: its label columns, or each class where a label becomes several prediction columns."""
+
+    def of_class(label: str) -> Target:
+        return lambda row: layout.labels[row][0] == label
+
+    def of_column(at: int) -> Target:
+        return lambda row: _value(layout.labels[row][at])
+
+    if layout.classes is not None:
+        return [of_class(label) for label in sorted(layout.classes)]
+    return [of_column(at) for at in range(len(layout.label_columns))]
+
+
+def is_constant(target: Target, rows: Iterable[int]) -> bool:
+    """Whether a target has one value at most in some rows."""
+    values = iter(rows)
+    first = next(values, None)
+    return first is None or all(target(row) == target(first) for row in values)
+
+
+def add_variation(layout: Layout, chosen: set[int], others: Sequence[int], each: int) -> None:
+    """Add to chosen rows, for each target that is constant in them, up to `each` of the others that differ."""
+    for target in targets(layout):
+        if chosen and is_constant(target, chosen):
+            constant = target(next(iter(chosen)))
+            unlike = (row for row in others if target(row) != constant)
+            chosen.update(row for row, _ in zip(unlike, range(each), strict=False))
+
+
+def move_for_variation(layout: Layout, units: Sequence[Sequence[int]], part_of: list[Part], rng: random.Random) -> None:
+    """Move a few units (rows that stay together) to another part, so that each target varies in each part.
+
+    Where there are too few rows for all, `train` comes first, then `holdout`: a unit without which a target no longer
+    varies is only taken from a part that comes later.
+    """
+    order = list(range(len(units)))
+    rng.shuffle(order)
+    known = targets(layout)
+    for place, part in enumerate(_PARTS):
+        mine = [unit for unit in order if part_of[unit] == part]
+        for target in known:
+            if not mine or not is_constant(target, _rows(units, mine)):
+                continue
+            constant = target(units[mine[0]][0])
+            unlike = [u for u in order if part_of[u] != part and any(target(row) != constant for row in units[u])]
+            spare = (u for u in unlike[:_CANDIDATES] if _can_spare(units, part_of, u, known))
+            later = (u for u in unlike if part_of[u] in _PARTS[place:])
+            if (found := next(spare, next(later, None))) is not None:
+                part_of[found] = part
+                mine.append(found)
+
+
+def _can_spare(units: Sequence[Sequence[int]], part_of: Sequence[Part], unit: int, known: Sequence[Target]) -> bool:
+    """Whether every target still varies without a unit in the part that it is in."""
+    mine = [other for other, part in enumerate(part_of) if part == part_of[unit]]
+    rest = [other for other in mine if other != unit]
+    return all(not is_constant(t, _rows(units, rest)) or is_constant(t, _rows(units, mine)) for t in known)
+
+
+def _rows(units: Sequence[Sequence[int]], some: Sequence[int]) -> Iterable[int]:
+    return (row for unit in some for row in units[unit])
+
+
+def _value(cell: str) -> object:
+    try:
+        return float(cell)
+    except ValueError:
+        return cell.strip()

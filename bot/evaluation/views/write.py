@@ -1,0 +1,181 @@
+"""Writes a view's files: training rows, the rows that are asked for, their labels, and everything else of the competition."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.evaluation.layouts.data_files import data_files, share
+from bot.evaluation.layouts.file_index import FileTable, file_name
+from bot.evaluation.layouts.layout import ONE_BY_ONE, Layout
+from bot.evaluation.layouts.locate_tables import default_row, table_kind
+from bot.evaluation.layouts.repeated_ids import Paired
+from bot.evaluation.moves import Moves, moves, put_added, rewrite_archive, test_place
+from bot.evaluation.tables.compressed import kind_of
+from bot.evaluation.tables.csv_table import Rows, write_table
+from bot.evaluation.views.names import ViewName
+from bot.evaluation.views.other_files import (
+    carry,
+    is_submission,
+    swap_sibling,
+    withheld_from,
+)
+from bot.evaluation.views.row_files import placed
+from state.errors import UnsupportedLayout
+
+SAMPLE = Path("sample_submission.csv")
+_TEXTS = frozenset(
+    {".csv", ".tsv", ".tab", ".txt", ".json", ".jsonl", ".ndjson", ".md", ".xml", ".html", ".yaml", ".yml"}
+)
+_WORD = re.compile(r"[\s,;:|/\\\"'<>()\[\]{}]+")
+
+
+@dataclass(frozen=True)
+class ViewRows:
+    """Training rows of a view, in order: those it shows, those it asks for (shuffled), those nothing may tell of."""
+
+    train: Sequence[int]
+    validation: Sequence[int]
+    withheld: Sequence[int]
+
+
+def validation_name(table: Rows) -> str:
+    """Return the name of the table of rows that are asked for, which is of the training rows' kind."""
+    return f"validation{kind_of(table.path) or table_kind(table.path)}"
+
+
+def write_training_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Path, labels_dir: Path) -> None:
+    """Write the training rows, the rows that are asked for and their sample, and outside the view their labels."""
+    table = layout.train
+    table.write_part(out / table.path.relative_to(data_dir), set(rows.train))
+    columns = _without(table.header, layout.withheld_columns)
+    table.write_chosen(out / validation_name(table), columns, rows.validation)
+    write_sample(layout, rows, out / "sample_validation.csv")
+    write_labels(layout, rows, labels_dir)
+
+
+def write_swapped_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Path, labels_dir: Path) -> None:
+    """Write the training rows, and as test rows and sample submission those that are asked for.
+
+    Raises:
+        UnsupportedLayout: training rows cannot stand in for test rows.
+    """
+    table, test = layout.train, layout.test
+    table.write_part(out / table.path.relative_to(data_dir), set(rows.train))
+    if isinstance(table, FileTable) and table.moved_to is not None:
+        place = test_place(data_dir, layout)
+        for row in rows.validation:
+            entry = table.entries[row]
+            name = (
+                placed(place, entry.id) if Path(place.path).suffix else f"{Path(place.path).parent}/{file_name(entry)}"
+            )
+            table.put(entry, out / name)
+    if test is not None:
+        same = type(test) is type(table) and getattr(test, "delimiter", ",") == getattr(table, "delimiter", ",")
+        renamed = layout.id_column if layout.card.id_column not in table.header else layout.card.id_column
+        columns = [renamed if column == layout.card.id_column else column for column in test.header]
+        lacking = [column for column in columns if column not in table.header]
+        each = layout.form is ONE_BY_ONE or (
+            isinstance(layout.form, Paired) and set(layout.card.row_columns) <= set(test.header)
+        )
+        if not same or lacking or (not each and layout.card.id_column in test.header):
+            raise UnsupportedLayout(f"Training rows cannot stand in for those of {test.path.name}.")
+        table.write_chosen(out / test.path.relative_to(data_dir), columns, rows.validation)
+    write_sample(layout, rows, out / SAMPLE)
+    write_labels(layout, rows, labels_dir)
+
+
+def _without(header: Sequence[str], columns: Sequence[str]) -> list[str]:
+    return [column for column in header if column not in columns]
+
+
+def write_sample(layout: Layout, rows: ViewRows, target: Path) -> None:
+    """Write what predictions of the rows asked for must look like, filled as the sample submission is."""
+    header, default = layout.sample.header, default_row(layout.sample)
+    id_at = header.index(layout.card.id_column)
+    at = {column: place for place, column in enumerate(header)}
+
+    def lines() -> Iterator[list[str]]:
+        for row in rows.validation:
+            for asked in layout.asked(row):
+                line = list(default)
+                line[id_at] = asked.id
+                for column, cell in asked.given.items():
+                    line[at[column]] = cell
+                yield line
+
+    write_table(target, header, lines(), layout.sample.delimiter)
+
+
+def write_labels(layout: Layout, rows: ViewRows, labels_dir: Path) -> None:
+    """Write the labels of the rows asked for, in the form the metric wants."""
+    keys = layout.card.key_columns
+    truth = (
+        (asked.id, *(asked.given[column] for column in keys), *asked.truth)
+        for row in rows.validation
+        for asked in layout.asked(row)
+    )
+    write_table(labels_dir / "labels.csv", layout.card.columns, truth)
+
+
+def write_others(
+    data_dir: Path, layout: Layout, view: ViewName, rows: ViewRows, done: set[Path], out: Path
+) -> Iterator[str]:
+    """Carry every other file, and yield what is to be said of it."""
+    done = done | {path.relative_to(data_dir) for path in layout.train.files}
+    swap = view.kind == "swap"
+    withheld = withheld_from(layout, rows.withheld)
+    untouched = {SAMPLE} if layout.test is None else {SAMPLE, layout.test.path.relative_to(data_dir)}
+    done |= untouched if swap else set()
+    changes = (
+        moves(data_dir, layout, rows.withheld, rows.validation if swap else None) if view.kind != "full" else Moves()
+    )
+    names = _told_names(layout, rows.withheld)
+    for path in data_files(data_dir):
+        if path in done or path in changes.files:
+            continue
+        if view.kind == "full" or path in untouched:
+            share(data_dir / path, out / path)
+        elif swap and is_submission(data_dir / path, withheld):
+            write_sample(layout, rows, out / path)
+        elif swap and (note := swap_sibling(data_dir / path, out / path, withheld, rows.validation)) is not None:
+            yield note
+        elif names and path.suffix.lower() in _TEXTS and _mentions(data_dir / path, names):
+            yield f"{path.name} left out: it names files whose labels are withheld"
+        elif (note := carry(data_dir / path, out / path, withheld)) is not None:
+            yield note
+            changes.members.pop(path, None)
+        elif path in changes.archives:
+            (out / path).unlink()
+            yield rewrite_archive(data_dir, path, changes, out)
+    if changes.files:
+        yield f"{len(changes.files)} files of withheld rows left out"
+    put_added(data_dir, changes, out)
+
+
+def _told_names(layout: Layout, withheld: Sequence[int]) -> frozenset[str]:
+    """The names of withheld files that are moved: what names them may name their classes too."""
+    table = layout.train
+    if not isinstance(table, FileTable) or table.moved_to is None:
+        return frozenset()
+    files = [table.entries[row].file for row in withheld]
+    return frozenset(file.name for file in files) | frozenset(file.stem for file in files)
+
+
+def _mentions(path: Path, names: frozenset[str]) -> bool:
+    with path.open(encoding="utf-8", errors="surrogateescape") as file:
+        return any(not names.isdisjoint(_WORD.split(line)) for line in file)
+
+
+def write_few_test_rows(data_dir: Path, layout: Layout, chosen: frozenset[str], out: Path) -> set[Path]:
+    """Write the sample submission and the test rows of those ids alone; returns which files that were."""
+    written = set()
+    for table in (layout.sample, layout.test):
+        if table is not None:
+            named = layout.card.id_column in table.header
+            cells = table.column(layout.card.id_column if named else layout.id_column)
+            few = {number for number, cell in enumerate(cells) if (layout.form.unit(cell) if named else cell) in chosen}
+            path = table.path.relative_to(data_dir)
+            table.write_part(out / path, few)
+            written.add(path)
+    return written
