@@ -1,12 +1,9 @@
 """The coder: turns a draft into scripts, and nothing but scripts."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.engine.attempts import Attempt
 from bot.engine.budget import DraftLeft
 from bot.engine.results import Result
-from bot.engine.strategy import Script
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 
