@@ -105,7 +105,7 @@ def _status(result: Mapping[str, Any]) -> int:
 
 
 def _print(results: Sequence[Mapping[str, Any]]) -> None:
-    rows = [_failed_row(r) if "error" in r else _row(r) for r in results]
+    rows = [_row(result) for result in results]
     print_table(_COLUMNS, rows)
     for result in results:
         if "error" in result:
@@ -123,15 +123,16 @@ def _print(results: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _row(result: Mapping[str, Any]) -> tuple[str, ...]:
+    run = (result["competition_id"], result["agent"], str(result["seed"]))
+    if "error" in result:
+        return (*run, "–", "–", "–", "–", "failed", "–")
     medal = next(
         (m for m in ("gold", "silver", "bronze") if result[f"{m}_medal"]),
         "above median" if result["above_median"] else "none",
     )
     lines = " / ".join(number(result[f"{m}_threshold"]) for m in ("gold", "silver", "bronze", "median"))
     return (
-        result["competition_id"],
-        result["agent"],
-        str(result["seed"]),
+        *run,
         number(result["score"]),
         _expected(result),
         lines,
@@ -145,10 +146,6 @@ def _spent(result: Mapping[str, Any]) -> str:
     llm = result["llm"]
     cost = "unknown cost" if llm["cost_usd"] is None else f"${llm['cost_usd']:.2f}"
     return f"{result['wall_seconds']:.0f} s, {result['nodes']} nodes, {llm['calls']} model calls, {cost}"
-
-
-def _failed_row(result: Mapping[str, Any]) -> tuple[str, ...]:
-    return (result["competition_id"], result["agent"], str(result["seed"]), "–", "–", "–", "–", "failed", "–")
 
 
 def _expected(result: Mapping[str, Any]) -> str:

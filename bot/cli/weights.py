@@ -38,7 +38,10 @@ def list_weights(config: Config = None, json: Json = False) -> None:
     if json:
         print_json({"dir": str(folder.path), "weights": [_record(folder, weights) for weights in folder.catalog]})
         return
-    rows = [(w.name, folder.state(w), _size(w), str(w.released), w.licence, w.about) for w in folder.catalog]
+    rows = [
+        (w.name, folder.state(w), f"{w.bytes / 1e6:.0f} MB", str(w.released), w.licence, w.about)
+        for w in folder.catalog
+    ]
     print_table(("name", "state", "size", "released", "licence", "what it is"), rows, title=str(folder.path))
 
 
@@ -125,10 +128,6 @@ def _folder(config: Path | None) -> WeightsFolder:
 
 def _record(folder: WeightsFolder, weights: Weights) -> dict[str, Any]:
     return weights.model_dump(mode="json") | {"state": folder.state(weights), "bytes": weights.bytes}
-
-
-def _size(weights: Weights) -> str:
-    return f"{weights.bytes / 1e6:.0f} MB"
 
 
 @contextmanager
