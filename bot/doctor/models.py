@@ -31,10 +31,9 @@ def check_models(settings: ModelSettings) -> Iterator[Check]:
         mend = "set OPENAI_API_KEY (or OPENAI_BASE_URL) and OPENAI_MODEL, or [models] in bot.toml"
         yield Check("model", "warning", "none configured: the built-in rules answer, which are no language model", mend)
         return
-    yield _check("model", Endpoint.configured(settings, choice), choice)
-    for number in range(1, len(settings.section.fallback) + 1):
-        endpoint = Endpoint.fallback(settings, choice, number)
-        yield _check(f"fallback {number}", endpoint, settings.fallback_choice(choice, number))
+    for number in range(len(settings.section.fallback) + 1):
+        endpoint = Endpoint.configured(settings, choice, number)
+        yield _check(f"fallback {number}" if number else "model", endpoint, settings.choice_at(choice, number))
 
 
 def _check(part: str, endpoint: Endpoint, choice: ModelChoice) -> Check:

@@ -85,14 +85,10 @@ def _endpoints(
     """Yield each endpoint in the order of asking, with its name for people and its prices; raises as `open_model`."""
     section = settings.section
     for number in range(len(section.fallback) + 1):
-        prices, models = section.prices, choice
-        if number == 0:
-            endpoint = Endpoint.configured(settings, choice)
-        else:
-            endpoint = Endpoint.fallback(settings, choice, number)
-            prices = {**prices, **section.fallback[number - 1].prices}
-            models = settings.fallback_choice(choice, number)
-        pricing = Pricing(prices, base_url=endpoint.base_url)
+        endpoint = Endpoint.configured(settings, choice, number)
+        models = settings.choice_at(choice, number)
+        own = section.fallback[number - 1].prices if number else {}
+        pricing = Pricing({**section.prices, **own}, base_url=endpoint.base_url)
         pricing.ensure_price_known(models.models, max_cost)
         named = f"{models.name} at {place(endpoint.base_url)}"
         yield (f"fallback {number} ({named})" if number else named), endpoint, pricing

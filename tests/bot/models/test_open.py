@@ -121,7 +121,7 @@ def test_settings_that_a_fallback_leaves_out_are_the_first_ones(tmp_path: Path) 
     text = '[models]\nmodel = "m"\ntimeout = 7\nretries = 3\nmax_tokens = 9\n[[models.fallback]]\nmodel = "n"\n'
     text += '[[models.fallback]]\nbase_url = "https://h/v1"\ntimeout = 1\nretries = 0\n'
     found = settings(tmp_path, text)
-    one, two = (Endpoint.fallback(found, found.resolve(None), n) for n in (1, 2))
+    one, two = (Endpoint.configured(found, found.resolve(None), n) for n in (1, 2))
     assert (one.timeout, one.retries, one.max_tokens, one.base_url) == (7.0, 3, 9, found.base_url)
     assert (two.timeout, two.retries, two.max_tokens, two.base_url) == (1.0, 0, 9, "https://h/v1")
     assert found.resolve("openai:x").spec == "openai:x"
@@ -143,8 +143,8 @@ def test_key_is_found_among_systemds_credentials(tmp_path: Path, monkeypatch: py
     (folder / "other_api_key").write_text(f"{OTHER_KEY}\n")
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
     found = settings(tmp_path, fallback("http://h/v1", 'key = "OTHER_API_KEY"'))
-    assert found.fallback_key(1).get_secret_value() == OTHER_KEY
-    assert OTHER_KEY not in repr(found) + repr(Endpoint.fallback(found, found.resolve(None), 1))
+    assert found.key_at(1).get_secret_value() == OTHER_KEY
+    assert OTHER_KEY not in repr(found) + repr(Endpoint.configured(found, found.resolve(None), 1))
 
 
 @pytest.mark.parametrize("content", ["", "\n"])
