@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bot.cli.configured import settings_file
+from bot.cli.options import Json
 from bot.cli.output import print_json, print_table
 from state.errors import ConfigurationError, UsageError
 
@@ -20,9 +21,7 @@ File = Annotated[Path | None, typer.Argument(help="a bot.toml; default: ./bot.to
 
 
 @config_app.command()
-def check(
-    file: File = None, json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False
-) -> None:
+def check(file: File = None, json: Json = False) -> None:
     """Name everything that is wrong with the file, by line, and exit with 2; or sum up what it configures.
 
     A grader that cannot be used yet is a warning alone: `bot run` waits for it.
@@ -50,9 +49,7 @@ def check(
 
 
 @config_app.command()
-def show(
-    file: File = None, json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False
-) -> None:
+def show(file: File = None, json: Json = False) -> None:
     """Show every setting that holds, and where it comes from: the default, a line of the file, or a variable.
 
     Example: bot config show

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.configured import configured, model_settings, settings_file
+from bot.cli.options import Config, Json
 from bot.cli.output import print_json
 from bot.doctor import Check
 from bot.doctor.daemon import (
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
 
 def doctor(
     out: Annotated[Path, typer.Option(help="folder that runs are written to")] = Path("runs"),
-    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    config: Config = None,
+    json: Json = False,
 ) -> None:
     """Check every part: Python, sandboxes, GPU, model, Kaggle and the competitions, the daemon, disk, database.
 

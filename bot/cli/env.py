@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from bot.cli.configured import configured, settings_file
+from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_table
 from sandbox import BackEndChoice
 from sandbox.environments import DEFAULT, GROUPS, Environment, Group, environment_named, environments_in
@@ -14,9 +15,6 @@ from state.errors import UsageError
 env_app = typer.Typer(
     name="env", help="Environments: the packages that scripts run with, apart from the bot's own.", no_args_is_help=True
 )
-
-Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 
 
 @env_app.command()

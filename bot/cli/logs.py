@@ -12,6 +12,7 @@ import typer
 
 from bot.cli.configured import configured, settings_file
 from bot.cli.daemon_reading import daemon_now, daemon_to_read
+from bot.cli.options import Config
 from bot.cli.output import print_json
 from state.errors import UsageError
 
@@ -32,7 +33,7 @@ def logs(
     since: Annotated[str | None, typer.Option(metavar="TIME", help="how far back, such as 90s, 30m, 1h or 2d")] = None,
     lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="how many, where --since is not given")] = 100,
     everything: Annotated[bool, typer.Option("--all", help="each call, step and charge too")] = False,
-    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
+    config: Config = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object an event")] = False,
 ) -> None:
     """Show what happened: the events in the daemon's database, while it runs or afterwards.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.options import Json
 from bot.cli.output import print_json
 from bot.service.layout import CREDENTIALS, PROGRAM, SERVICE, Layout
 from state.errors import UsageError
@@ -22,7 +23,6 @@ Root = Annotated[
     Path | None, typer.Option(help="write files below this folder, as for a package, and touch nothing else")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="only say what would be done")]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 
 
 @service_app.command()

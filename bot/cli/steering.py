@@ -9,6 +9,7 @@ import typer
 
 from bot.cli.configured import configured, settings_file
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
+from bot.cli.options import Config, Json
 from bot.cli.output import print_json
 from state.errors import UsageError
 from state.steering import LONGEST_NOTE, ControlState, Note, add_note, control, notes, set_control
@@ -18,8 +19,6 @@ from state.words import iso
 __all__ = ["note", "pause", "stop", "unpause", "who"]
 
 Competition = Annotated[str, typer.Argument(help="the competition, as its table in bot.toml is named")]
-Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 
 
 def note(

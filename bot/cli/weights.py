@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from bot.cli.configured import configured, settings_file
+from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_table
 from bot.weights.adding import add_weights
 from bot.weights.catalog import WeightFile, Weights
@@ -23,9 +24,6 @@ from state.errors import BotError, UsageError
 weights_app = typer.Typer(
     name="weights", help="Pretrained weights that scripts find read-only in weights/.", no_args_is_help=True
 )
-
-Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 
 
 @weights_app.command("list")
