@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bot.cli.configured import configured, model_settings, settings_file
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json
+from bot.configuration import Settings
 from bot.doctor import Check
 from bot.doctor.daemon import (
     check_backups,
@@ -37,9 +38,6 @@ from sandbox.engine import ENGINE_FAILURES
 from sandbox.gpu import open_gpus
 from sandbox.instance import instance_of
 from state.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from bot.configuration import Settings
 
 
 def doctor(
@@ -94,13 +92,13 @@ def _checks(out: Path, file: Path | None) -> Iterator[Check]:
     yield check_leases()
 
 
-def _configuration(file: Path | None) -> tuple[list[Check], "Settings"]:
+def _configuration(file: Path | None) -> tuple[list[Check], Settings]:
     """Return what is found of the file, and its settings; those by default where it is wrong, to go on with."""
     try:
         settings = configured(file)
     except ConfigurationError as error:
         mend = "mend that line; `bot config example` shows what may stand there. The other checks go by the defaults"
-        return [Check("configuration", "fails", str(one), mend) for one in error.problems], configured(None)
+        return [Check("configuration", "fails", str(one), mend) for one in error.problems], Settings()
     return [Check("configuration", "ok", str(file) if file else "there is no bot.toml: all is as by default")], settings
 
 

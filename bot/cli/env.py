@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.cli.configured import configured, settings_file
+from bot.cli.configured import configured
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_table
 from sandbox import BackEndChoice
@@ -92,7 +92,7 @@ def check(
     from sandbox.choose import choose
     from sandbox.environments.checking import check_environment
 
-    settings = configured(settings_file(config)).sandbox
+    settings = configured(config).sandbox
     environment = environment_named(settings.environments_folder, name)
     back_end = choose(sandbox, trusted=True, settings=settings, environment=environment)
     found = check_environment(back_end, environment)
@@ -134,7 +134,7 @@ def _groups(names: str) -> tuple[Group, ...]:
 
 
 def _folder(config: Path | None) -> Path:
-    return configured(settings_file(config)).sandbox.environments_folder
+    return configured(config).sandbox.environments_folder
 
 
 def _record(environment: Environment) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.configured import configured, settings_file
+from bot.cli.configured import configured
 from bot.cli.daemon_reading import daemon_now, daemon_to_read
 from bot.cli.options import Config
 from bot.cli.output import print_json
@@ -89,6 +89,6 @@ def _duration(text: str) -> timedelta:
 
 
 def _where(config: Path | None) -> str:
-    file = configured(settings_file(config)).daemon.log_file
+    file = configured(config).daemon.log_file
     there = f"in {file}" if file else "on its stderr; under systemd: journalctl -u kaggle-bot"
     return f"the daemon's own log is {there}"

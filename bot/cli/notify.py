@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.configured import configured, settings_file
+from bot.cli.configured import configured
 from bot.cli.options import Config
 from bot.cli.output import print_json
 from state.clock import SystemClock
@@ -36,7 +36,7 @@ def test(
     from bot.notify.events import Trial
     from bot.notify.services import open_services
 
-    settings = configured(settings_file(config)).notify
+    settings = configured(config).notify
     if not settings.services:
         raise UsageError('there is no service to test: name one in bot.toml, [notify] services = ["SLACK_URL"]')
     services = open_services(settings)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.configured import configured, settings_file
+from bot.cli.configured import configured
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json
 from bot.execution.disk_space import free_bytes
@@ -46,7 +46,7 @@ def prune(
         return
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}: name the one that holds the runs")
-    settings = configured(settings_file(config)).disk
+    settings = configured(config).disk
     days = settings.keep_days if keep_days is None else keep_days
     found = prune_runs(folder, days, datetime.now(UTC), dry_run=dry_run)
     total, free = sum(one.bytes for one in found), free_bytes(folder)

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from bot.cli.configured import configured, settings_file
+from bot.cli.configured import configured
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_table
 from bot.weights.adding import add_weights
@@ -121,7 +121,7 @@ async def _add(folder: WeightsFolder, facts: dict[str, Any], urls: Sequence[str]
 
 
 def _folder(config: Path | None) -> WeightsFolder:
-    return WeightsFolder(configured(settings_file(config)).weights.folder)
+    return WeightsFolder(configured(config).weights.folder)
 
 
 def _record(folder: WeightsFolder, weights: Weights) -> dict[str, Any]:
