@@ -21,7 +21,7 @@ def run(
         bool, typer.Option("--until-over", help="end when all competitions are over, as for a rehearsal")
     ] = False,
 ) -> None:
-    """Compete in the configured competitions until it is ended: watch, learn, train, submit, and tell the owner.
+    """Compete in the configured competitions until it is ended: watch, learn, train, submit, and notify the owner.
 
     SIGTERM and Ctrl-C end it in order, SIGHUP has the configuration read again. Exits with 78 for a configuration that
     cannot work, and with 1 if a part of it fails again and again.

@@ -63,7 +63,7 @@ async def _check(competitions: Competitions, slug: str, settings: CompetitionSet
     try:
         derived = await task.derived()
     except _NotFetched:
-        return Check(slug, "ok", "entered; its card is certain but for what the data tells")
+        return Check(slug, "ok", "entered; its card is certain but for what the data will show")
     if derived.card is not None:
         return Check(slug, "ok", "entered; its card is certain")
     lines = "; ".join(f"{one.field}: {one.why}" for one in derived.missing[:_MOST_LINES])

@@ -67,7 +67,7 @@ def check_kaggle(
 async def _account(client: KaggleClient, credentials: Credentials) -> Check:
     name = credentials.user or "its user"
     if credentials.user is None:
-        with suppress(KaggleError):  # of some tokens it tells nothing, and they work
+        with suppress(KaggleError):  # it knows nothing of some tokens, and they work
             name = (await who_am_i(client, credentials.secret)).username or name
     entered = [competition.slug async for competition in Competitions(client).entered()]
     names = ", ".join(entered[:_MOST_NAMED]) + (" and more" if len(entered) > _MOST_NAMED else "")

@@ -34,7 +34,7 @@ _LIBRARIES = (
     "docker",
     "openai",
 )
-"""What tells of each request or job is for whoever debugs them; some of it holds addresses."""
+"""Their lines on each request or job are for whoever debugs them; some of it holds addresses."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class _Prefixed(logging.Formatter):
 
 class _ToStream(logging.StreamHandler[TextIO]):
     def handleError(self, record: logging.LogRecord) -> None:
-        """Go on: a log that cannot be written must not stop what it tells of, nor show what is not redacted."""
+        """Go on: a log that cannot be written must not stop the work, nor show what is not redacted."""
 
     def flush(self) -> None:
         # The reader may have gone, or the stream be closed.

@@ -64,7 +64,7 @@ def install(layout: Layout, options: InstallOptions, configuration: str, systemd
     account = Act(
         f"make the user {USER}",
         lambda: not _is_known(pwd.getpwnam, USER),
-        _telling(systemd, "systemd-sysusers", str(layout.account)),
+        _changing(systemd, "systemd-sysusers", str(layout.account)),
     )
     return [*files, account, *of_units, _reload(systemd, of_units), *_enable(systemd)]
 
@@ -110,7 +110,7 @@ def uninstall(layout: Layout, systemd: Systemd | None, *, purge: bool) -> list[C
     ]
     if systemd:
         account.append(
-            Act(f"remove the user {USER}", lambda: _is_known(pwd.getpwnam, USER), _telling(systemd, "userdel", USER))
+            Act(f"remove the user {USER}", lambda: _is_known(pwd.getpwnam, USER), _changing(systemd, "userdel", USER))
         )
     return [*stop, *files, *reload, *folders, *account]
 
@@ -126,7 +126,7 @@ def _reload(systemd: Systemd, files: Sequence[Change]) -> Change:
             for unit in (SERVICE, PRUNE, TIMER)
         )
 
-    return Act("let systemd read its units anew", is_due, _telling(systemd, "systemctl", "daemon-reload"))
+    return Act("let systemd read its units anew", is_due, _changing(systemd, "systemctl", "daemon-reload"))
 
 
 def _enable(systemd: Systemd) -> list[Change]:
@@ -135,8 +135,8 @@ def _enable(systemd: Systemd) -> list[Change]:
 
     service, timer = ("systemctl", "enable", SERVICE), ("systemctl", "enable", "--now", TIMER)
     return [
-        Act(f"start {SERVICE} with the machine", lambda: not systemd.is_enabled(SERVICE), _telling(systemd, *service)),
-        Act(f"start {TIMER}, now and with the machine", timer_is_off, _telling(systemd, *timer)),
+        Act(f"start {SERVICE} with the machine", lambda: not systemd.is_enabled(SERVICE), _changing(systemd, *service)),
+        Act(f"start {TIMER}, now and with the machine", timer_is_off, _changing(systemd, *timer)),
     ]
 
 
@@ -146,11 +146,11 @@ def _stop(systemd: Systemd, unit: str) -> Change:
         runs = state.get("ActiveState") not in {"inactive", "failed"}
         return systemd.is_enabled(unit) or (state.get("LoadState") == "loaded" and runs)
 
-    return Act(f"stop {unit}", is_due, _telling(systemd, "systemctl", "disable", "--now", unit))
+    return Act(f"stop {unit}", is_due, _changing(systemd, "systemctl", "disable", "--now", unit))
 
 
-def _telling(systemd: Systemd, *command: str) -> Callable[[], None]:
-    return lambda: systemd.tell(*command)
+def _changing(systemd: Systemd, *command: str) -> Callable[[], None]:
+    return lambda: systemd.change(*command)
 
 
 def _names(folder: Path) -> list[str]:
