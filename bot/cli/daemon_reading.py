@@ -16,7 +16,7 @@ from state.store import Store
 from state.tables import Run
 
 if TYPE_CHECKING:
-    from bot.looking.accounts import Allowance
+    from bot.status.accounts import Allowance
 
 __all__ = ["allowance", "as_json", "daemon_now", "daemon_to_read", "runs_of"]
 
@@ -40,7 +40,7 @@ def daemon_to_read(config: Path | None) -> Iterator[Store]:
 
 def allowance(config: Path | None) -> "Allowance":
     """Return what the configuration lets be spent."""
-    from bot.looking.accounts import Allowance
+    from bot.status.accounts import Allowance
 
     settings = configured(config)
     return Allowance(settings.budget, settings.competitions)
@@ -52,10 +52,10 @@ def runs_of(store: Store, competition: str | None) -> dict[str, Run]:
     Raises:
         UsageError: that one has no run.
     """
-    from bot.looking.work import live_runs
+    from bot.status.work import latest_runs
 
     with store.read() as session:
-        runs = live_runs(session)
+        runs = latest_runs(session)
     if competition is None:
         return runs
     if competition not in runs:
@@ -66,7 +66,7 @@ def runs_of(store: Store, competition: str | None) -> dict[str, Run]:
 
 def daemon_now(store: Store) -> datetime:
     """Return the time by the clock of the daemon that began last."""
-    from bot.daemon.presence import presence
+    from bot.status.presence import presence
 
     with store.read() as session:
         said = presence(session)

@@ -46,7 +46,7 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
         _refuse_foreign(path.parent)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Here, as the database's libraries take long to import, and there may be no database.
-    from bot.daemon.presence import presence
+    from bot.status.presence import presence
     from state.store import Store
 
     store = Store.open(path, SystemClock())
@@ -58,7 +58,7 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
 
 def daemon_is_running(store: "Store") -> bool:
     """Return whether a daemon works on this database."""
-    from bot.daemon.presence import LOCK
+    from bot.status.presence import LOCK
 
     return is_held(store.path.with_name(LOCK))
 

@@ -3,13 +3,14 @@
 import asyncio
 from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from bot.cli.grade_many import average, grade_list
 from bot.cli.options import Json
 from bot.cli.output import number, print_json, print_table
+from bot.evaluation.answers import Grade
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
 from scrapers.snapshots.snapshot import Snapshot
@@ -79,34 +80,27 @@ def grade(
 def _grade_one(snapshot: Path, file: Path, *, json: bool) -> bool:
     report = asyncio.run(_grade(Snapshot.load(snapshot, METRIC_DIRECTIONS), file))
     if json:
-        print_json(report)
+        print_json(report.model_dump(mode="json"))
     else:
         _print(report)
-    return bool(report["valid_submission"])
+    return report.valid_submission
 
 
-async def _grade(snapshot: Snapshot, file: Path) -> dict[str, Any]:
+async def _grade(snapshot: Snapshot, file: Path) -> Grade:
     async with aclosing(Worker()) as worker:
-        report: dict[str, Any] = await worker.call(
-            "grade",
-            snapshot_dir=str(snapshot.path),
-            card=snapshot.card.model_dump(mode="json"),
-            submission_path=str(file),
-        )
-    return report
+        return await worker.grade(snapshot.path, snapshot.card, file)
 
 
-def _print(report: dict[str, Any]) -> None:
-    if not report["valid_submission"]:
-        typer.echo(f"not valid: {report['message']}")
+def _print(report: Grade) -> None:
+    if not report.valid_submission:
+        typer.echo(f"not valid: {report.message}")
         return
-    medal = next((m for m in ("gold", "silver", "bronze") if report[f"{m}_medal"]), "none")
     rows = [
-        ("score", number(report["score"], 6)),
-        *([("grader", report["grader"])] if report["grader"] != "registry" else []),
-        ("medal", medal),
-        *((f"{m} line", number(report[f"{m}_threshold"], 6)) for m in ("gold", "silver", "bronze", "median")),
-        ("above median", "yes" if report["above_median"] else "no"),
-        ("win rate", f"{report['win_rate']:.1%} of {report['n_teams']} teams"),
+        ("score", number(report.score, 6)),
+        *([("grader", report.grader)] if report.grader != "registry" else []),
+        ("medal", report.medal or "none"),
+        *((f"{name} line", number(value, 6)) for name, value in report.thresholds.items()),
+        ("above median", "yes" if report.above_median else "no"),
+        ("win rate", f"{report.win_rate:.1%} of {report.n_teams} teams"),
     ]
-    print_table(("", report["competition_id"]), rows)
+    print_table(("", report.competition_id), rows)

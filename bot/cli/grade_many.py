@@ -10,8 +10,9 @@ from typing import Any
 import typer
 
 from bot.cli.output import print_json, print_table, progress_line
+from bot.evaluation.answers import Grade
 from bot.evaluation.grading.aggregate import ASKED_FOR, aggregate, read_reports, read_split
-from bot.evaluation.grading.grade_many import Graded, find_snapshots, grade_many, write_report
+from bot.evaluation.grading.grade_many import GradedList, find_snapshots, grade_many, write_report
 from bot.evaluation.grading.submission_list import read_list
 from bot.evaluation.worker import Worker
 from state.clock import SystemClock
@@ -28,7 +29,7 @@ def grade_list(submissions: Path, snapshots: Path, out: Path, *, json: bool) -> 
     listed = read_list(submissions)
     found = find_snapshots(listed, snapshots)
 
-    async def work(say: Callable[[str], None]) -> Graded:
+    async def work(say: Callable[[str], None]) -> GradedList:
         async with aclosing(Worker()) as worker:
             return await grade_many(listed, found, worker, say)
 
@@ -78,25 +79,25 @@ def _used(result: Mapping[str, Any], rows: Sequence[Any], competitions: Sequence
     return int(result["num_seeds_averaged"]) * len(competitions)
 
 
-def _invalid(graded: Graded) -> Iterator[str]:
+def _invalid(graded: GradedList) -> Iterator[str]:
     for one in graded.reports:
-        if not one["valid_submission"]:
-            path = "no file" if one["submission_path"] in (None, "None") else one["submission_path"]
-            yield f"not valid: {one['competition_id']}, {path}: {one['message']}"
+        if not one.valid_submission:
+            path = "no file" if one.submission_path == "None" else one.submission_path
+            yield f"not valid: {one.competition_id}, {path}: {one.message}"
     for failure in graded.failures:
         yield f"not graded: {failure.competition_id}, {failure.submission_path}: {failure.message}"
 
 
-def _print(reports: Sequence[Mapping[str, Any]]) -> None:
-    by_id: dict[str, list[Mapping[str, Any]]] = {}
+def _print(reports: Sequence[Grade]) -> None:
+    by_id: dict[str, list[Grade]] = {}
     for report in reports:
-        by_id.setdefault(report["competition_id"], []).append(report)
+        by_id.setdefault(report.competition_id, []).append(report)
     rows = [_row(competition, of) for competition, of in by_id.items()]
     if len(rows) > 1:
         rows.append(_row("all", reports))
     print_table(("", "runs", "sent", "valid", "gold", "silver", "bronze", "above median", "win rate"), rows)
 
 
-def _row(name: str, reports: Sequence[Mapping[str, Any]]) -> list[str]:
-    counts = [str(sum(one[flag] for one in reports)) for flag in _FLAGS]
-    return [name, str(len(reports)), *counts, f"{fmean(one['win_rate'] for one in reports):.1%}"]
+def _row(name: str, reports: Sequence[Grade]) -> list[str]:
+    counts = [str(sum(getattr(one, flag) for one in reports)) for flag in _FLAGS]
+    return [name, str(len(reports)), *counts, f"{fmean(one.win_rate for one in reports):.1%}"]

@@ -12,7 +12,7 @@ from bot.cli.output import number, print_json, print_table
 from state.errors import UsageError
 
 if TYPE_CHECKING:
-    from bot.looking.knowledge import IdeaShown, ReportShown, Source
+    from bot.status.knowledge import IdeaShown, ReportShown, Source
 
 __all__ = ["ideas", "reports"]
 
@@ -35,7 +35,7 @@ def ideas(
 
     Example: bot ideas spooky-author-identification
     """
-    from bot.looking.knowledge import ideas_of
+    from bot.status.knowledge import ideas_of
 
     with daemon_to_read(config) as store:
         now = daemon_now(store)
@@ -64,7 +64,7 @@ def reports(
 
     Example: bot reports spooky-author-identification 3
     """
-    from bot.looking.knowledge import reports_shown
+    from bot.status.knowledge import reports_shown
 
     with daemon_to_read(config) as store:
         now = daemon_now(store)

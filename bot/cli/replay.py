@@ -13,7 +13,7 @@ from bot.agents.comind.policy import RoundsSettings
 from bot.agents.listing import AGENTS
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.options import Config
-from bot.cli.running import Job, run_all, show_results
+from bot.cli.running import Job, report, run_all
 from bot.community.learning import NEWEST_POSTS
 from bot.community.settings import ReadingSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -148,8 +148,8 @@ def replay(
         runs = [(snapshot, one.model_copy(update={"gpus": held})) for snapshot, one in runs]
         prepared = prepare(runs, out, datetime.now(UTC))
         redactor = redactor_of(settings)
-        results = run_all([Job(run, back_end, models, redactor) for run in prepared], leases, json=json)
-    show_results(results, json=json)
+        outcomes = run_all([Job(run, back_end, models, redactor) for run in prepared], leases, json=json)
+    report(outcomes, json=json)
 
 
 def _agents(text: str) -> Sequence[str]:

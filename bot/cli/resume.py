@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from bot.cli.configured import configured, model_settings, redactor_of
-from bot.cli.running import Job, failed, run_all, show_results
+from bot.cli.running import Failed, Job, Outcome, report, run_all
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.folder import RunFolder, is_of, run_folders
@@ -47,21 +47,21 @@ def resume(
     for run in work:
         check_free(run.folder.path.parent, settings.disk)
     with open_leases(settings.leases, gpus) as (leases, _):
-        results = run_all(jobs, leases, json=json)
-    show_results(results, json=json)
+        outcomes = run_all(jobs, leases, json=json)
+    report(outcomes, json=json)
 
 
-def _jobs(folders: Sequence[RunFolder], moved: Mapping[str, Snapshot]) -> Iterator[Job | Mapping[str, Any]]:
+def _jobs(folders: Sequence[RunFolder], moved: Mapping[str, Snapshot]) -> Iterator[Job | Outcome]:
     """Yield the result of each finished run, and of each other one what it needs, or why it cannot go on."""
     for folder in folders:
         if result := finished_result(folder):
-            yield {"run": str(folder.path), **result}
+            yield Outcome(folder.path, result.run_id, result)
             continue
         run_id, settings = read_config(folder)
         try:
             yield _job(folder, run_id, settings, moved)
         except BotError as error:
-            yield {"run": str(folder.path), "run_id": run_id, **failed(settings, settings.snapshot.name, error)}
+            yield Outcome(folder.path, run_id, Failed.by(error, settings, settings.snapshot.name))
 
 
 def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, moved: Mapping[str, Snapshot]) -> Job:

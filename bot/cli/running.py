@@ -1,15 +1,18 @@
 """Running replays one after another, and printing what came of them: what `bot replay` and `bot resume` share."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Literal, Self
 
 import typer
+from pydantic_core import to_jsonable_python
 from rich.console import Console
 
 from bot.cli.output import number, print_json, print_table
 from bot.engine.patience import may_pass
+from bot.evaluation.grading.leaderboard import MEDALS
 from bot.evaluation.guards.findings import told_together
 from bot.models.settings import ModelSettings
 from bot.replay.prepare import PreparedRun
@@ -17,6 +20,8 @@ from bot.replay.progress_line import shown
 from bot.replay.run import Show
 from bot.replay.run import replay as replay_one
 from bot.replay.settings import ReplaySettings
+from bot.report.result import RunResult
+from bot.report.words import interval
 from sandbox import Sandbox
 from sandbox.leases import Leases
 from state.errors import BotError, Interrupted, UsageError
@@ -38,135 +43,129 @@ class Job:
     redactor: Redactor
 
 
-def run_all(jobs: Sequence[Job | Mapping[str, Any]], leases: Leases, *, json: bool) -> list[Mapping[str, Any]]:
-    """Run one after another, results that are there already passed on; what fails is told and stops no other.
+@dataclass(frozen=True)
+class Failed:
+    """A run that has no result."""
+
+    competition_id: str
+    agent: str
+    seed: int
+    error: str
+    usage_error: bool
+    status: Literal["stopped", "failed"]
+
+    @classmethod
+    def by(cls, error: Exception, settings: ReplaySettings, competition: str) -> Self:
+        """Return that an error ended it."""
+        status: Literal["stopped", "failed"] = "stopped" if isinstance(error, Interrupted) else "failed"
+        return cls(competition, settings.agent, settings.seed, str(error), isinstance(error, UsageError), status)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run."""
+
+    run: Path
+    """Its folder."""
+    run_id: str
+    result: RunResult | Failed
+
+
+def run_all(jobs: Sequence[Job | Outcome], leases: Leases, *, json: bool) -> list[Outcome]:
+    """Run one after another, outcomes that are there already passed on; what fails is shown and stops no other.
 
     When somebody asks to stop, the runs that are left are not begun.
     """
     console = Console(stderr=True)
-    results: list[Mapping[str, Any]] = []
+    outcomes: list[Outcome] = []
     for position, job in enumerate(jobs, 1):
-        result = _work(job, f"[{position}/{len(jobs)}] " if len(jobs) > 1 else "", leases, console)
+        one = _work(job, f"[{position}/{len(jobs)}] " if len(jobs) > 1 else "", leases, console)
         if json:
-            print_json(result)
-        results.append(result)
-        if result.get("status") == "stopped":
+            print_json({"run": str(one.run), "run_id": one.run_id, **to_jsonable_python(one.result)})
+        outcomes.append(one)
+        if one.result.status == "stopped":
             if left := len(jobs) - position:
                 console.print(f"{left} more were not begun: `bot resume` with the folder of all runs finishes them")
             break
-    return results
+    return outcomes
 
 
-def _work(job: Job | Mapping[str, Any], count: str, leases: Leases, console: Console) -> Mapping[str, Any]:
-    if not isinstance(job, Job):
+def _work(job: Job | Outcome, count: str, leases: Leases, console: Console) -> Outcome:
+    if isinstance(job, Outcome):
         return job
     run = job.run
     with shown(console, f"{count}{run.settings.agent} on {run.snapshot.card.slug}") as show:
         result = _run(job, leases, show)
-    if "error" in result:
-        console.print(f"{run.id}: {result['error']}", markup=False, highlight=False, soft_wrap=True)
-    return result
+    if isinstance(result, Failed):
+        console.print(f"{run.id}: {result.error}", markup=False, highlight=False, soft_wrap=True)
+    return Outcome(run.folder.path, run.id, result)
 
 
-def _run(job: Job, leases: Leases, show: Show) -> dict[str, Any]:
+def _run(job: Job, leases: Leases, show: Show) -> RunResult | Failed:
     run = job.run
-    base: dict[str, Any] = {"run": str(run.folder.path), "run_id": run.id}
     try:
-        return base | asyncio.run(replay_one(run, job.sandbox, leases, job.models, job.redactor, show))
+        return asyncio.run(replay_one(run, job.sandbox, leases, job.models, job.redactor, show))
     except (BotError, OSError) as error:
         if not isinstance(error, BotError) and not may_pass(error):
             raise
-        return base | failed(run.settings, run.snapshot.card.slug, error)
+        return Failed.by(error, run.settings, run.snapshot.card.slug)
 
 
-def failed(settings: ReplaySettings, competition: str, error: Exception) -> dict[str, Any]:
-    """Return what is told of a run that has no result."""
-    return {
-        "competition_id": competition,
-        "agent": settings.agent,
-        "seed": settings.seed,
-        "error": str(error),
-        "usage_error": isinstance(error, UsageError),
-        "status": "stopped" if isinstance(error, Interrupted) else "failed",
-    }
-
-
-def show_results(results: Sequence[Mapping[str, Any]], *, json: bool) -> None:
+def report(outcomes: Sequence[Outcome], *, json: bool) -> None:
     """Print the table, unless results were printed as JSON, and exit with the worst status of all."""
     if not json:
-        _print(results)
-    raise typer.Exit(max(map(_status, results)))
+        print_table(_COLUMNS, [_row(one.result) for one in outcomes])
+        for one in outcomes:
+            for line in _lines(one):
+                typer.echo(line)
+    raise typer.Exit(max(_status(one.result) for one in outcomes))
 
 
-def _status(result: Mapping[str, Any]) -> int:
-    if result.get("usage_error") or result.get("misconfigured"):
-        return 2
-    return 0 if result.get("valid_submission") else 1
+def _status(result: RunResult | Failed) -> int:
+    if isinstance(result, Failed):
+        return 2 if result.usage_error else 1
+    return 2 if result.misconfigured else 0 if result.valid_submission else 1
 
 
-def _print(results: Sequence[Mapping[str, Any]]) -> None:
-    rows = [_row(result) for result in results]
-    print_table(_COLUMNS, rows)
-    for result in results:
-        if "error" in result:
-            typer.echo(f"{result['run_id']}: {result['error']}")
-            continue
-        if not result["valid_submission"]:
-            typer.echo(f"no valid submission: {result.get('message') or result['handed_in_note']}")
-        for told in _doubts(result):
-            typer.echo(told)
-        if result["stopped_by"]:
-            typer.echo(f"ended early: {result['stopped_by']}")
-        if result["status"] != "finished":
-            typer.echo(f"it can go on: bot resume {result['run']}")
-        typer.echo(f"report: {result['run']}/report.html")
-
-
-def _row(result: Mapping[str, Any]) -> tuple[str, ...]:
-    run = (result["competition_id"], result["agent"], str(result["seed"]))
-    if "error" in result:
-        return (*run, "–", "–", "–", "–", "failed", "–")
-    medal = next(
-        (m for m in ("gold", "silver", "bronze") if result[f"{m}_medal"]),
-        "above median" if result["above_median"] else "none",
-    )
-    lines = " / ".join(number(result[f"{m}_threshold"]) for m in ("gold", "silver", "bronze", "median"))
-    return (
-        *run,
-        number(result["score"]),
-        _expected(result),
-        lines,
-        f"{result['win_rate']:.1%}",
-        medal,
-        _spent(result),
-    )
-
-
-def _spent(result: Mapping[str, Any]) -> str:
-    llm = result["llm"]
-    cost = "unknown cost" if llm["cost_usd"] is None else f"${llm['cost_usd']:.2f}"
-    return f"{result['wall_seconds']:.0f} s, {result['nodes']} nodes, {llm['calls']} model calls, {cost}"
-
-
-def _expected(result: Mapping[str, Any]) -> str:
-    """Return where the hidden score was to be expected by the validation score, and whether it lay there."""
-    bounds = result.get("validation_interval")
-    if result.get("self_reported"):
-        return "self-reported"
-    if bounds is None:
-        return "–"
-    return f"{bounds[0]:.4g} to {bounds[1]:.4g}{' (outside)' if result.get('score_in_interval') is False else ''}"
-
-
-def _doubts(result: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what guards say against the data and the chosen node, and that nobody has checked the scores."""
-    if reason := result.get("self_reported"):
-        yield f"validation scores are self-reported, only what scripts print counts: {reason}"
-    doubts = (
-        (one["node"], one["guard"], one["verdict"], one["sentence"])
-        for one in result.get("guards", ())
-        if one["verdict"] != "passed" and one["node"] in (None, result["chosen_node"])
-    )
+def _lines(outcome: Outcome) -> Iterator[str]:
+    """Yield what the table does not say."""
+    result = outcome.result
+    if isinstance(result, Failed):
+        yield f"{outcome.run_id}: {result.error}"
+        return
+    if not result.valid_submission:
+        yield f"no valid submission: {result.message or result.handed_in_note}"
+    if result.self_reported:
+        yield f"validation scores are self-reported, only what scripts print counts: {result.self_reported}"
+    doubts = ((one.node, one.guard, one.verdict, one.sentence) for one in result.doubts)
     for node, guards, verdict, sentence in told_together(doubts):
         of = "the data" if node is None else f"node {node}"
         yield f"guard{'s' if ',' in guards else ''} of {of}, {guards} ({verdict}): {sentence}"
+    if result.stopped_by:
+        yield f"ended early: {result.stopped_by}"
+    if result.status != "finished":
+        yield f"it can go on: bot resume {outcome.run}"
+    yield f"report: {outcome.run}/report.html"
+
+
+def _row(result: RunResult | Failed) -> tuple[str, ...]:
+    of = (result.competition_id, result.agent, str(result.seed))
+    if isinstance(result, Failed):
+        return (*of, "–", "–", "–", "–", "failed", "–")
+    lines = " / ".join(number(result.thresholds.get(name)) for name in (*MEDALS, "median"))
+    medal = result.medal or ("above median" if result.above_median else "none")
+    return (*of, number(result.score), _expected(result), lines, f"{result.win_rate:.1%}", medal, _spent(result))
+
+
+def _spent(result: RunResult) -> str:
+    cost = "unknown cost" if result.llm.cost_usd is None else f"${result.llm.cost_usd:.2f}"
+    return f"{result.wall_seconds:.0f} s, {result.nodes} nodes, {result.llm.calls} model calls, {cost}"
+
+
+def _expected(result: RunResult) -> str:
+    """Return where the hidden score was to be expected by the validation score, and whether it lay there."""
+    if result.self_reported:
+        return "self-reported"
+    if result.validation_interval is None:
+        return "–"
+    return f"{interval(result)}{' (outside)' if result.score_in_interval is False else ''}"

@@ -136,8 +136,8 @@ def _systemd(layout: Layout, *, dry_run: bool) -> "Systemd | None":
 def _configuration() -> str:
     """Return the bot.toml to begin with; it names the folder, so that `bot status` and others find it, too."""
     from bot.configuration import Settings
+    from bot.configuration.daemon import DaemonSettings
     from bot.configuration.example import example
-    from bot.daemon.settings import DaemonSettings
 
     return example(Settings(daemon=DaemonSettings(dir=Layout().state)))
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -82,18 +82,9 @@ def _import(places: Sequence[Place], out: Path, dates: Dates | None) -> list[Out
 
 async def _find(worker: Worker, question: Question) -> FoundMetric:
     try:
-        found: dict[str, Any] = await worker.call(
-            "find_metric",
-            grader=question.grader,
-            answers=question.answers,
-            truth=question.truth,
-            sample=question.sample,
-            key=question.key,
-            board_lower_is_better=question.board_lower_is_better,
-        )
+        return await worker.find_metric(question)
     except InfrastructureFailure as error:
         raise SnapshotError([Problem("grade.py", None, f"could not be compared with metrics: {error}")]) from error
-    return FoundMetric(found["name"], found["direction"], found["how"], found["params"], tuple(found["notes"]))
 
 
 def _dates(enabled_at: str | None, deadline: str | None) -> Dates | None:

@@ -9,7 +9,7 @@ import typer
 from bot.cli.daemon_reading import allowance, as_json, daemon_to_read
 from bot.cli.output import print_json, print_table
 from bot.cli.status_lines import COLUMNS, WIDTH, daemon_lines, detail_lines, row
-from bot.looking.status import status_of
+from bot.status.status import status_of
 from state.errors import UsageError
 
 __all__ = ["show_daemon"]

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from bot.budgets.figures import Figure
 from bot.budgets.kinds import Kind
 from bot.cli.output import number
-from bot.looking.accounts import Account
-from bot.looking.doubts import Doubt
-from bot.looking.polls import PartPolled, Posts
-from bot.looking.queue import Queued
-from bot.looking.status import CompetitionStatus, DaemonStatus
-from bot.looking.steering import NoteRead
 from bot.models.quoting import clean
+from bot.status.accounts import Account
+from bot.status.doubts import Doubt
+from bot.status.polls import PartPolled, Posts
+from bot.status.queue import Queued
 from bot.status.runs import Doing
+from bot.status.status import CompetitionStatus, DaemonStatus
+from bot.status.steering import NoteRead
 
 __all__ = ["COLUMNS", "WIDTH", "daemon_lines", "detail_lines", "doubt_lines", "row"]
 
@@ -30,8 +30,8 @@ def daemon_lines(one: DaemonStatus) -> Iterator[str]:
     yield from _wrapped("daemon", f"{_running(one)}; {_disk(one)}")
     spent = one.spent
     yield from _wrapped("today", f"{_money(spent)}, {_tokens(spent)}")
-    for trouble in one.troubles:
-        yield from _wrapped("NEEDS YOU", f"{trouble.sentence} (for {span(one.now, trouble.since)})")
+    for problem in one.problems:
+        yield from _wrapped("NEEDS YOU", f"{problem.sentence} (for {span(one.now, problem.since)})")
     for task in one.dead:
         yield from _wrapped("given up", f"{task.key} ({_tried(task.tries)}): {task.error or 'it does not say why'}")
     for service, letters in one.letters.items():

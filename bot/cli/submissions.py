@@ -22,12 +22,15 @@ def submissions(
 
     Example: bot submissions titanic
     """
-    from bot.looking.submissions import all_runs, shown_submissions, undone
+    from bot.status.submissions import shown_submissions, undone
+    from state.live import live_runs
 
     with daemon_to_read(config) as store:
         runs = runs_of(store, competition)
         with store.read() as session:
-            found = [one for run in all_runs(session, runs) for one in shown_submissions(session, run)]
+            found = [
+                one for run in (live_runs(session, *runs) if runs else ()) for one in shown_submissions(session, run)
+            ]
             others = [last for run in runs.values() if (last := undone(session, run)) is not None]
     if json:
         for one in sorted(found, key=lambda one: one.at):

@@ -50,11 +50,11 @@ def submit(
 
 
 def _run_of(store: "Store", competition: str, node: int) -> str:
-    from bot.looking.work import live_runs
+    from bot.status.work import latest_runs
     from state.tables import Node
 
     with store.read() as session:
-        run = live_runs(session).get(competition)
+        run = latest_runs(session).get(competition)
         if run is None:
             raise UsageError(f"there is no run on {competition}")
         row = session.get(Node, (run.id, node))

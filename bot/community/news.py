@@ -52,6 +52,6 @@ def _is_strong(context: RunContext, new: Sequence[Analysis]) -> bool:
     top = load_tree(context).best()
     shown = community.find(row.id for row in new) if community else []
     scores = [post.public_score for post in shown if post.public_score is not None]
-    if top is not None and any(card.oriented(score) > (top.score or 0.0) for score in scores):
+    if top is not None and any(card.oriented(score) > top.fitness for score in scores):
         return True
     return any(row.effectiveness >= _STRONG for row in new)

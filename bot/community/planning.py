@@ -181,10 +181,10 @@ async def _gain(
     if best is None or codebase_node is None or context.executor.self_reported is not None:
         return ()
     found = await context.executor.noise(best.node, codebase_node, _GAIN_SECONDS)
-    if found.get("gain") is None or found.get("gain_error") is None:
+    if found.gain is None or found.gain_error is None:
         return ()
     analysis = f"node {best.node} against node {codebase_node}, which the draft builds on, on the same hold-out rows"
-    return (ComponentNote(name=WHOLE, analysis=analysis, gain=found["gain"], gain_error=found["gain_error"]),)
+    return (ComponentNote(name=WHOLE, analysis=analysis, gain=found.gain, gain_error=found.gain_error),)
 
 
 def best_attempt(context: RunContext, attempts: Sequence[Attempt]) -> Attempt | None:
@@ -201,9 +201,13 @@ def keep_report(
     attempts: Sequence[Attempt],
     known_at: datetime,
 ) -> None:
-    """Write a report's row."""
+    """Write a report's row: report 1 is that of the baseline, without a draft, and report n + 1 that of draft n.
+
+    So its number is known before it is written: reports that are written side by side have the same ones in whatever order
+    they end, also in a run that was killed between them.
+    """
     best = best_attempt(context, attempts)
-    number = len(reports_of(context)) + 1
+    number = 1 if draft_id is None else int(draft_id) + 1
     with context.store.write() as tx:
         add_report(
             tx,

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import get_args
 
+from bot.configuration.competition import CompetitionSettings
 from bot.configuration.lines import KeyPath
 from bot.configuration.settings import Settings
-from bot.daemon.settings import CompetitionSettings
 from bot.evaluation.metrics.registry import METRICS, PredictionKind
 from bot.models import Usage
 from bot.models.pricing import Pricing

@@ -3,7 +3,8 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.budgets.settings import BudgetSettings
-from bot.daemon.settings import CompetitionSettings, DaemonSettings, Slug
+from bot.configuration.competition import CompetitionSettings, Slug
+from bot.configuration.daemon import DaemonSettings
 from bot.execution.disk_space import DiskSettings
 from bot.execution.settings import WatchSettings
 from bot.models.sections import ModelsSection

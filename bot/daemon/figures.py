@@ -10,13 +10,13 @@ from sqlalchemy import Executable, func
 from sqlmodel import Session, col, select
 
 from bot.budgets.kinds import Kind
-from bot.daemon.trouble import current
 from bot.execution.disk_space import free_bytes
-from bot.looking.accounts import Account, Allowance, accounts
-from bot.looking.outside import deadline, rank
-from bot.looking.polls import Posts, polled, posts
-from bot.looking.queue import letters
-from bot.looking.work import live_runs, lower_is_better, nodes_of, pool_of
+from bot.status.accounts import Account, Allowance, accounts
+from bot.status.outside import deadline, rank
+from bot.status.polls import Posts, polled, posts
+from bot.status.problems import current
+from bot.status.queue import letters
+from bot.status.work import latest_runs, lower_is_better, nodes_of, pool_of
 from state.polled import RequestCount
 from state.tables import Execution, Run, Submission
 from state.tasks import task_counts
@@ -39,14 +39,14 @@ def figures(session: Session, database: Path, allowance: Allowance, now: datetim
         allowance: what is configured.
         now: aware UTC, by the daemon's clock.
     """
-    runs = {slug: run for slug, run in live_runs(session).items() if run.status == "running"}
+    runs = {slug: run for slug, run in latest_runs(session).items() if run.status == "running"}
     slugs = sorted({*allowance.competitions, *runs})[:MOST_COMPETITIONS]
     own = {slug: runs[slug] for slug in slugs if slug in runs}
     yield _gauge("info", "The program.", ["version"], [([metadata.version("kaggle-bot")], 1.0)])
     yield _one("clock_timestamp_seconds", "The daemon's clock, which is fast in a rehearsal.", now.timestamp())
     yield _one("database_size_bytes", "The database's file.", float(database.stat().st_size))
     yield _one("disk_free_bytes", "On the disk of the daemon's folder.", float(free_bytes(database.parent)))
-    yield _one("troubles", "Troubles that need a person.", float(len(current(session))))
+    yield _one("problems", "Problems that need a person.", float(len(current(session))))
     yield from _kaggle(session, slugs, now)
     yield from _outside(session, slugs, allowance, own)
     yield from _work(session, database.parent, own)

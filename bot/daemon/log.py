@@ -5,7 +5,7 @@ from typing import TextIO
 
 from structlog.stdlib import BoundLogger
 
-from bot.daemon.settings import DaemonSettings
+from bot.configuration.daemon import DaemonSettings
 from bot.logs import LogFile, Logs, open_logging
 from state.errors import UsageError
 from state.redaction import Redactor

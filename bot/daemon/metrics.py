@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot.daemon.figures import figures
-from bot.looking.accounts import Allowance
+from bot.status.accounts import Allowance
 from state.clock import Clock
 from state.errors import StateCorrupted, StateUnavailable, UsageError
 from state.store import Store

@@ -1,21 +1,156 @@
-"""Schedule: what is put into the queue when, under which keys; a tick writes rows and does nothing itself."""
+"""What is put into the queue when, under which keys; a tick of the schedule writes rows and does nothing itself.
 
+The time of a clock is cut into slots: every so many seconds from midnight UTC of 1970-01-01 on. A tick comes at a slot's
+beginning and names the slot, so that a row that is written under it is one row however often it is ticked.
+"""
+
+import asyncio
+import logging
+import time
 from collections.abc import Callable, Mapping
-from datetime import datetime, time, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
-from bot.daemon.entry import Entry
-from bot.daemon.ticks import Ticks
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from bot.live.entry import Entry
+from state.clock import Clock
 from state.store import Store
 from state.tasks import has_open_task, put_task
 
-__all__ = ["schedule"]
+__all__ = ["Ticks", "schedule"]
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86_400.0
 _FINAL_WITHIN = timedelta(days=3)
 """Before the deadline, from which on the owner is told which submissions should count."""
 _BACKUP = 3 * _HOUR + 17 * _MINUTE
 """Seconds after midnight."""
-_SUMMARY = time(0, 5)
+_SUMMARY = 5 * _MINUTE
+_LOOK, _FAST_LOOK = 1.0, 0.25
+"""Real seconds between two looks at which slots have begun; the second for a clock that is fast."""
+
+
+@dataclass
+class _Slots:
+    """One row of ticks."""
+
+    step: timedelta
+    offset: timedelta
+    callback: Callable[[datetime], None]
+    last: datetime | None = None
+    """The slot of the last tick."""
+    newest: datetime | None = None
+    """The newest slot that was ticked."""
+    rest_until: float = 0.0
+    """By the machine's monotonic clock: not called before."""
+
+    def slot(self, now: datetime) -> datetime:
+        """Return when the slot began that a time is in."""
+        begin = _EPOCH + self.offset
+        return begin + (now - begin) // self.step * self.step
+
+    def tick(self, now: datetime) -> None:
+        """Call back, once a slot."""
+        slot = self.slot(now)
+        if slot == self.last:
+            return
+        # A slot that was before the clock was put back: under its own time it would pass for done.
+        at = slot if self.newest is None or slot > self.newest else now
+        self.callback(at)
+        self.last, self.newest = slot, max(slot, self.newest or slot)
+
+
+class Ticks:
+    """Calls plain functions again and again by the bot's own clock, which may be fast; they write rows and are quick.
+
+    APScheduler looks again and again which slots have begun. A tick that was missed, as the machine slept, a clock jumped
+    or the callback failed, comes once, late, for the slot that it is then. On a fast clock slots are left out.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        speed: float = 1.0,
+        *,
+        failed: Callable[[str, Exception], None],
+        look: float | None = None,
+        again: float = 5.0,
+    ) -> None:
+        """Make them; they come from `start` on.
+
+        Args:
+            clock: whose time is meant.
+            speed: its seconds in a real one.
+            failed: gets the name and what its callback raised.
+            look: real seconds between two looks; None: as suits the speed.
+            again: real seconds after which a callback that failed is called again.
+        """
+        self._clock, self._failed, self._again = clock, failed, again
+        self._look_seconds = look or (_LOOK if speed == 1.0 else _FAST_LOOK)
+        self._slots: dict[str, _Slots] = {}
+        # It writes a line for every look.
+        logging.getLogger("apscheduler").setLevel(logging.WARNING)
+        defaults = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+        self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults=defaults)
+
+    def every(
+        self,
+        name: str,
+        seconds: float,
+        callback: Callable[[datetime], None],
+        *,
+        offset: float = 0.0,
+        at_start: bool = True,
+    ) -> None:
+        """Tick once in so many seconds.
+
+        Args:
+            name: whose ticks they are.
+            seconds: from one slot to the next, by the clock.
+            callback: called with the time at which the slot began; where the clock was put back so that this slot was
+                before, with the clock's time instead.
+            offset: how many seconds after 1970-01-01T00:00Z a slot begins, to keep what is alike apart.
+            at_start: whether the slot that has begun already is ticked too, at once: under its key it is done once, and
+                what was missed while nothing ran is made up for.
+        """
+        slots = self._slots[name] = _Slots(timedelta(seconds=seconds), timedelta(seconds=offset), callback)
+        if not at_start:
+            slots.last = slots.newest = slots.slot(self._clock.now())
+
+    def start(self) -> None:
+        """Begin to tick, in the running event loop."""
+        now = datetime.now(UTC)
+        self._scheduler.add_job(self._look, "interval", seconds=self._look_seconds, id="look", next_run_time=now)
+        self._scheduler.start()
+
+    def catch_up(self) -> None:
+        """Look at once if the machine's clock was put back, of which APScheduler knows nothing; call it now and then."""
+        now, job = datetime.now(UTC), self._scheduler.get_job("look")
+        if job is not None and job.next_run_time > now + timedelta(seconds=2 * self._look_seconds):
+            job.modify(next_run_time=now)
+
+    async def stop(self) -> None:
+        """Tick no more, for good."""
+        if not self._scheduler.running:
+            return
+        # A look that is on its way would be cancelled, and logged as one that failed: it ends in the loop's next round.
+        self._slots.clear()
+        self._scheduler.pause()
+        await asyncio.sleep(0)
+        self._scheduler.shutdown(wait=False)
+        await asyncio.sleep(0)
+
+    # A coroutine, as APScheduler runs plain functions in a thread.
+    async def _look(self) -> None:
+        for name, slots in self._slots.items():
+            if time.monotonic() < slots.rest_until:
+                continue
+            try:
+                slots.tick(self._clock.now())
+            except Exception as error:  # a supervision boundary: whoever made the ticks keeps it
+                slots.rest_until = time.monotonic() + self._again
+                self._failed(name, error)
 
 
 def schedule(
@@ -37,44 +172,37 @@ def schedule(
         outputs_every: seconds of the clock between two looks at what public kernels wrote.
     """
 
-    def put(kind: str, at: datetime, *, competition: str = "") -> None:
+    def put(kind: str, at: datetime, competition: str = "") -> None:
         of = f"{competition}:" if competition else ""
         with store.write(durable=False) as tx:
             new = put_task(tx, f"{kind}:{of}{at:%Y-%m-%dT%H:%M:%S}", kind, competition=competition)
         if new:
             wake()
 
-    def under_way(kind: str, competition: str) -> bool:
-        with store.read() as session:
-            return has_open_task(session, kind, competition)
+    def put_for(kind: str, is_due: Callable[[Entry, datetime], bool]) -> Callable[[datetime], None]:
+        """Put a task for each competition that is due and has none of the kind under way."""
 
-    def polls(at: datetime) -> None:
-        for slug, entry in entries.items():
-            if entry.poll_is_due() and not under_way("poll", slug):
-                put("poll", at, competition=slug)
-
-    def of_open(kind: str) -> Callable[[datetime], None]:
         def tick(at: datetime) -> None:
             for slug, entry in entries.items():
-                if entry.is_open and not under_way(kind, slug):
-                    put(kind, at, competition=slug)
+                with store.read() as session:
+                    under_way = has_open_task(session, kind, slug)
+                if is_due(entry, at) and not under_way:
+                    put(kind, at, slug)
 
         return tick
 
-    def selections(at: datetime) -> None:
-        for slug, entry in entries.items():
-            deadline = entry.deadline
-            if deadline is not None and at < deadline <= at + _FINAL_WITHIN and entry.state != "stopped":
-                put("final", at, competition=slug)
+    def ends_soon(entry: Entry, at: datetime) -> bool:
+        deadline = entry.deadline
+        return deadline is not None and at < deadline <= at + _FINAL_WITHIN and entry.state != "stopped"
 
-    ticks.every("polls", _MINUTE, polls)
-    ticks.every("submissions", _HOUR, of_open("submit"), offset=11 * _MINUTE)
-    ticks.every("outputs", outputs_every, of_open("outputs"), offset=7 * _MINUTE)
-    ticks.every("final selections", 6 * _HOUR, selections)
+    ticks.every("polls", _MINUTE, put_for("poll", lambda entry, at: entry.poll_is_due()))
+    ticks.every("submissions", _HOUR, put_for("submit", lambda entry, at: entry.is_open), offset=11 * _MINUTE)
+    ticks.every("outputs", outputs_every, put_for("outputs", lambda entry, at: entry.is_open), offset=7 * _MINUTE)
+    ticks.every("final selections", 6 * _HOUR, put_for("final", ends_soon))
     # What is looked after here is the machine, by whose time that is: a rehearsal's day is over in seconds.
     ticks.every("health", 5 * _MINUTE * speed, lambda at: put("health", at))
     ticks.every("disk", _HOUR * speed, lambda at: put("disk", at), offset=23 * _MINUTE)
     # Before the backup, which is then without it.
     ticks.every("expiry", _DAY * speed, lambda at: put("expiry", at), offset=_BACKUP - _HOUR, at_start=False)
     ticks.every("backups", _DAY * speed, lambda at: put("backup", at), offset=_BACKUP, at_start=False)
-    ticks.daily("days", _SUMMARY, lambda at: put("day", at))
+    ticks.every("days", _DAY, lambda at: put("day", at), offset=_SUMMARY)

@@ -10,22 +10,21 @@ from pathlib import Path
 
 from bot.configuration import Configuration, Settings, read_configuration
 from bot.daemon.claims import Claims
-from bot.daemon.duties import Duties
-from bot.daemon.entry import Entry
 from bot.daemon.failures import record_failure
 from bot.daemon.metrics import serve_metrics
-from bot.daemon.opening import alone, find_clock, open_shared
-from bot.daemon.presence import began, ended
-from bot.daemon.schedule import schedule
-from bot.daemon.shared import Shared
+from bot.daemon.resources import alone, find_clock, open_shared
+from bot.daemon.schedule import Ticks, schedule
 from bot.daemon.supervision import Supervisor
 from bot.daemon.systemd import Systemd
-from bot.daemon.ticks import Ticks
-from bot.daemon.trouble import begin_work_broken, current, end, end_all_of
+from bot.daemon.tasks import TaskHandlers
 from bot.daemon.watchdog import Watchdog
 from bot.daemon.workers import Workers
+from bot.live.entry import Entry
+from bot.live.shared import Shared
 from bot.notify.outbox import Delivered, deliver
 from bot.notify.services import AppriseNotifier, open_services
+from bot.status.presence import began, ended
+from bot.status.problems import begin_work_broken, current, end, end_all_of
 from state.errors import BotError, ConfigurationError, StateCorrupted, StateUnavailable, UsageError
 from state.redaction import Redactor
 from state.store import Store
@@ -45,7 +44,7 @@ _ENTRY_PAUSE = 600.0
 """Of the clock, after which a competition whose work broke is taken up again."""
 
 _CLAIM = "claim/"
-"""Troubles about competitions that another process works on."""
+"""Problems of competitions that another process works on."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ async def serve(
         services = open_services(settings.notify)
         daemon = _Daemon(shared, options, services, systemd, claims)
         if (port := settings.daemon.metrics_port) is not None:
-            stack.enter_context(serve_metrics(store, clock, port, daemon.duties.allowance))
+            stack.enter_context(serve_metrics(store, clock, port, daemon.tasks.allowance))
         with store.write() as tx:
             began(tx, os.getpid())
         try:
@@ -115,8 +114,8 @@ class _Daemon:
         self._claims = claims
         self._entries: dict[str, Entry] = {}
         store, clock = shared.store, shared.clock
-        self.duties = Duties(shared, self._entries)
-        self._workers = Workers(store, clock, self.duties.handlers(), speed=shared.speed)
+        self.tasks = TaskHandlers(shared, self._entries)
+        self._workers = Workers(store, clock, self.tasks.handlers(), speed=shared.speed)
         self._ticks = Ticks(clock, shared.speed, failed=self._tick_failed)
         self._supervisor = Supervisor(store)
         self._watchdog = Watchdog(systemd, store, {"the workers": lambda: self._workers.turns}, self._status)
@@ -255,6 +254,7 @@ class _Daemon:
                 for entry in self._entries.values():
                     entry.changed()
                 self._workers.wake()
+            self._ticks.catch_up()
             await asyncio.sleep(_LOOK)
 
     async def _until_over(self) -> None:
@@ -269,7 +269,7 @@ class _Daemon:
         told = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
         return f"competitions: {told}" if told else "no competition is configured"
 
-    def _tick_failed(self, name: str, error: BaseException) -> None:
+    def _tick_failed(self, name: str, error: Exception) -> None:
         self._shared.say("", f"the tick {name} failed: {error}")
         if isinstance(error, BotError):
             return

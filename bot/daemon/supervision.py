@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from random import Random
+from dataclasses import dataclass
+from functools import partial
 
 from bot.daemon.failures import record_failure, words_of
 from state.errors import KeepsFailing, StateCorrupted, StateUnavailable
@@ -31,45 +32,24 @@ class SupervisorSettings:
     """How long a loop may take to end when it is cancelled."""
 
 
-@dataclass
-class _Loop:
-    name: str
-    start: Callable[[], Awaitable[None]]
-    failures: int = 0
-    """In a row."""
-    own: int = 0
-    """Of these, those that the database was not to blame for."""
-    began: float = 0.0
-    """When it was started, by the machine's monotonic clock."""
-    task: asyncio.Task[None] = field(init=False)
-
-
 class Supervisor:
     """Runs loops; those that return are done, those that raise are started again after a pause."""
 
-    def __init__(
-        self, store: Store, settings: SupervisorSettings | None = None, *, random: Random | None = None
-    ) -> None:
-        """Make one; `run` starts what was added.
-
-        Args:
-            store: where failures become events `loop.failed` of no run.
-            settings: bounds.
-            random: spreads the pauses.
-        """
+    def __init__(self, store: Store, settings: SupervisorSettings | None = None) -> None:
+        """Make one; failures become events `loop.failed` of no run in the store."""
         self._store = store
         self._settings = settings or SupervisorSettings()
-        self._random = random or Random()  # noqa: S311 - spreads starts in time
-        self._loops: dict[str, _Loop] = {}
-        self._over: asyncio.Future[None] | None = None
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._errors: list[BaseException] = []
+        self._changed = asyncio.Event()
 
     @property
     def loops(self) -> tuple[str, ...]:
         """The names of those that have not returned, in the order in which they were added."""
-        return tuple(self._loops)
+        return tuple(self._tasks)
 
     def add(self, name: str, start: Callable[[], Awaitable[None]]) -> None:
-        """Add a loop; while `run` runs, it is started at once.
+        """Add a loop and start it.
 
         Args:
             name: of its own.
@@ -78,67 +58,53 @@ class Supervisor:
         Raises:
             ValueError: there is one of this name that has not returned.
         """
-        if name in self._loops:
+        if name in self._tasks:
             raise ValueError(f"there is a loop {name} already")
-        loop = self._loops[name] = _Loop(name, start)
-        if self._over is not None:
-            self._start(loop)
+        task = self._tasks[name] = asyncio.create_task(self._keep(name, start), name=f"loop {name}")
+        task.add_done_callback(partial(self._ended, name))
 
     async def remove(self, name: str) -> None:
         """Cancel a loop, and return when it has ended; one that is not there is as good as removed."""
-        loop = self._loops.get(name)
-        if loop is None:
+        task = self._tasks.get(name)
+        if task is None:
             return
-        if self._over is None:
-            del self._loops[name]
-            return
-        await self._cancel(loop)
+        task.cancel()
+        done, _ = await asyncio.wait([task], timeout=self._settings.stop_seconds)
+        if not done:
+            _LOG.error("the loop %s does not end", name)
 
     async def run(self) -> None:
-        """Run the loops until all have returned; cancelled, it stops them, the last added first, each before the next.
+        """Return when all have returned; cancelled, it stops them, the last added first, each before the next.
 
         Raises:
             KeepsFailing: one failed too often; the others were stopped in order.
             StateCorrupted: one found the database damaged.
         """
-        self._over = asyncio.get_running_loop().create_future()
         try:
-            for loop in list(self._loops.values()):
-                self._start(loop)
-            if self._loops:
-                await self._over
+            while self._tasks and not self._errors:
+                self._changed.clear()
+                await self._changed.wait()
+            if self._errors:
+                raise self._errors[0]
         finally:
-            for loop in reversed(list(self._loops.values())):
-                await self._cancel(loop)
-            self._over = None
+            for name in reversed(self.loops):
+                await self.remove(name)
 
-    def _start(self, loop: _Loop) -> None:
-        loop.task = asyncio.create_task(self._keep(loop), name=f"loop {loop.name}")
-        loop.task.add_done_callback(lambda task: self._ended(loop, task))
+    def _ended(self, name: str, task: asyncio.Task[None]) -> None:
+        del self._tasks[name]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._errors.append(error)
+        self._changed.set()
 
-    def _ended(self, loop: _Loop, task: asyncio.Task[None]) -> None:
-        if self._loops.get(loop.name) is loop:
-            del self._loops[loop.name]
-        error = None if task.cancelled() else task.exception()
-        if self._over is None or self._over.done():
-            return
-        if error is not None:
-            self._over.set_exception(error)
-        elif not self._loops:
-            self._over.set_result(None)
-
-    async def _cancel(self, loop: _Loop) -> None:
-        loop.task.cancel()
-        done, _ = await asyncio.wait([loop.task], timeout=self._settings.stop_seconds)
-        if not done:
-            _LOG.error("the loop %s does not end", loop.name)
-
-    async def _keep(self, loop: _Loop) -> None:
+    async def _keep(self, name: str, start: Callable[[], Awaitable[None]]) -> None:
         """Run a loop until it returns, is cancelled, or is given up."""
+        settings = self._settings
+        # A database that cannot be used is no fault of the loop's, and a new process could not use it either.
+        failures = own_failures = 0
         while True:
-            loop.began = time.monotonic()
+            began = time.monotonic()
             try:
-                await loop.start()
+                await start()
                 return
             except (KeyboardInterrupt, StateCorrupted):
                 raise
@@ -148,37 +114,23 @@ class Supervisor:
                 is_cancelled = current is not None and current.cancelling() > 0
                 if is_cancelled and isinstance(error, asyncio.CancelledError):
                     raise
-                self._count(loop, error)
-                self._keep_event(loop, error)
+                if time.monotonic() - began >= settings.healthy_seconds:
+                    failures = own_failures = 0
+                failures += 1
+                own_failures += not isinstance(error, StateUnavailable)
+                self._record(name, error, failures)
                 if is_cancelled:
                     raise
-                self._give_up_in_the_end(loop, error)
-            await asyncio.sleep(self._pause(loop))
+                if own_failures >= settings.most_failures:
+                    message = f"the loop {name} failed {own_failures} times in a row, the last: {words_of(error)}"
+                    raise KeepsFailing(message) from error
+            # Of a bounded power: a float ends at 2**1024.
+            pause = min(settings.first_pause * 2.0 ** min(failures - 1, 64), settings.longest_pause)
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads starts in time
 
-    def _is_well(self, loop: _Loop) -> bool:
-        return time.monotonic() - loop.began >= self._settings.healthy_seconds
-
-    def _count(self, loop: _Loop, error: BaseException) -> None:
-        if self._is_well(loop):
-            loop.failures = loop.own = 0
-        loop.failures += 1
-        # A database that cannot be used is no fault of the loop's, and a new process could not use it either.
-        loop.own += not isinstance(error, StateUnavailable)
-
-    def _keep_event(self, loop: _Loop, error: BaseException) -> None:
+    def _record(self, name: str, error: BaseException, failures: int) -> None:
         try:
             with self._store.write() as tx:
-                record_failure(tx, "loop.failed", error, loop=loop.name, failures=loop.failures)
-        except StateUnavailable as trouble:
-            _LOG.error("the loop %s failed (%s), which cannot be kept: %s", loop.name, words_of(error), trouble)
-
-    def _give_up_in_the_end(self, loop: _Loop, error: BaseException) -> None:
-        if loop.own >= self._settings.most_failures:
-            told = f"the loop {loop.name} failed {loop.own} times in a row, the last: {words_of(error)}"
-            raise KeepsFailing(told) from error
-
-    def _pause(self, loop: _Loop) -> float:
-        settings = self._settings
-        # Of a bounded power: a float ends at 2**1024.
-        pause = min(settings.first_pause * 2.0 ** min(loop.failures - 1, 64), settings.longest_pause)
-        return pause * self._random.uniform(0.5, 1.0)
+                record_failure(tx, "loop.failed", error, loop=name, failures=failures)
+        except StateUnavailable as unavailable:
+            _LOG.error("the loop %s failed (%s), which cannot be recorded: %s", name, words_of(error), unavailable)

@@ -4,14 +4,13 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from bot.daemon.systemd import Systemd
+from bot.status.presence import PULSE
 from state.errors import StateUnavailable
 from state.pulses import write_pulse
 from state.store import Store
 
-__all__ = ["PULSE", "Watchdog"]
+__all__ = ["Watchdog"]
 
-PULSE = "daemon"
-"""Under which `state.pulses` has the daemon's last sign of life."""
 _INTERVAL = 60.0
 """Real seconds between two proofs where nobody waits for them."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from bot.daemon.settings import CompetitionSettings
+from bot.configuration.competition import CompetitionSettings
 from bot.doctor import Check
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.own_grader import check_grader

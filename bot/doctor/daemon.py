@@ -7,12 +7,12 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bot.daemon.presence import is_running
-from bot.daemon.settings import DaemonSettings
+from bot.configuration.daemon import DaemonSettings
 from bot.doctor import Check, nearest
 from bot.execution.disk_space import DiskSettings, free_bytes
 from bot.service.layout import SERVICE
 from bot.service.status import ServiceStatus
+from bot.status.presence import is_running
 from state import schema
 from state.checking import connect, first_fault
 from state.daily import daily_backups

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 
-from bot.daemon.settings import CompetitionSettings
+from bot.configuration.competition import CompetitionSettings
 from bot.doctor import Check
 from bot.doctor.competitions import check_competitions
 from scrapers.kaggle.account import who_am_i

@@ -1,16 +1,15 @@
 """What came of earlier nodes, read back from the database as coders and policies see it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from bot.engine.context import RunContext
-from bot.engine.results import NOISE_STEP
 from bot.engine.tree import NodeView, Tree, TreeCache
-from bot.evaluation.guards.findings import findings_of
+from bot.evaluation.answers import Noise
+from bot.evaluation.execution import GUARDED, kept_execution, last_execution, step_of
 from state.store import Store
 from state.tables import Event, Node, Step
 
@@ -47,11 +46,11 @@ class Attempt:
 
 
 def load_tree(context: RunContext) -> Tree:
-    """Return the run's tree, scores oriented so that more is better; only what has changed is read anew."""
-    return read_tree(context.store, context.run_id, context.card.oriented, context.tree_cache)
+    """Return the run's tree; only what has changed is read anew."""
+    return read_tree(context.store, context.run_id, context.card.lower_is_better, context.tree_cache)
 
 
-def read_tree(store: Store, run_id: str, oriented: Callable[[float], float], cache: TreeCache) -> Tree:
+def read_tree(store: Store, run_id: str, lower_is_better: bool, cache: TreeCache) -> Tree:
     """Return a run's tree: of what the cache knows, only nodes of which something was recorded since are read.
 
     Each change to a node is written with an event that names it, so that none is missed, whoever made it.
@@ -67,19 +66,19 @@ def read_tree(store: Store, run_id: str, oriented: Callable[[float], float], cac
                 query = query.where(col(Node.id).in_(touched)) if len(touched) <= _MOST_SINGLE else query
             rows = session.exec(query).all() if touched is None or touched else ()
             spoiled = _spoiled(session, run_id, touched) if rows else frozenset()
-        return cache.update({row.id: _view(oriented, row, row.id in spoiled) for row in rows}, last)
+        return cache.update({row.id: _view(row, lower_is_better, row.id in spoiled) for row in rows}, last)
 
 
 def _spoiled(session: Session, run_id: str, nodes: Sequence[int] | None) -> frozenset[int]:
     """Return the nodes (of some, None: of all) whose file a guard says is worth nothing."""
-    said = func.json_extract(col(Step.result), "$.spoiled")
-    query = select(Step.node).where(Step.run_id == run_id, Step.name == "execute:holdout", said == 1)
+    said = func.json_extract(col(Step.result), "$.score.spoiled")
+    query = select(Step.node).where(Step.run_id == run_id, Step.name == step_of(GUARDED), said == 1)
     if nodes is not None and len(nodes) <= _MOST_SINGLE:
         query = query.where(col(Step.node).in_(nodes))
     return frozenset(session.exec(query))
 
 
-def _view(oriented: Callable[[float], float], row: Node, spoiled: bool) -> NodeView:
+def _view(row: Node, lower_is_better: bool, spoiled: bool) -> NodeView:
     if row.status not in ("running", "valid", "buggy", "failed"):
         raise ValueError(f"node {row.id} has the unknown status {row.status!r}")
     return NodeView(
@@ -87,7 +86,8 @@ def _view(oriented: Callable[[float], float], row: Node, spoiled: bool) -> NodeV
         action=row.action,
         state=row.status,  # type: ignore[arg-type] # narrowed by the check above, which mypy does not follow
         parents=tuple(row.parents),
-        score=None if row.score is None else oriented(row.score),
+        score=row.score,
+        lower_is_better=lower_is_better,
         draft_id=None if row.draft_id is None else int(row.draft_id),
         seconds=row.seconds or 0.0,
         baseline=row.id == BASELINE,
@@ -99,9 +99,10 @@ def attempt(context: RunContext, node: int) -> Attempt:
     """Return a node that has ended as a coder sees it."""
     with context.store.read() as session:
         row = session.get_one(Node, (context.run_id, node))
-    last = last_execution(context.store, context.run_id, node)
-    noise = _step(context.store, context.run_id, node, NOISE_STEP)
-    found = findings_of(last.get("guards", ()))
+        last = last_execution(session, context.run_id, node)
+    score = None if last is None else last.score
+    noise = Noise() if score is None else score.noise
+    found = () if score is None else score.guards
     return Attempt(
         node=node,
         action=row.action,
@@ -109,11 +110,11 @@ def attempt(context: RunContext, node: int) -> Attempt:
         code=code(context, node),
         score=row.score,
         error=row.error,
-        output=str(last.get("output", "")),
-        seconds=float(last.get("seconds", 0.0)),
-        noise=noise.get("score_error"),
-        gain=noise.get("gain"),
-        gain_error=noise.get("gain_error"),
+        output="" if last is None else last.output,
+        seconds=0.0 if last is None else last.seconds,
+        noise=noise.score_error,
+        gain=noise.gain,
+        gain_error=noise.gain_error,
         findings=tuple(one.sentence for one in found if one.verdict == "suspicious"),
     )
 
@@ -125,19 +126,8 @@ def code(context: RunContext, node: int) -> str:
     return context.store.blob(row.code_sha).decode() if row.code_sha else ""
 
 
-def last_execution(store: Store, run_id: str, node: int) -> dict[str, Any]:
-    """Return the stored result of the node's hold-out run, or of its debug run if it got no further; else nothing."""
-    return _step(store, run_id, node, "execute:holdout") or _step(store, run_id, node, "execute:sample")
-
-
-def _step(store: Store, run_id: str, node: int, name: str) -> dict[str, Any]:
-    """Return the result of a node's finished step; empty without one."""
-    with store.read() as session:
-        row = session.get(Step, (run_id, node, name, 0))
-    return {} if row is None or row.result is None else dict(row.result)
-
-
 def holdout_seconds(context: RunContext, node: int) -> float | None:
     """Return how long a node's hold-out run took, or None where it had none."""
-    done = _step(context.store, context.run_id, node, "execute:holdout")
-    return float(done["seconds"]) if done else None
+    with context.store.read() as session:
+        done = kept_execution(session, context.run_id, node)
+    return None if done is None else done.seconds

@@ -3,17 +3,17 @@
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from sqlalchemy import func
 from sqlmodel import col, select
 
+from bot.evaluation.answers import Noise
+from bot.evaluation.execution import GUARDED, Execution, last_execution, step_of
 from state.store import Store
 from state.tables import Draft, Node, Step
 
-__all__ = ["NOISE_STEP", "Result", "results", "typical_noise"]
+__all__ = ["Result", "results", "typical_noise"]
 
-NOISE_STEP = "noise"
-"""Name of the step that keeps what `Executor.noise` estimated of a node."""
 _BEST, _NEWEST = 20, 10
 """Rows that are shown of a longer table."""
 _TITLE = 100
@@ -54,31 +54,23 @@ def results(store: Store, run_id: str, oriented: Callable[[float], float]) -> tu
     scored.sort(key=lambda node: (-oriented(node.score or 0.0), node.id))
     shown = {node.id for node in (*scored[:_BEST], *nodes[-_NEWEST:])}
     kept = [node for node in nodes if node.id in shown]
-    steps = _steps(store, run_id, [node.id for node in kept])
-    return tuple(_result(node, titles.get(node.draft_id or ""), steps) for node in kept)
+    with store.read() as session:
+        return tuple(
+            _result(node, titles.get(node.draft_id or ""), last_execution(session, run_id, node.id)) for node in kept
+        )
 
 
 def typical_noise(store: Store, run_id: str) -> float | None:
     """Return the median standard error of a score in a run; None where none is known."""
-    query = select(Step.result).where(Step.run_id == run_id, Step.name == NOISE_STEP)
+    error = func.json_extract(col(Step.result), "$.score.noise.score_error")
+    query = select(error).where(Step.run_id == run_id, Step.name == step_of(GUARDED), error.is_not(None))
     with store.read() as session:
-        found = [result.get("score_error") for result in session.exec(query) if result is not None]
-    known = [error for error in found if error is not None]
+        known = session.exec(query).all()
     return statistics.median(known) if known else None
 
 
-def _steps(store: Store, run_id: str, nodes: list[int]) -> dict[tuple[int, str], dict[str, Any]]:
-    names = (NOISE_STEP, "execute:holdout", "execute:sample")
-    query = select(Step.node, Step.name, Step.result).where(
-        Step.run_id == run_id, Step.attempt == 0, col(Step.name).in_(names), col(Step.node).in_(nodes)
-    )
-    with store.read() as session:
-        return {(node, name): dict(result) for node, name, result in session.exec(query) if result is not None}
-
-
-def _result(node: Node, title: str | None, steps: dict[tuple[int, str], dict[str, Any]]) -> Result:
-    ran = steps.get((node.id, "execute:holdout")) or steps.get((node.id, "execute:sample")) or {}
-    noise = steps.get((node.id, NOISE_STEP), {})
+def _result(node: Node, title: str | None, ran: Execution | None) -> Result:
+    noise = Noise() if ran is None or ran.score is None else ran.score.noise
     words = title or next((line for line in node.plan.splitlines() if line.strip()), "")
     return Result(
         node=node.id,
@@ -86,9 +78,9 @@ def _result(node: Node, title: str | None, steps: dict[tuple[int, str], dict[str
         title=words[:_TITLE],
         parents=tuple(node.parents),
         score=node.score,
-        noise=noise.get("score_error"),
-        gain=noise.get("gain"),
-        gain_error=noise.get("gain_error"),
-        seconds=float(ran.get("seconds", 0.0)),
+        noise=noise.score_error,
+        gain=noise.gain,
+        gain_error=noise.gain_error,
+        seconds=0.0 if ran is None else ran.seconds,
         error=node.error,
     )

@@ -6,12 +6,10 @@ from datetime import datetime
 from bot.engine.attempts import holdout_seconds
 from bot.engine.budget import REFIT_FACTOR
 from bot.engine.context import RunContext
-from bot.engine.results import NOISE_STEP
 from bot.engine.strategy import Script
 from bot.engine.suspicion import SUSPICIOUS, failed_alike
 from bot.engine.tree import Tree
-from bot.evaluation.executed import Executed
-from bot.evaluation.executor import DEBUG
+from bot.evaluation.execution import DEBUG, GUARDED, Execution
 from state.errors import BudgetExceeded
 from state.progress import NodeStatus, end_node, update_node
 
@@ -64,10 +62,8 @@ async def run_script(
             _end(context, node, tried, begun)
             return
     seconds = _limit(context, best, limits)
-    done = await context.executor.execute(node, script.code, "holdout", seconds)
-    if done.score is not None and context.executor.self_reported is None:
-        share = min(NOISE_SECONDS, NOISE_SHARE * context.budget.seconds)
-        await context.steps.once(NOISE_STEP, lambda: context.executor.noise(node, compared, share), node=node)
+    share = min(NOISE_SECONDS, NOISE_SHARE * context.budget.seconds)
+    done = await context.executor.execute(node, script.code, GUARDED, seconds, compared=compared, noise_seconds=share)
     _end(context, node, done, begun)
 
 
@@ -94,8 +90,8 @@ def _doubtful(context: RunContext, node: int, fault: str) -> bool:
     return True
 
 
-def _end(context: RunContext, node: int, done: Executed, begun: datetime | None) -> None:
-    score = done.score if done.view == "holdout" else None
+def _end(context: RunContext, node: int, done: Execution, begun: datetime | None) -> None:
+    score = done.value if done.view == GUARDED else None
     status: NodeStatus = "buggy" if score is None else "valid"
     by_itself = context.executor.self_reported is not None
     with context.store.write() as tx:

@@ -181,11 +181,4 @@ async def _preview(executor: Executor, worker: Worker, stopwatch: Stopwatch, car
     holdout = await executor.view("holdout")
     suspicious = [one.sentence for one in await executor.look_at_data() if one.verdict == "suspicious"]
     with stopwatch.measure("views"):
-        told = await worker.call(
-            "preview",
-            data_dir=str(holdout),
-            card=card.model_dump(mode="json"),
-            labels_dir=str(executor.labels("holdout")),
-            doubts=suspicious,
-        )
-    return str(told)
+        return await worker.preview(holdout.data, card, holdout.labels, suspicious)

@@ -12,19 +12,28 @@ NodeState = Literal["running", "valid", "buggy", "failed"]
 
 @dataclass(frozen=True)
 class NodeView:
-    """One node: `score` is oriented, so that more is better; `failed` means that our own machinery failed, not the code."""
+    """One node; `failed` means that our own machinery failed, not the code."""
 
     id: int
     action: str
     state: NodeState
     parents: tuple[int, ...] = ()
     score: float | None = None
+    """In the metric's own sign."""
+    lower_is_better: bool = False
     draft_id: int | None = None
     seconds: float = 0.0
     baseline: bool = False
     """The first node of a run: scored and improved as any other, but no draft of the policy."""
     spoiled: bool = False
     """Whether a guard says that its file for the test rows is worth nothing, whatever its score is."""
+
+    @property
+    def fitness(self) -> float:
+        """What nodes are compared by: the score, turned round where lower is better; -inf without one."""
+        if self.score is None:
+            return -math.inf
+        return -self.score if self.lower_is_better else self.score
 
     @property
     def valid(self) -> bool:
@@ -68,8 +77,8 @@ class Tree:
         return [n for n in self.nodes if n.valid]
 
     def best(self) -> NodeView | None:
-        """Return the valid node with the highest oriented score, the earliest of equals; a spoiled one only where all are."""
-        return max(self.valid(), key=lambda n: (not n.spoiled, n.score, -n.id), default=None)
+        """Return the valid node with the highest fitness, the earliest of equals; a spoiled one only where all are."""
+        return max(self.valid(), key=lambda n: (not n.spoiled, n.fitness, -n.id), default=None)
 
     def debug_depth(self, node: NodeView) -> int:
         """Return 0 for a draft or a node whose parent is valid, else the parent's depth + 1."""

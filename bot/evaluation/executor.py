@@ -3,14 +3,24 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from bot.budgets.charging import Meter, metered
 from bot.budgets.levels import Level, unbounded
-from bot.evaluation.executed import Executed, why
-from bot.evaluation.guarding import GUARDED, PREDICTIONS, Guarding, record_findings
+from bot.evaluation.answers import LabelledView, Noise, ScoredFiles
+from bot.evaluation.execution import (
+    DEBUG,
+    GUARDED,
+    PREDICTIONS,
+    Execution,
+    Score,
+    kept_execution,
+    step_of,
+    why,
+)
+from bot.evaluation.guarding import Guarding, record_findings
 from bot.evaluation.guards.findings import Finding
 from bot.evaluation.run_views import RunViews
 from bot.evaluation.views.names import ViewName
@@ -28,10 +38,7 @@ from state.errors import InfrastructureFailure, InvalidSubmission
 from state.progress import add_evaluation, end_execution, start_execution
 from state.steps import Steps
 from state.store import Store
-from state.tables import Step
 
-DEBUG = "sample"
-"""The view of a debug run."""
 _NEED_NO_SCORE = (DEBUG, "full")
 """Views that ask whether a script runs and its files are valid; what the metric says there says nothing."""
 _TRIES = 2
@@ -89,9 +96,7 @@ class Executor:
         self._monitor = monitor
         self._spending = spending or unbounded()
         self._views = RunViews(card, settings.data, settings.seed, folder, worker, stopwatch, settings.grader)
-        self._guarding = Guarding(
-            run_id, card, settings.seed, store, steps, worker, folder.executions, settings.board, settings.grader
-        )
+        self._guarding = Guarding(run_id, settings.seed, store, steps, worker, folder.executions, settings.board)
 
     @property
     def self_reported(self) -> str | None:
@@ -103,59 +108,64 @@ class Executor:
         """Why the task's own grader scores none of its views; None: it does, or there are none. Known after the first view."""
         return self._views.unscored
 
-    async def view(self, name: str) -> Path:
-        """Return a view's folder, built at its first use; see `RunViews.view` for what it raises."""
+    async def view(self, name: str) -> LabelledView:
+        """Return a view, built at its first use; see `RunViews.view` for what it raises."""
         return await self._views.view(name)
 
     async def look_at_data(self) -> tuple[Finding, ...]:
         """Return what guards find in the hold-out view, at which they look once a run; raises as of `view`."""
-        data = await self.view(GUARDED)
+        view = await self.view(GUARDED)
         with self._stopwatch.measure("evaluation"):
-            return await self._guarding.look_at_view(data, self.labels(GUARDED), split=self.self_reported is None)
+            return await self._guarding.look_at_view(view, split=self.self_reported is None)
 
-    def labels(self, view: str) -> Path:
-        """Return the folder with a view's withheld labels, which is for the worker alone."""
-        return self._views.labels(view)
-
-    def submission_of(self, node: int, view: str, attempt: int = 0) -> Path:
+    def submission_of(self, node: int, view: str) -> Path:
         """Return where a node's file for the test rows lies, if its execution on that view wrote one."""
         with self._store.read() as session:
-            step = session.get(Step, (self._run_id, node, f"execute:{view}", attempt))
-        done = step.result if step is not None and step.result is not None else {}
-        execution_id = str(done.get("execution_id", _execution_id(node, view, attempt)))
-        return self._folder.executions / execution_id / "submission.csv"
+            kept = kept_execution(session, self._run_id, node, view)
+        return self._folder.executions / (_execution_id(node, view) if kept is None else kept.id) / "submission.csv"
 
-    async def noise(self, node: int, other: int | None, seconds: float) -> dict[str, Any]:
+    def predictions_of(self, node: int) -> Path:
+        """Return where a node's predictions of the hold-out's rows lie, if it left any."""
+        return self.submission_of(node, GUARDED).with_name(PREDICTIONS)
+
+    async def noise(self, node: int, other: int | None, seconds: float) -> Noise:
         """Estimate the standard error of a node's hold-out score, and of its paired difference to another node's.
 
         Args:
             node: a node with a score.
             other: a node to compare with; None, or one that left no predictions: none.
             seconds: for draws; see `bot.evaluation.noise.score_noise`.
-
-        Returns:
-            What `score_noise` returns; empty where the predictions cannot be read.
         """
-        theirs = None if other is None else self.submission_of(other, GUARDED).with_name(PREDICTIONS)
-        try:
-            return dict(
-                await self._worker.call(
-                    "score_noise",
-                    labels_dir=str(self.labels(GUARDED)),
-                    view_dir=str(await self.view(GUARDED)),
-                    predictions=str(self.submission_of(node, GUARDED).with_name(PREDICTIONS)),
-                    other=str(theirs) if theirs is not None and theirs.is_file() else None,
-                    card=self._card.model_dump(mode="json"),
-                    seed=self.settings.seed,
-                    seconds=seconds,
-                    grader=None if self.settings.grader is None else str(self.settings.grader),
-                )
-            )
-        except InvalidSubmission:
-            return {}
+        return await self._noise(self.predictions_of(node), other, seconds)
 
-    async def execute(self, node: int, script: str, view: str, seconds: float, attempt: int = 0) -> Executed:
+    async def _noise(self, predictions: Path, other: int | None, seconds: float) -> Noise:
+        theirs = None if other is None else self.predictions_of(other)
+        there = theirs if theirs is not None and theirs.is_file() else None
+        try:
+            view = await self.view(GUARDED)
+            return await self._worker.score_noise(view, predictions, there, self.settings.seed, seconds)
+        except InvalidSubmission as error:
+            return Noise(note=str(error))
+
+    async def execute(
+        self,
+        node: int,
+        script: str,
+        view: str,
+        seconds: float,
+        *,
+        compared: int | None = None,
+        noise_seconds: float = 0.0,
+    ) -> Execution:
         """Run a node's script on a view and score it; a step, so that it is done once.
+
+        Args:
+            node: the node.
+            script: its script.
+            view: the view's name.
+            seconds: time limit of the script.
+            compared: a node whose score this one's is compared with, for its gain.
+            noise_seconds: for estimating how uncertain the score is; 0: it is not estimated.
 
         Raises:
             BudgetExceeded: it does not fit into a budget; nothing was started.
@@ -166,64 +176,40 @@ class Executor:
             await self.look_at_data()
 
         async def run() -> dict[str, Any]:
-            return await self._run_and_score(node, script, view, data, seconds, attempt)
+            request, outcome = await self._run(node, script, view, data.data, seconds)
+            with self._stopwatch.measure("evaluation"):
+                execution = await self._scored(node, view, data, request, outcome, compared, noise_seconds)
+            return execution.model_dump(mode="json")
 
-        result = await self._steps.once(f"execute:{view}", run, node=node, attempt=attempt)
-        return Executed.kept(result, self._folder.executions)
+        return Execution.model_validate(await self._steps.once(step_of(view), run, node=node))
 
-    async def _run_and_score(
-        self, node: int, script: str, view: str, data: Path, seconds: float, attempt: int
-    ) -> dict[str, Any]:
+    async def _run(
+        self, node: int, script: str, view: str, data: Path, seconds: float
+    ) -> tuple[ExecutionRequest, Outcome]:
+        """Run a script, again where the engine itself failed."""
         limits = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus)
         for tried in range(1, _TRIES + 1):
-            execution_id = _execution_id(node, view, attempt, tried)
-            out = self._folder.executions / execution_id
+            id = _execution_id(node, view, tried)
+            out = self._folder.executions / id
             request = ExecutionRequest(
-                execution_id, script, data, out, limits, mounts=self.settings.mounts, redactor=self._store.redactor
+                id, script, data, out, limits, mounts=self.settings.mounts, redactor=self._store.redactor
             )
             async with self.leasing.hold() as lease:
                 request = self.leasing.leased(request, lease)
                 async with metered(self._spending, self._run_id, request, node) as meter:
-                    outcome = await self._run(request, node, view, attempt, meter)
+                    outcome = await self._run_once(request, node, view, meter)
             if outcome.reason is not ExitReason.INFRASTRUCTURE:
-                break
-        else:
-            said = outcome.detail or "the sandbox gave no reason"
-            raise InfrastructureFailure(f"the sandbox failed {_TRIES} times, which says nothing of the script: {said}")
-        with self._stopwatch.measure("evaluation"):
-            score, valid, fine, message = await self._score(view, data, outcome, out)
-            found: Sequence[Finding] = ()
-            if score is not None and view == GUARDED:
-                found = await self._guarding.look_at_execution(
-                    node, execution_id, data, self.labels(view), score, outcome.output
-                )
-        passed = score is not None or (fine and view in _NEED_NO_SCORE)
-        fault = None if passed else why(outcome, request.limits) or message or "no score"
-        error = fault and f"{self._views.described(view)} (limit {request.limits.seconds:.0f} s): {fault}"
-        with self._store.write() as tx:
-            add_evaluation(tx, self._run_id, execution_id, score=score, valid=valid, message=error or message)
-            record_findings(tx, self._run_id, found, node)
-        return {
-            "execution_id": execution_id,
-            "view": view,
-            "reason": str(outcome.reason),
-            "seconds": outcome.seconds,
-            "score": score,
-            "error": error,
-            "fault": fault,
-            "fine": fine,
-            "output": "\n".join((clean_output(outcome.output), *(f"[sandbox] {note}" for note in outcome.notes))),
-            "guards": [asdict(one) for one in found],
-            "spoiled": any(one.spoils for one in found),
-        }
+                return request, outcome
+        said = outcome.detail or "the sandbox gave no reason"
+        raise InfrastructureFailure(f"the sandbox failed {_TRIES} times, which says nothing of the script: {said}")
 
-    async def _run(self, request: ExecutionRequest, node: int, view: str, attempt: int, meter: Meter) -> Outcome:
+    async def _run_once(self, request: ExecutionRequest, node: int, view: str, meter: Meter) -> Outcome:
         """Run a script once, looked on, and record its start and end."""
         request.out.mkdir(parents=True, exist_ok=True)
         (request.out / "solution.py").write_text(request.script, encoding="utf-8")
         execution_id = request.execution_id
         with self._store.write() as tx:
-            start_execution(tx, self._run_id, execution_id, node=node, view=view, attempt=attempt)
+            start_execution(tx, self._run_id, execution_id, node=node, view=view)
         try:
             async with self._watched(request, node, view) as watch:
                 with self._stopwatch.measure("executions"):
@@ -263,44 +249,77 @@ class Executor:
             )
             meter.charge(tx, outcome.seconds)
 
-    async def _score(
-        self, view: str, data: Path, outcome: Outcome, out: Path
-    ) -> tuple[float | None, bool, bool, str | None]:
-        """Return the score, whether the submission is valid, whether both files are, and what is to be said of that."""
+    async def _scored(
+        self,
+        node: int,
+        view: str,
+        data: LabelledView,
+        request: ExecutionRequest,
+        outcome: Outcome,
+        compared: int | None,
+        noise_seconds: float,
+    ) -> Execution:
+        """Score what an execution left, and write the evaluator's verdict down."""
+        found = await self._files(view, data, request.out, outcome)
+        score = None
+        if found.valid and found.score is not None:
+            noise = await self._noise_of(request.out, compared, noise_seconds)
+            guards: tuple[Finding, ...] = ()
+            if view == GUARDED:
+                guards = await self._guarding.look_at_execution(
+                    node, request.execution_id, data, found.score, outcome.output
+                )
+            spoiled = any(one.spoils for one in guards)
+            score = Score(value=found.score, noise=noise, guards=guards, spoiled=spoiled)
+        passed = score is not None or (found.fine and view in _NEED_NO_SCORE)
+        fault = None if passed else why(outcome, request.limits) or found.message or "no score"
+        error = fault and f"{self._views.described(view)} (limit {request.limits.seconds:.0f} s): {fault}"
+        execution = Execution(
+            id=request.execution_id,
+            view=view,
+            reason=outcome.reason,
+            seconds=outcome.seconds,
+            output="\n".join((clean_output(outcome.output), *(f"[sandbox] {note}" for note in outcome.notes))),
+            fine=found.fine,
+            score=score,
+            fault=fault,
+            error=error,
+        )
+        with self._store.write() as tx:
+            message = error or found.message
+            add_evaluation(tx, self._run_id, execution.id, score=execution.value, valid=found.valid, message=message)
+            record_findings(tx, self._run_id, score.guards if score else (), node)
+        return execution
+
+    async def _noise_of(self, out: Path, compared: int | None, seconds: float) -> Noise:
+        """Estimate a score's noise; where that fails the score stands without, and its script is not run again for it."""
+        if seconds <= 0 or self.self_reported is not None:
+            return Noise()
+        try:
+            return await self._noise(out / PREDICTIONS, compared, seconds)
+        except InfrastructureFailure as error:
+            return Noise(note=str(error))
+
+    async def _files(self, view: str, data: LabelledView, out: Path, outcome: Outcome) -> ScoredFiles:
+        """Have the files scored that an execution left."""
+        submission = out / "submission.csv"
         # A score comes from a clean run only: files of a script that then failed are not trusted to be whole.
         if outcome.reason is not ExitReason.FINISHED:
-            return None, False, False, None
-        if self.self_reported is not None:
-            return await self._printed(data, outcome, out)
-        swapped = ViewName.parse(view).kind == "swap"
-        found = await self._worker.call(
-            "score_execution",
-            labels_dir=str(self.labels(view)),
-            view_dir=str(data),
-            predictions_path=str(out / ("submission.csv" if swapped else PREDICTIONS)),
-            submission_path=str(out / "submission.csv"),
-            card=self._card.model_dump(mode="json"),
-            grader=None if self.settings.grader is None else str(self.settings.grader),
-        )
-        score = found["score"] if found["valid"] else None
-        return score, bool(found["valid"]), bool(found["fine"]), found["message"]
-
-    async def _printed(self, data: Path, outcome: Outcome, out: Path) -> tuple[float | None, bool, bool, str | None]:
-        """Take the score that a script prints, if the file that it belongs to could be handed in."""
-        card = self._card.model_dump(mode="json")
+            return ScoredFiles(None, valid=False, fine=False)
+        if self.self_reported is None:
+            swapped = ViewName.parse(view).kind == "swap"
+            return await self._worker.score_execution(data, submission if swapped else out / PREDICTIONS, submission)
+        # The score that the script prints counts, if the file that it belongs to could be handed in.
         try:
-            await self._worker.call(
-                "check_form", submission_path=str(out / "submission.csv"), view_dir=str(data), card=card
-            )
+            await self._worker.check_form(submission, data.data, self._card)
         except InvalidSubmission as error:
-            return None, False, False, str(error)
+            return ScoredFiles(None, valid=False, fine=False, message=str(error))
         score = printed_score(outcome.output)
-        told = (
-            f"self-reported: {self.self_reported}" if score is not None else f"no line `{LINE}: <number>` was printed"
-        )
-        return score, True, score is not None, told
+        if score is None:
+            return ScoredFiles(None, valid=True, fine=False, message=f"no line `{LINE}: <number>` was printed")
+        return ScoredFiles(score, valid=True, fine=True, message=f"self-reported: {self.self_reported}")
 
 
-def _execution_id(node: int, view: str, attempt: int, tried: int = 1) -> str:
-    name = f"n{node}-{ViewName.parse(view).folder}-{attempt}"
+def _execution_id(node: int, view: str, tried: int = 1) -> str:
+    name = f"n{node}-{ViewName.parse(view).folder}-0"
     return name if tried == 1 else f"{name}-try{tried}"

@@ -16,14 +16,14 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Graded:
+class GraderAnswer:
     """What `grade.py` made of one submission: a score, or None and why there is none."""
 
     score: float | None
     fault: str | None = None
 
 
-GradeCall = Callable[[Path], Graded]
+GradeCall = Callable[[Path], GraderAnswer]
 """Scores one submission file, as it is."""
 
 
@@ -42,17 +42,17 @@ def grader_of(grade_py: Path, answers: Path) -> Iterator[GradeCall]:
     with GraderProcess(grade_py, limits_for(answers)) as process:
         truth = process.load(answers)
 
-        def call(submission: Path) -> Graded:
+        def call(submission: Path) -> GraderAnswer:
             handle = process.load(submission)
             try:
                 score = process.score(handle, truth)
             except InvalidSubmission as error:
-                return Graded(None, str(error))
+                return GraderAnswer(None, str(error))
             except GraderStopped as error:
                 raise SnapshotError([Problem(grade_py.name, None, str(error))]) from error
             finally:
                 process.drop(handle)
-            return Graded(score, "no finite score" if score is None else None)
+            return GraderAnswer(score, "no finite score" if score is None else None)
 
         yield call
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
+from bot.evaluation.answers import HiddenScore, HiddenScores
 from bot.evaluation.grading.grade import open_hidden_test
 from bot.evaluation.metrics.ranks import spearman
 from scrapers.snapshots.card import TaskCard
@@ -12,50 +12,41 @@ from state.errors import InvalidSubmission
 
 
 def grade_nodes(
-    snapshot_dir: Path, card: TaskCard, files: Mapping[str, Path], validation: Mapping[str, float]
-) -> dict[str, Any]:
+    snapshot_dir: Path, card: TaskCard, files: Mapping[int, Path], validation: Mapping[int, float]
+) -> HiddenScores:
     """Grade every node's submission.
 
     Args:
         snapshot_dir: the snapshot.
         card: the task.
         files: submission by node.
-        validation: validation score by node, as the metric gives it (its sign not turned); nodes without one are
+        validation: validation score by node, in the metric's own sign; nodes without one are
             graded but not compared.
-
-    Returns:
-        `nodes`: for each node `score` (None if invalid), `win_rate`, `message` (None or why);
-        `rank_correlation`: Spearman's between validation and hidden scores, +1 if validation orders as the test does;
-        None with fewer than two nodes to compare, or where one side is constant;
-        `compared`: how many nodes it is over; `best_node`, `best_score`: the node with the best hidden score, for the
-        regret of a selection (the first of equals; None without a valid node);
-        `regret`: for each valid node, how much worse its hidden score is than the best one's (never negative).
 
     Raises:
         SnapshotError: the snapshot cannot be graded against.
         UsageError: the card's metric is not known.
     """
-    nodes: dict[str, dict[str, Any]] = {}
-    scores: dict[str, float] = {}
+    nodes: dict[int, HiddenScore] = {}
+    scores: dict[int, float] = {}
     with closing(open_hidden_test(snapshot_dir, card)) as test:
         for node, path in files.items():
             try:
                 score = test.score(path)
             except InvalidSubmission as error:
-                nodes[node] = {"score": None, "win_rate": 0.0, "message": str(error)}
+                nodes[node] = HiddenScore(None, 0.0, str(error))
                 continue
             scores[node] = score
-            nodes[node] = {"score": score, "win_rate": test.standing(score).win_rate, "message": None}
+            nodes[node] = HiddenScore(score, test.standing(score).win_rate)
     best = max(scores, key=lambda node: card.oriented(scores[node]), default=None)
     both = [node for node in scores if node in validation]
-    return {
-        "nodes": nodes,
-        "rank_correlation": rank_correlation([validation[n] for n in both], [scores[n] for n in both]),
-        "compared": len(both),
-        "best_node": best,
-        "best_score": None if best is None else scores[best],
-        "regret": {} if best is None else {node: abs(scores[best] - score) for node, score in scores.items()},
-    }
+    return HiddenScores(
+        nodes=nodes,
+        rank_correlation=rank_correlation([validation[n] for n in both], [scores[n] for n in both]),
+        compared=len(both),
+        best_node=best,
+        regret={} if best is None else {node: abs(scores[best] - score) for node, score in scores.items()},
+    )
 
 
 def rank_correlation(validation: list[float], hidden: list[float]) -> float | None:

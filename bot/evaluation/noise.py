@@ -13,15 +13,14 @@ out of n rows it is to be multiplied by the square root of m / (n - m).
 import math
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.scoring import open_scorer
+from bot.evaluation.answers import LabelledView, Noise
+from bot.evaluation.scoring import labels_of, open_scorer
 from bot.evaluation.scoring.truth import Predicted, Truth, score_or_nan
-from scrapers.snapshots.card import TaskCard
-from state.errors import InfrastructureFailure, InvalidSubmission
+from state.errors import InvalidSubmission
 
 DRAWS = 200
 """From these the standard error itself is known within 5%."""
@@ -34,46 +33,29 @@ _PATIENCE = 3.0
 """Times the seconds, after which a competition's grader gets no more draws, even if there are too few."""
 
 
-def score_noise(
-    labels_dir: Path,
-    view_dir: Path,
-    predictions: Path,
-    other: Path | None,
-    card: TaskCard,
-    seed: int,
-    seconds: float = 20.0,
-    grader: Path | None = None,
-) -> dict[str, Any]:
+def score_noise(view: LabelledView, predictions: Path, other: Path | None, seed: int, seconds: float = 20.0) -> Noise:
     """Estimate the standard error of a score, and of its difference to another's.
 
     Args:
-        labels_dir: holds the view's labels.csv.
-        view_dir: the view's `data` folder.
+        view: what the scripts ran on.
         predictions: of the rows of `sample_validation.csv`.
         other: as many of another script; None, or a file that is not there or cannot be read: none.
-        card: the task.
         seed: of the draws.
         seconds: after which no more draws are made; a metric that is too slow for `FEWEST` of them on all rows is computed on
             fewer rows, and the result scaled (by the square root of their share). A competition's grader that is too slow even
             so is not waited for longer than three times as long.
-        grader: the competition's grade.py, for a metric that the registry does not know.
 
     Returns:
-        `score_error`; `gain` (oriented: above 0 the first is better) and `gain_error`, None without another one, each None
-        where the metric was defined on too few draws; `draws` and `rows` that were used; `note`: why an error could not be
-        told, or None.
+        The errors, each None where the metric was defined on too few draws, and the difference itself.
 
     Raises:
         InvalidSubmission: the predictions cannot be read.
         InfrastructureFailure: the labels cannot.
         UsageError: the card's metric is not known.
     """
-    sample = view_dir / "sample_validation.csv"
-    with open_scorer(card, grader) as scorer:
-        try:
-            truth = scorer.truth(labels_dir / "labels.csv", sample)
-        except InvalidSubmission as error:
-            raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
+    card = view.card
+    with open_scorer(card, view.grader) as scorer:
+        truth = labels_of(view, scorer)
         first = truth.read(predictions)
         second = _read(other, truth)
         sides = [first] if second is None else [first, second]
@@ -83,14 +65,14 @@ def score_noise(
             gain = _finite(card.oriented(whole[0]) - card.oriented(whole[1]))
         scores, rows, scale = _resampled(truth, sides, seed, seconds)
     own = _spread(scores[:, 0], scale)
-    return {
-        "score_error": own,
-        "gain": gain,
-        "gain_error": None if second is None else _spread(scores[:, 0] - scores[:, 1], scale),
-        "draws": len(scores),
-        "rows": rows,
-        "note": None if own is not None else _note(truth, scores, scorer.name),
-    }
+    return Noise(
+        score_error=own,
+        gain=gain,
+        gain_error=None if second is None else _spread(scores[:, 0] - scores[:, 1], scale),
+        draws=len(scores),
+        rows=rows,
+        note=None if own is not None else _note(truth, scores, scorer.name),
+    )
 
 
 def _note(truth: Truth, scores: NDArray[np.float64], name: str) -> str:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from bot.evaluation.answers import LabelledView
 from bot.evaluation.views.names import INFO, ViewKind, ViewName
 from bot.evaluation.views.self_reported import reason_in
 from bot.evaluation.worker import Worker
@@ -13,7 +14,7 @@ from bot.execution.stopwatch import Stopwatch
 from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 
-_FIRST = "holdout"
+_FIRST = ViewName("holdout")
 """The view that every run begins with: if it can be built, so can a score be that is not self-reported."""
 
 _WORDS: Mapping[ViewKind, str] = {
@@ -43,13 +44,13 @@ class RunViews:
         self._worker = worker
         self._stopwatch = stopwatch
         self._grader = grader
-        self._views: dict[str, Path] = {}
+        self._begun = False
         self._building = asyncio.Lock()
         self.self_reported: str | None = None
         """Why the run's scores are what scripts print; None: they are the evaluator's. It holds for the whole run."""
 
-    async def view(self, name: str) -> Path:
-        """Return a view's folder, built at its first use.
+    async def view(self, name: str) -> LabelledView:
+        """Return a view, built at its first use; where the data cannot be split, all of it serves for every view.
 
         Raises:
             UsageError: there is no such view.
@@ -58,79 +59,49 @@ class RunViews:
         """
         view = ViewName.parse(name)
         async with self._building:
-            if _FIRST not in self._views:
+            if not self._begun:
                 await self._begin()
+                self._begun = True
             if self.self_reported is not None:
-                return self._views[_FIRST]
-            if str(view) not in self._views:
-                self._views[str(view)] = await self._built(view)
-        return self._views[str(view)]
+                return self._view(_FIRST)
+            await self._build(view)
+        return self._view(view)
 
     @property
     def unscored(self) -> str | None:
         """Why no view is scored though labels were withheld from one; None: they are, or none were."""
-        withheld = (self.labels(_FIRST) / "labels.csv").is_file()
-        return self.self_reported if withheld else None
+        return self.self_reported if self._view(_FIRST).truth.is_file() else None
 
-    def labels(self, name: str) -> Path:
-        """Return the folder with a view's withheld labels, which is for the worker alone."""
-        return self._folder.evaluator / ViewName.parse(name).folder
+    def _view(self, view: ViewName) -> LabelledView:
+        data, labels = self._folder.views / view.folder, self._folder.evaluator / view.folder
+        return LabelledView(data, labels, self._card, self._grader)
 
     def described(self, name: str) -> str:
         """Say on what a script runs that runs on a view: which view that is, and how many rows it has to train on."""
         where = _WORDS.get(ViewName.parse(name).kind, f"on the view `{name}`, with")
         if self.self_reported is not None:
             return "on all the data, of which no rows could be withheld"
-        info = json.loads((self.labels(name) / INFO).read_text(encoding="utf-8"))
+        info = json.loads((self._view(ViewName.parse(name)).labels / INFO).read_text(encoding="utf-8"))
         return f"{where} {info['train_rows']:,} of {info['of_rows']:,} training rows"
 
     async def _begin(self) -> None:
         """Build the first view; what stops that is the reason for scores that scripts print."""
+        first = self._view(_FIRST)
         try:
-            self._views[_FIRST] = await self._built(ViewName.parse(_FIRST))
-            self.self_reported = reason_in(self.labels(_FIRST))
+            await self._build(_FIRST)
+            self.self_reported = reason_in(first.labels)
             if self.self_reported is None:
-                await self._check_scorable()
+                with self._stopwatch.measure("views"):
+                    await self._worker.check_view_scorable(first)
         except UnsupportedLayout as error:
-            self._views[_FIRST] = await self._unsplit(str(error))
-            self.self_reported = str(error)
+            reason = str(error)
+            with self._stopwatch.measure("views"):
+                await self._worker.share_everything(self._data, self._card, reason, first.data, first.labels)
+            self.self_reported = reason
 
-    async def _check_scorable(self) -> None:
-        """Check that the labels withheld can be scored at all; raises UnsupportedLayout where they cannot."""
+    async def _build(self, name: ViewName) -> None:
+        view = self._view(name)
+        if view.data.is_dir():  # built, and there only when complete, by an earlier start of the bot
+            return
         with self._stopwatch.measure("views"):
-            await self._worker.call(
-                "check_views_scorable",
-                labels_dir=str(self.labels(_FIRST)),
-                view_dir=str(self._views[_FIRST]),
-                card=self._card.model_dump(mode="json"),
-                grader=None if self._grader is None else str(self._grader),
-            )
-
-    async def _built(self, view: ViewName) -> Path:
-        out = self._folder.views / view.folder
-        if out.is_dir():  # built, and there only when complete, by an earlier start of the bot
-            return out
-        with self._stopwatch.measure("views"):
-            await self._worker.call(
-                "build_view",
-                data_dir=str(self._data),
-                card=self._card.model_dump(mode="json"),
-                name=str(view),
-                seed=self._seed,
-                out_dir=str(out),
-                labels_dir=str(self.labels(str(view))),
-            )
-        return out
-
-    async def _unsplit(self, reason: str) -> Path:
-        out = self._folder.views / _FIRST
-        with self._stopwatch.measure("views"):
-            await self._worker.call(
-                "share_everything",
-                data_dir=str(self._data),
-                card=self._card.model_dump(mode="json"),
-                reason=reason,
-                out_dir=str(out),
-                labels_dir=str(self.labels(_FIRST)),
-            )
-        return out
+            await self._worker.build_view(self._data, self._card, str(name), self._seed, view.data, view.labels)

@@ -1,196 +1,248 @@
-"""The worker process that holds pandas, numpy and scikit-learn, so that the bot's own process never does."""
+"""The typed client of the worker process, which holds pandas, numpy and scikit-learn so that the bot's own process never does.
 
-import asyncio
-import contextlib
-import json
-import os
-import signal
-import sys
-from collections import deque
+Each method asks the function of its name, where it is said what the arguments are and what is raised. Any of them may
+raise InfrastructureFailure: the worker failed, or took too long.
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import cast
 
-from pydantic_core import to_jsonable_python
-
-from state import errors
-
-DEFAULT_MEMORY = 6 * 1024**3
-DEFAULT_SECONDS = 600.0
-_LONGEST_ANSWER = 1 << 28
-_STDERR_LINES = 50
-_ENVIRONMENT = (
-    *("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
-    *("MPLCONFIGDIR", "XDG_CACHE_HOME"),
+from bot.evaluation.answers import (
+    Agreement,
+    Grade,
+    HiddenScores,
+    Interval,
+    LabelledView,
+    Noise,
+    OtherNode,
+    PublicCopy,
+    ScoredFiles,
 )
-"""What the worker inherits; keys and tokens are none of its business."""
+from bot.evaluation.guards.findings import Finding
+from bot.evaluation.worker_process import DEFAULT_SECONDS, WorkerProcess
+from scrapers.imports.mle_bench.finding import FoundMetric, Question
+from scrapers.snapshots.card import TaskCard
+
+__all__ = ["Worker"]
+
+# What is no class is no `type` to a type checker.
+_SKETCH = cast("type[dict[str, str | None] | None]", dict[str, str | None] | None)
+_CORRELATION = cast("type[float | None]", float | None)
 
 
-class Worker:
-    """Runs operations of `bot.evaluation.ops` in one child process, one at a time; it starts with the first call.
+class Worker(WorkerProcess):
+    """What the worker can be asked."""
 
-    Not promised: that a call which was cancelled or timed out had no effect. The child is killed then, and the next
-    call starts a fresh one.
-    """
-
-    def __init__(
-        self,
-        *,
-        memory_bytes: int = DEFAULT_MEMORY,
-        seconds: float = DEFAULT_SECONDS,
-        idle_seconds: float | None = None,
+    async def build_view(
+        self, data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Path, labels_dir: Path
     ) -> None:
-        """Prepare; nothing is started yet.
-
-        Args:
-            memory_bytes: limit of the child's address space.
-            seconds: longest duration of a call, unless the call names its own.
-            idle_seconds: after which without a call the child is ended, for its memory; None: never.
-        """
-        self._memory_bytes = memory_bytes
-        self._seconds = seconds
-        self._idle_seconds = idle_seconds
-        self._resting: asyncio.Task[None] | None = None
-        self._process: asyncio.subprocess.Process | None = None
-        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
-        self._drain: asyncio.Task[None] | None = None
-        self._turn = asyncio.Lock()
-        self._calls = 0
-
-    @property
-    def pid(self) -> int | None:
-        """The child's process id while it lives."""
-        alive = self._process is not None and self._process.returncode is None
-        return self._process.pid if self._process is not None and alive else None
-
-    async def call(self, op: str, *, timeout_seconds: float | None = None, **arguments: Any) -> Any:
-        """Run one operation and return its result as JSON values (dataclasses become dicts, paths strings).
-
-        Args:
-            op: a name of `ops.OPERATIONS`, or the path of one.
-            timeout_seconds: longest duration; None means the worker's own.
-            **arguments: the function's, by name: JSON values, paths and pydantic models.
-
-        Raises:
-            BotError: whatever of our errors the function raised, as the same class.
-            InfrastructureFailure: the function failed in another way, took too long, or the process died.
-        """
-        async with self._turn:
-            await self._rest_no_more()
-            if self.pid is None:
-                await self._stop()
-                await self._start()
-            self._calls += 1
-            line = json.dumps({"id": self._calls, "op": op, "args": to_jsonable_python(arguments)}) + "\n"
-            try:
-                async with asyncio.timeout(timeout_seconds or self._seconds):
-                    reply = await self._exchange(line)
-            except TimeoutError as error:
-                await self._stop()
-                limit = timeout_seconds or self._seconds
-                raise errors.InfrastructureFailure(f"The operation {op} took longer than {limit:g} s.") from error
-            except BaseException:
-                # Cancelled, or the pipe is broken: the next answer would not be the next call's.
-                await self._stop()
-                raise
-            if self._idle_seconds is not None:
-                self._resting = asyncio.create_task(self._rest(self._idle_seconds))
-        return _result(op, reply)
-
-    async def aclose(self) -> None:
-        """End the child, if there is one; a later call starts another."""
-        async with self._turn:
-            await self._rest_no_more()
-            await self._stop()
-
-    async def _rest(self, seconds: float) -> None:
-        """End the child after a while, unless there is a call before."""
-        await asyncio.sleep(seconds)
-        if not self._turn.locked():
-            async with self._turn:
-                await self._stop()
-
-    async def _rest_no_more(self) -> None:
-        if self._resting is not None:
-            self._resting.cancel()
-            await asyncio.wait({self._resting})
-            self._resting = None
-
-    async def _start(self) -> None:
-        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-        # Each BLAS thread reserves address space, which is limited, and other work needs the cores.
-        environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        # The child finds our packages where this process did, and nothing in the current folder (-P).
-        paths = (str(Path(__file__).parents[2]), environment.get("PYTHONPATH", ""))
-        environment |= {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUTF8": "1"}
-        self._stderr.clear()
-        self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "bot.evaluation.worker", str(self._memory_bytes)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environment,
-            start_new_session=True,
-            limit=_LONGEST_ANSWER,
+        """Build a view of a competition's data."""
+        await self.call(
+            "bot.evaluation.views.build:build_view",
+            object,
+            card=card,
+            name=name,
+            seed=seed,
+            data_dir=data_dir,
+            out_dir=out_dir,
+            labels_dir=labels_dir,
         )
-        self._drain = asyncio.create_task(self._keep_stderr(self._process))
 
-    async def _keep_stderr(self, process: asyncio.subprocess.Process) -> None:
-        if process.stderr is not None:
-            while line := await process.stderr.readline():
-                self._stderr.append(line.decode("utf-8", "replace").rstrip())
+    async def share_everything(
+        self, data_dir: Path, card: TaskCard, reason: str, out_dir: Path, labels_dir: Path
+    ) -> None:
+        """Build a view that withholds nothing."""
+        await self.call(
+            "bot.evaluation.views.build:share_everything",
+            object,
+            card=card,
+            reason=reason,
+            data_dir=data_dir,
+            out_dir=out_dir,
+            labels_dir=labels_dir,
+        )
 
-    async def _exchange(self, line: str) -> dict[str, Any]:
-        process = self._process
-        if process is None or process.stdin is None or process.stdout is None:
-            raise errors.InfrastructureFailure("The worker process did not start.")
-        try:
-            process.stdin.write(line.encode())
-            await process.stdin.drain()
-            answer = await process.stdout.readline()
-        except ConnectionError:
-            answer = b""
-        if not answer.endswith(b"\n"):
-            raise errors.InfrastructureFailure(await self._last_words(process))
-        reply: dict[str, Any] = json.loads(answer)
-        return reply
+    async def check_view_scorable(self, view: LabelledView) -> None:
+        """Check that right predictions of a view have a score."""
+        await self.call("bot.evaluation.score:check_view_scorable", object, view=view)
 
-    async def _last_words(self, process: asyncio.subprocess.Process) -> str:
-        status = await process.wait()
-        if self._drain is not None:
-            await self._drain
-        said = " | ".join(list(self._stderr)[-5:])
-        return f"The worker process ended with status {status}{': ' + said if said else '.'}"
+    async def check_form(self, submission_path: Path, view_dir: Path, card: TaskCard) -> None:
+        """Check that a file could be handed in."""
+        await self.call(
+            "bot.evaluation.scoring.prediction_file:check_form",
+            object,
+            card=card,
+            submission_path=submission_path,
+            view_dir=view_dir,
+        )
 
-    async def _stop(self) -> None:
-        process, drain = self._process, self._drain
-        self._process, self._drain = None, None
-        if process is not None:
-            if process.stdin is not None:
-                process.stdin.close()
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-        if drain is not None:
-            await drain
+    async def preview(self, data_dir: Path, card: TaskCard, labels_dir: Path | None, doubts: Sequence[str]) -> str:
+        """Describe a data folder."""
+        return await self.call(
+            "bot.evaluation.preview:preview", str, card=card, doubts=doubts, data_dir=data_dir, labels_dir=labels_dir
+        )
 
+    async def score_execution(self, view: LabelledView, predictions: Path, submission: Path) -> ScoredFiles:
+        """Score what one execution wrote."""
+        return await self.call(
+            "bot.evaluation.score:score_execution",
+            ScoredFiles,
+            view=view,
+            predictions=predictions,
+            submission=submission,
+        )
 
-def _result(op: str, reply: dict[str, Any]) -> Any:
-    """Return the result, or raise what the function raised."""
-    if "failure" in reply:
-        trace = str(reply["failure"])
-        failure = errors.InfrastructureFailure(f"The operation {op} failed: {trace.strip().splitlines()[-1]}")
-        failure.add_note(trace)  # for whoever reads the log
-        raise failure
-    if "error" not in reply:
-        return reply["result"]
-    if reply["error"] == errors.SnapshotError.__name__:
-        raise errors.SnapshotError([errors.Problem(*problem) for problem in reply["problems"]])
-    kind = getattr(errors, reply["error"], errors.InfrastructureFailure)
-    raise kind(reply["message"])
+    async def score_noise(
+        self, view: LabelledView, predictions: Path, other: Path | None, seed: int, seconds: float
+    ) -> Noise:
+        """Estimate the standard error of a score, and of its difference to another's."""
+        return await self.call(
+            "bot.evaluation.noise:score_noise",
+            Noise,
+            view=view,
+            seed=seed,
+            seconds=seconds,
+            predictions=predictions,
+            other=other,
+        )
 
+    async def validation_interval(
+        self, view: LabelledView, predictions: Path, seed: int, refit: bool, seconds: float
+    ) -> Interval:
+        """Return where the hidden score is to be expected."""
+        return await self.call(
+            "bot.evaluation.scoring.interval:validation_interval",
+            Interval,
+            timeout_seconds=12 * seconds,
+            view=view,
+            predictions=predictions,
+            seed=seed,
+            refit=refit,
+            seconds=seconds,
+        )
 
-if __name__ == "__main__":
-    from bot.evaluation.serving import serve
+    async def guard_view(self, view: LabelledView, seconds: float) -> tuple[Finding, ...]:
+        """Look for leaks of the competition itself."""
+        return await self.call(
+            "bot.evaluation.guards.running:guard_view",
+            tuple[Finding, ...],
+            timeout_seconds=2 * seconds,
+            view_dir=view.data,
+            labels_dir=view.labels,
+            card=view.card,
+            seconds=seconds,
+        )
 
-    serve(int(sys.argv[1]))
+    async def guard_execution(
+        self,
+        view: LabelledView,
+        predictions: Path,
+        submission: Path,
+        score: float,
+        output: str,
+        others: Sequence[OtherNode],
+        folds: Sequence[float],
+        board: Sequence[float],
+        seed: int,
+        seconds: float,
+    ) -> tuple[Finding, ...]:
+        """Look at what an execution left beside its score."""
+        return await self.call(
+            "bot.evaluation.guards.running:guard_execution",
+            tuple[Finding, ...],
+            timeout_seconds=2 * seconds,
+            labels_dir=view.labels,
+            view_dir=view.data,
+            predictions_path=predictions,
+            submission_path=submission,
+            card=view.card,
+            score=score,
+            output=output,
+            others=others,
+            folds=folds,
+            board=board,
+            seed=seed,
+            seconds=seconds,
+            grader=view.grader,
+        )
+
+    async def agree(self, file_a: Path, file_b: Path, card: TaskCard) -> Agreement:
+        """Compare the test predictions of two submissions."""
+        return await self.call(
+            "bot.evaluation.scoring.agreement:agree", Agreement, file_a=file_a, file_b=file_b, card=card
+        )
+
+    async def check_file(self, file: Path, view_dir: Path, outputs: Path | None, card: TaskCard) -> PublicCopy:
+        """Validate a file, and look for it among public ones."""
+        return await self.call(
+            "bot.evaluation.guards.copies:check_file",
+            PublicCopy,
+            card=card,
+            file=file,
+            view_dir=view_dir,
+            outputs=outputs,
+        )
+
+    async def sketch_script(self, text: str) -> dict[str, str | None] | None:
+        """Return a script's sketch, its signatures in base64."""
+        return await self.call("bot.evaluation.script_sketches:sketch_script", _SKETCH, text=text)
+
+    async def grade(self, snapshot_dir: Path, card: TaskCard, submission_path: Path) -> Grade:
+        """Grade one submission file against a snapshot."""
+        return await self.call(
+            "bot.evaluation.grading.grade:grade",
+            Grade,
+            card=card,
+            snapshot_dir=snapshot_dir,
+            submission_path=submission_path,
+        )
+
+    async def grade_some(
+        self, snapshot_dir: Path, card: TaskCard, submission_paths: Sequence[Path | None]
+    ) -> list[Grade]:
+        """Grade the first of many submission files, one at least."""
+        return await self.call(
+            "bot.evaluation.grading.grade:grade_some",
+            list[Grade],
+            timeout_seconds=2 * DEFAULT_SECONDS,
+            snapshot_dir=snapshot_dir,
+            card=card,
+            submission_paths=submission_paths,
+        )
+
+    async def grade_nodes(
+        self, snapshot_dir: Path, card: TaskCard, files: dict[int, Path], validation: dict[int, float]
+    ) -> HiddenScores:
+        """Grade every node's submission."""
+        return await self.call(
+            "bot.evaluation.hidden:grade_nodes",
+            HiddenScores,
+            snapshot_dir=snapshot_dir,
+            card=card,
+            files=files,
+            validation=validation,
+        )
+
+    async def rank_correlation(self, validation: Sequence[float], hidden: Sequence[float]) -> float | None:
+        """Return Spearman's correlation of two scores of the same things."""
+        return await self.call(
+            "bot.evaluation.hidden:rank_correlation", _CORRELATION, validation=validation, hidden=hidden
+        )
+
+    async def find_metric(self, question: Question) -> FoundMetric:
+        """Find out which metric a competition's own grader computes."""
+        return await self.call(
+            "bot.evaluation.grading.find_metric:find_metric",
+            FoundMetric,
+            grader=question.grader,
+            answers=question.answers,
+            truth=question.truth,
+            sample=question.sample,
+            key=question.key,
+            board_lower_is_better=question.board_lower_is_better,
+        )
+
+    async def write_report(self, folder: Path, database: Path) -> None:
+        """Draw a finished run's page."""
+        await self.call("bot.report.page:write_report", object, folder=folder, database=database)

@@ -2,79 +2,46 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 
-@dataclass(frozen=True)
 class RunFolder:
     """The paths in a run's folder, as the command-line contract names them."""
 
-    path: Path
-    shared: Path | None = None
-    """The database that holds the run's rows among those of others; None: the run has one of its own."""
+    def __init__(self, path: Path, shared: Path | None = None) -> None:
+        """Name them; nothing is made.
 
-    @property
-    def result(self) -> Path:
-        """What came of the run."""
-        return self.path / "result.json"
-
-    @property
-    def config(self) -> Path:
-        """Every setting used, with versions and a hash."""
-        return self.path / "config.json"
-
-    @property
-    def submission(self) -> Path:
-        """The file that was graded."""
-        return self.path / "submission.csv"
-
-    @property
-    def database(self) -> Path:
+        Args:
+            path: the folder.
+            shared: the database that holds the run's rows among those of others; None: the run has one of its own.
+        """
+        self.path = path
+        self.database = shared or path / "state.db"
         """Where the run's rows are."""
-        return self.shared or self.path / "state.db"
-
-    @property
-    def views(self) -> Path:
+        self.result = path / "result.json"
+        """What came of the run."""
+        self.config = path / "config.json"
+        """Every setting used, with versions and a hash."""
+        self.submission = path / "submission.csv"
+        """The file that was graded."""
+        self.views = path / "views"
         """Data as executions saw it, a folder a view."""
-        return self.path / "views"
-
-    @property
-    def evaluator(self) -> Path:
+        self.evaluator = path / "evaluator"
         """Withheld labels, a folder a view; no execution ever sees it."""
-        return self.path / "evaluator"
-
-    @property
-    def grader(self) -> Path:
+        self.grader = self.evaluator / "grader" / "grade.py"
         """The competition's grade.py, with the modules that it imports beside it; only where its metric is not the registry's."""
-        return self.evaluator / "grader" / "grade.py"
-
-    @property
-    def executions(self) -> Path:
+        self.executions = path / "executions"
         """What executions left, a folder each."""
-        return self.path / "executions"
-
-    @property
-    def solution(self) -> Path:
+        self.solution = path / "solution"
         """The script that made the submission, and how to run it."""
-        return self.path / "solution"
-
-    @property
-    def report(self) -> Path:
+        self.report = path / "report.html"
         """The self-contained page."""
-        return self.path / "report.html"
-
-    @property
-    def events(self) -> Path:
+        self.events = path / "events.jsonl"
         """Every event, exported from the database."""
-        return self.path / "events.jsonl"
-
-    @property
-    def prompts(self) -> Path:
+        self.prompts = path / "prompts.jsonl"
         """Every model call, exported from the database."""
-        return self.path / "prompts.jsonl"
 
     def make(self) -> None:
         """Make the folder and its fixed subfolders.

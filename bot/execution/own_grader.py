@@ -2,7 +2,8 @@
 
 import ast
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+import symtable
+from collections.abc import Mapping
 from pathlib import Path
 
 from bot.execution.folder import RunFolder
@@ -45,15 +46,20 @@ def check_grader(grade_py: Path) -> None:
         UsageError: it cannot be read, is no Python, or defines no `grade(submission, answers)` that can be called.
     """
     try:
-        tree = ast.parse(_modules(grade_py)[grade_py.name])
+        source = _modules(grade_py)[grade_py.name]
+        tree, names = ast.parse(source), symtable.symtable(source.decode("utf-8-sig", "replace"), grade_py.name, "exec")
     except (OSError, KeyError) as error:
         raise UsageError(f"{grade_py} cannot be read: {_why(error, grade_py)}") from error
     except (SyntaxError, ValueError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise UsageError(f"{grade_py} is no Python{line}: {error.args[0] if error.args else error}") from error
-    if any(isinstance(one, ast.AsyncFunctionDef) and one.name == _NAME for one in _statements(tree.body)):
+    nodes = list(ast.walk(tree))
+    if any(isinstance(one, ast.AsyncFunctionDef) and one.name == _NAME for one in nodes):
         raise UsageError(f"{grade_py} defines {_NAME} by `async def`, and nobody awaits it: make it a plain function")
-    if not any({_NAME, "*"} & _names(statement) for statement in _statements(tree.body)):
+    # The compiler's own table knows what a module binds, wherever that stands in it; only not what `*` brings.
+    bound = {one.get_name() for one in names.get_symbols() if one.is_assigned() or one.is_imported()}
+    everything = any(isinstance(one, ast.ImportFrom) and one.names[0].name == "*" for one in nodes)
+    if _NAME not in bound and not everything:
         raise UsageError(f"{grade_py} defines no function {_NAME}(submission, answers)")
 
 
@@ -68,30 +74,3 @@ def _why(error: OSError | KeyError, grade_py: Path) -> str:
         return "there is no such file"
     where = f"{error.filename}: " if error.filename not in (None, str(grade_py)) else ""
     return f"{where}{error.strerror}"
-
-
-def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield a module's statements with those within its `if`, `try`, `with` and loops, which bind names of the module too."""
-    for statement in body:
-        yield statement
-        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            for part in ("body", "orelse", "finalbody"):
-                yield from _statements(getattr(statement, part, ()))
-            for branch in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-                yield from _statements(branch.body)
-
-
-def _names(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement of a module may bind; `*`: any."""
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {statement.name}
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        return {alias.asname or alias.name for alias in statement.names}
-    # What stands within it is looked at by itself.
-    outside = [node for node in ast.iter_child_nodes(statement) if not isinstance(node, ast.stmt | ast.ExceptHandler)]
-    return {
-        node.id
-        for part in outside
-        for node in ast.walk(part)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }

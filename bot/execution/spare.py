@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlmodel import Session, col, select
 
-from bot.evaluation.guarding import PREDICTIONS
+from bot.evaluation.execution import PREDICTIONS
 from bot.execution.folder import RunFolder
 from state.approvals import open_wishes
 from state.tables import Execution, Node, Run, Submission

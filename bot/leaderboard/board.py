@@ -1,23 +1,52 @@
 """The leaderboard as it was read last: the whole one, with what its top has become since put in."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlmodel import Session
 
-from bot.leaderboard.sent import Sent, number
-from scrapers.snapshots.fields import parse_time
+from state.live import deadline_of
 from state.polled import Reading
-from state.series import ReadingKind, last
+from state.series import ReadingKind, last, last_of_each
 from state.store import read_blob
 from state.watermarks import watermark
 
-__all__ = ["Board", "Place", "Seen", "Stood", "own_place", "read_board", "read_seen", "same_score", "shown", "stood"]
+__all__ = [
+    "Board",
+    "Place",
+    "Seen",
+    "Sent",
+    "Stood",
+    "best_of",
+    "number",
+    "own_place",
+    "read_board",
+    "read_seen",
+    "same_score",
+    "sent_files",
+    "stood",
+]
 
 _CLOSE = 1e-5
 """Two spellings of one score may be so far apart: boards show five digits."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One submission at the site; a score is None while the site does not tell it."""
+
+    ref: str
+    tag: str
+    """Its description, by which it is ours."""
+    at: str
+    """ISO time of the site."""
+    public: float | None
+    private: float | None
+    team: str
+    """The name of the team."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +139,7 @@ def shown(session: Session, competition: str) -> Shown | None:
     """Return which readings make the board as it was read last, None where none was."""
     whole = stood(session, competition, "board", "whole", watermark(session, competition, "board").at)
     top = stood(session, competition, "board", "top", watermark(session, competition, "top").at)
-    deadline = _deadline(session, competition)
+    deadline = deadline_of(session, competition)
     if whole is not None and top is not None and (top.at <= whole.at or _apart(whole, top, deadline)):
         top = None
     newest = top or whole
@@ -191,12 +220,6 @@ def same_score(shown: float | None, told: float) -> bool:
     return shown is not None and abs(shown - told) <= _CLOSE * max(1.0, abs(shown), abs(told))
 
 
-def _deadline(session: Session, competition: str) -> datetime | None:
-    facts = last(session, competition, "competition")
-    told = facts.data.get("deadline") if facts is not None else None
-    return parse_time(str(told)) if told else None
-
-
 def _apart(whole: Stood, top: Stood, deadline: datetime | None) -> bool:
     """Return whether the deadline lies between them: then one may be the public board and the other the private one."""
     return deadline is not None and whole.shown_at < deadline <= top.shown_at
@@ -210,3 +233,35 @@ def _places(session: Session, sha256: str | None) -> list[Place]:
     except KeyError:
         return []
     return [Place(str(row["team_id"]), str(row["team"]), number(row["score"])) for row in rows]
+
+
+def sent_files(session: Session, competition: str) -> list[Sent]:
+    """Return the team's submissions, the earliest first; those that failed have no score."""
+    found = [
+        Sent(
+            ref=ref,
+            tag=str(row.data.get("description") or ""),
+            at=str(row.data.get("date") or ""),
+            public=number(row.data.get("public_score")) if row.data.get("status") == "COMPLETE" else None,
+            private=number(row.data.get("private_score")) if row.data.get("status") == "COMPLETE" else None,
+            team=str(row.data.get("team_name") or ""),
+        )
+        for (_, ref), row in last_of_each(session, competition, "submission").items()
+    ]
+    return sorted(found, key=lambda one: (one.at, int(one.ref) if one.ref.isdecimal() else 0, one.ref))
+
+
+def best_of(sent: Sequence[Sent], *, lower_is_better: bool) -> Sent | None:
+    """Return the one with the best public score, the earliest of equals."""
+    scored = [(one, one.public) for one in sent if one.public is not None]
+    sign = -1.0 if lower_is_better else 1.0
+    return max(scored, key=lambda pair: sign * pair[1])[0] if scored else None
+
+
+def number(value: object) -> float | None:
+    """Return a score as a site writes it, None where it is masked, missing or not finite."""
+    try:
+        score = float(str(value))
+    except ValueError:
+        return None
+    return score if math.isfinite(score) else None

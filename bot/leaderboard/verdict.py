@@ -7,10 +7,10 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from bot.evaluation.grading.leaderboard import MEDALS, standing
-from bot.leaderboard.board import same_score
-from bot.leaderboard.look import Look
-from bot.leaderboard.sent import Sent
+from bot.leaderboard.board import Sent, same_score
+from bot.leaderboard.rank import Look
 from scrapers.snapshots.card import TaskCard
+from state.live import live_runs
 from state.outward import submissions_of
 from state.tables import Node, Run, Submission
 from state.words import iso
@@ -156,10 +156,9 @@ def entries_of(session: Session, run_id: str, sent: Sequence[Sent]) -> list[Entr
     query = select(Node.id, Node.score).where(Node.run_id == run_id, col(Node.score).is_not(None))
     validation = dict(session.exec(query).all())
     run = session.get_one(Run, run_id)
-    live = select(Run.id).where(Run.competition == run.competition, col(Run.cutoff).is_(None))
-    before = live.where(col(Run.created_at) < run.created_at).order_by(col(Run.created_at), col(Run.id))
+    runs = [one.id for one in live_runs(session, run.competition) if one.created_at < run.created_at]
     found = []
-    for row in (row for one in (*session.exec(before), run_id) for row in submissions_of(session, one)):
+    for row in (row for one in (*runs, run_id) for row in submissions_of(session, one)):
         there = by_tag.get(row.tag) or (by_ref.get(row.ref) if row.ref else None)
         if there is None and row.status != "confirmed":
             continue

@@ -22,7 +22,7 @@ QUIET = frozenset(
 
 TROUBLE = frozenset(
     {
-        *("worker.crashed", "notification.failed", "task.died", "task.failed", "trouble.began", "backup.failed"),
+        *("worker.crashed", "notification.failed", "task.died", "task.failed", "problem.began", "backup.failed"),
         *("submission.refused", "submission.doubtful", "tick.failed", "loop.failed", "entry.failed"),
     }
 )
@@ -56,8 +56,8 @@ _SENTENCES = {
     "notification.failed": "the owner could not be told through {service}: {error}",
     "note.added": "note {note} from {by}",
     "control.changed": "{by} changed {competition} from {before} to {state}",
-    "trouble.began": "{sentence}",
-    "trouble.ended": "over: {key}",
+    "problem.began": "{sentence}",
+    "problem.ended": "over: {key}",
     "worker.crashed": "a worker failed: {traceback}",
     "daemon.began": "the daemon begins (version {version}, process {process})",
     "daemon.ended": "the daemon ended in order",

@@ -1,8 +1,11 @@
-"""Notifications: what the owner is told, at least once, and how it gets there."""
+"""Notices: what the owner is to know, sent at least once, and how it gets there."""
 
-from dataclasses import dataclass
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, Protocol, Self
+
+from pydantic import TypeAdapter
+from pydantic.dataclasses import dataclass
 
 __all__ = ["Notice", "Notifier", "Plot", "Receipt"]
 
@@ -15,29 +18,10 @@ class Plot:
     times: tuple[datetime, ...]
     values: tuple[float, ...]
 
-    def __post_init__(self) -> None:
-        """Refuse a line whose points are not all there."""
-        if len(self.times) != len(self.values):
-            raise ValueError(f"the plot {self.title} has {len(self.times)} times and {len(self.values)} values")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
-        return {
-            "title": self.title,
-            "times": [time.isoformat() for time in self.times],
-            "values": list(self.values),
-        }
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        """Read what `to_json` returned."""
-        times = tuple(datetime.fromisoformat(time) for time in content["times"])
-        return cls(content["title"], times, tuple(content["values"]))
-
 
 @dataclass(frozen=True)
 class Notice:
-    """One thing to tell; what comes twice under one key is the same."""
+    """One message to the owner; two with the same key are the same."""
 
     key: str
     kind: str
@@ -49,19 +33,29 @@ class Notice:
     markdown: str = ""
     """The body for services that show Markdown; empty: the plain one will do."""
     urgent: bool = False
-    """Told in quiet hours too."""
+    """Sent in quiet hours too."""
     plots: tuple[Plot, ...] = ()
+
+    @classmethod
+    def of(cls, row: object) -> Self:
+        """Return what a row, such as of `Notification` or `Letter`, holds of it."""
+        return TypeAdapter(cls).validate_python({field.name: getattr(row, field.name) for field in fields(cls)})
+
+    def columns(self) -> dict[str, Any]:
+        """Return it as the columns of a row."""
+        columns: dict[str, Any] = TypeAdapter(type(self)).dump_python(self, mode="json")
+        return columns
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """That a notice was taken by whoever carries it on; `reference` is their name for it, if they give one."""
+    """The service took a notice; `reference` is its name for it, if it gives one."""
 
     reference: str | None = None
 
 
 class Notifier(Protocol):
-    """Carries notices out of the machine."""
+    """Sends notices out of the machine."""
 
     async def send(self, event: Notice) -> Receipt:
         """Send one notice, with its key, so that whoever gets it twice can tell.

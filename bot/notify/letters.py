@@ -1,5 +1,7 @@
 """From notices to letters: puts what may go now into letters of one service, as the schedule says."""
 
+import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -7,14 +9,20 @@ import sqlalchemy as sa
 from sqlalchemy import exists, false
 from sqlmodel import Session, col, or_, select
 
-from bot.notify.merging import together
+from bot.notify import Notice
 from bot.notify.schedule import Plan, Tried, Waiting, plan
 from bot.notify.settings import NotifySection
+from bot.notify.wording import cut, escaped
 from state.store import Store, Transaction
 from state.tables import Letter, LetterPart, Notification
+from state.words import iso
 
-__all__ = ["ready", "settle"]
+__all__ = ["MOST_PLOTS", "merged", "ready", "settle"]
 
+MOST_PLOTS = 4
+"""Pictures in one letter."""
+_BODY = 600
+"""Characters of one notice's body among others."""
 _HOUR = timedelta(hours=1)
 
 
@@ -77,20 +85,8 @@ def _planned(session: Session, service: str, now: datetime, settings: NotifySect
 
 
 def _letter(tx: Transaction, service: str, ids: Sequence[int], now: datetime) -> tuple[int, bool]:
-    notice = together([tx.session.get_one(Notification, id) for id in ids])
-    letter = Letter(
-        service=service,
-        run_id=notice.run_id,
-        key=notice.key,
-        kind=notice.kind,
-        title=notice.title,
-        body=notice.body,
-        markdown=notice.markdown,
-        urgent=notice.urgent,
-        plots=[plot.to_json() for plot in notice.plots],
-        created_at=now,
-        due_at=now,
-    )
+    notice = merged([tx.session.get_one(Notification, id) for id in ids])
+    letter = Letter(service=service, **notice.columns(), created_at=now, due_at=now)
     tx.add(letter)
     tx.session.flush()
     if letter.id is None:
@@ -98,3 +94,30 @@ def _letter(tx: Transaction, service: str, ids: Sequence[int], now: datetime) ->
     for id in ids:
         tx.add(LetterPart(notification_id=id, service=service, letter_id=letter.id))
     return letter.id, letter.urgent
+
+
+def merged(rows: Sequence[Notification]) -> Notice:
+    """Return several notices as one, in the order given; only long bodies are cut. The same notices give the same key."""
+    if len(rows) == 1:
+        return Notice.of(rows[0])
+    kinds = Counter(row.kind for row in rows)
+    of = ", ".join(f"{kind} ×{count}" if count > 1 else kind for kind, count in sorted(kinds.items()))
+    digest = hashlib.sha256("\n".join(row.key for row in rows).encode()).hexdigest()[:16]
+    return Notice(
+        key=f"together/{digest}",
+        kind="together",
+        title=f"{len(rows)} notices: {of}"[:200],
+        body="\n\n".join(f"{_time(row)} {row.title}\n{cut(row.body, _BODY)}".rstrip() for row in rows),
+        markdown="\n\n".join(f"{_time(row)} **{escaped(row.title)}**\n{_short(row)}".rstrip() for row in rows),
+        urgent=any(row.urgent for row in rows),
+        plots=tuple(plot for row in rows for plot in Notice.of(row).plots)[:MOST_PLOTS],
+    )
+
+
+def _short(row: Notification) -> str:
+    # Cut off, Markdown may lack its closing half; the plain form lacks nothing.
+    return row.markdown if row.markdown and len(row.markdown) <= _BODY else escaped(cut(row.body, _BODY))
+
+
+def _time(row: Notification) -> str:
+    return iso(row.created_at)[:16].replace("T", " ")

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlmodel import select
 
-from bot.notify import Notice, Notifier, Plot, Receipt
+from bot.notify import Notice, Notifier, Receipt
 from bot.notify.letters import ready, settle
 from bot.notify.schedule import is_due, is_quiet, pause
 from bot.notify.settings import NotifySection
@@ -28,25 +28,15 @@ class Delivered:
     failed: int = 0
 
 
-def notify(tx: Transaction, notice: Notice) -> Notification:
-    """Write down what to tell, in the transaction of what it tells of; one whose key is known is left as it is."""
-    known = tx.session.exec(select(Notification).where(Notification.key == notice.key)).first()
-    if known is not None:
-        return known
-    row = Notification(
-        run_id=notice.run_id,
-        key=notice.key,
-        kind=notice.kind,
-        title=tx.redactor.text(notice.title),
-        body=tx.redactor.text(notice.body),
-        markdown=tx.redactor.text(notice.markdown),
-        urgent=notice.urgent,
-        plots=[plot.to_json() for plot in notice.plots],
-        created_at=tx.now(),
-    )
-    tx.add(row)
+def notify(tx: Transaction, notice: Notice) -> bool:
+    """Write a notice down, in the transaction of what it is about, unless its key is known; return whether it is new."""
+    if tx.session.exec(select(Notification.id).where(Notification.key == notice.key)).first() is not None:
+        return False
+    columns = notice.columns()
+    texts = {name: tx.redactor.text(columns[name]) for name in ("title", "body", "markdown")}
+    tx.add(Notification(**columns | texts, created_at=tx.now()))
     tx.record("notification.added", run_id=notice.run_id or NO_RUN, key=notice.key, kind=notice.kind)
-    return row
+    return True
 
 
 async def deliver(
@@ -112,11 +102,9 @@ def _may_go(row: Letter, now: datetime, settings: NotifySection) -> bool:
 
 async def _attempt(notifier: Notifier, row: Letter, settings: NotifySection) -> Receipt | str:
     """Send one letter; returns what went wrong where it did."""
-    plots = tuple(Plot.from_json(plot) for plot in row.plots)
-    notice = Notice(row.key, row.kind, row.title, row.body, row.run_id, row.markdown, row.urgent, plots)
     try:
         async with asyncio.timeout(settings.seconds):
-            return await notifier.send(notice)
+            return await notifier.send(Notice.of(row))
     except NotificationFailed as error:
         return str(error)
     except TimeoutError:

@@ -1,11 +1,12 @@
 """Services that Apprise speaks to: Slack, mail, and whatever else it knows, each in a thread and within a time."""
 
 import asyncio
+import logging
 import re
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
-from contextvars import Context
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
@@ -14,7 +15,6 @@ from bot.notify import Notice, Receipt
 from bot.notify.addresses import find_address, masked
 from bot.notify.drawing import draw
 from bot.notify.settings import NotifySection
-from bot.notify.silence import silenced
 from bot.notify.wording import escaped
 from state.errors import NotificationFailed, UsageError
 
@@ -28,6 +28,16 @@ _SHARE = 0.4
 """Of an attempt's time, for connecting and for each answer; so a silent service is known as such before the time is over."""
 _DRAWING = 0.3
 """Of an attempt's time, for pictures."""
+_LOGGERS = (
+    "apprise",
+    "urllib3.connection",
+    "urllib3.connectionpool",
+    "urllib3.util.retry",
+    "requests",
+    "charset_normalizer",
+)
+"""Those that would write an address, or its path, into a log at some level."""
+_warned: ContextVar[list[str] | None] = ContextVar("warned", default=None)
 
 
 def open_services(
@@ -179,3 +189,34 @@ def _reason(warned: list[str]) -> str:
     if "onnection error" in text:
         return "the service could not be reached, or broke off"
     return "the service did not take it"
+
+
+@contextmanager
+def silenced() -> Iterator[list[str]]:
+    """Give the list of what is warned of while this lasts, in this context alone; none of it reaches a log.
+
+    What is on the list may hold secrets: it is for looking up a status in, never for showing.
+    """
+    for name in _LOGGERS:
+        # Adding what is there already does nothing.
+        logging.getLogger(name).addFilter(_FILTER)
+    found: list[str] = []
+    token = _warned.set(found)
+    try:
+        yield found
+    finally:
+        _warned.reset(token)
+
+
+class _Filter(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let nothing through that is logged within `silenced`."""
+        warned = _warned.get()
+        if warned is None:
+            return True
+        if record.levelno >= logging.WARNING:
+            warned.append(record.getMessage())
+        return False
+
+
+_FILTER = _Filter()

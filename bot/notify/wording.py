@@ -9,7 +9,7 @@ from typing import Any
 from bot.models.quoting import clean
 from state.words import plural
 
-__all__ = ["FILTERS", "cut", "escaped", "plain", "sparkline"]
+__all__ = ["FILTERS", "MARKDOWN_FILTERS", "cut", "escaped", "plain", "sparkline"]
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 40
@@ -40,6 +40,16 @@ def escaped(text: str) -> str:
 
 class Verbatim(str):
     """Text that is printed as it is."""
+
+
+def bold(text: object) -> str:
+    """Return a figure or a name so that Markdown shows it in bold."""
+    return Verbatim(f"**{escaped(str(text))}**")
+
+
+def indented(lines: Sequence[str]) -> str:
+    """Return lines to be copied, as plain text shows them."""
+    return "\n".join(f"    {line}" for line in lines)
 
 
 def fenced(lines: Sequence[str]) -> str:
@@ -85,12 +95,14 @@ def cut(text: str, characters: int = 1_500) -> str:
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
+    "bold": str,
     "cut": cut,
-    "fenced": fenced,
+    "fenced": indented,
     "figure": figure,
-    "link": link,
+    "link": str,
     "moment": moment,
     "plural": plural,
     "sparkline": sparkline,
 }
-"""What the templates may use."""
+"""What the templates may use, as plain text has it."""
+MARKDOWN_FILTERS: Mapping[str, Callable[..., Any]] = {**FILTERS, "bold": bold, "fenced": fenced, "link": link}

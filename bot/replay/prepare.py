@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -13,6 +12,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.folder import RunFolder, is_live, run_id
 from bot.execution.own_grader import keep_grader
 from bot.replay.settings import ReplaySettings, config_record
+from bot.report.result import NOT_DRAWN, RunResult, read_result
 from scrapers.snapshots.check import GRADER
 from scrapers.snapshots.fields import sentences
 from scrapers.snapshots.snapshot import Snapshot
@@ -81,10 +81,10 @@ def read_config(folder: RunFolder) -> tuple[str, ReplaySettings]:
         raise UsageError(f"{folder.path} is not a run's folder: config.json cannot be read ({error})") from error
 
 
-def finished_result(folder: RunFolder) -> dict[str, Any] | None:
+def finished_result(folder: RunFolder) -> RunResult | None:
     """Return result.json of a run of which nothing is left to do, else None."""
     try:
-        result: dict[str, Any] = json.loads(folder.result.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        result = read_result(folder)
+    except UsageError:
         return None
-    return result if result.get("status") == "finished" and "report_error" in result else None
+    return result if result.status == "finished" and result.report_error != NOT_DRAWN else None

@@ -42,7 +42,7 @@ class ProgressLine:
             return ""
         context, stopwatch = self._run
         best = load_tree(context).best()
-        score = "" if best is None or best.score is None else f" | best {context.card.oriented(best.score):.5g}"
+        score = "" if best is None or best.score is None else f" | best {best.score:.5g}"
         totals = context.asker.totals
         cost = "" if not totals.cost_usd else f" | ${totals.cost_usd:.2f}"
         return f"{score} | {stopwatch.wall():.0f} of {context.budget.seconds:.0f} s{cost}"

@@ -27,7 +27,8 @@ from bot.models.settings import ModelSettings
 from bot.replay.finish import finish
 from bot.replay.prepare import PreparedRun
 from bot.replay.stream import Stream
-from bot.report.result import Ended
+from bot.report.finish import Ended
+from bot.report.result import RunResult
 from bot.submission.handing_in import HandedIn, hand_in
 from sandbox import Sandbox
 from sandbox.leases import Leases
@@ -55,7 +56,7 @@ class Show:
 
 async def replay(
     run: PreparedRun, sandbox: Sandbox, leases: Leases, models: ModelSettings, redactor: Redactor, show: Show
-) -> dict[str, Any]:
+) -> RunResult:
     """Run one agent on one past competition, grade what it hands in, and write everything of the run's folder.
 
     What the run's folder shows as done, in this start of the bot or an earlier one, is not done again.
@@ -104,7 +105,7 @@ def _turns(run: PreparedRun, context: RunContext) -> Turns | None:
 
 async def _end(
     run: PreparedRun, context: RunContext, search: Search, worker: Worker, sandbox: Sandbox, stopwatch: Stopwatch
-) -> dict[str, Any]:
+) -> RunResult:
     """Hand in, grade and report."""
     handed = await _hand_in(run, context, search, worker)
     with context.store.write() as tx:
@@ -124,7 +125,7 @@ async def _end(
     return await finish(ended, handed, run.snapshot.path, worker)
 
 
-async def _bounded(ending: Coroutine[Any, Any, dict[str, Any]], search: Search, folder: Path) -> dict[str, Any]:
+async def _bounded(ending: Coroutine[Any, Any, RunResult], search: Search, folder: Path) -> RunResult:
     """Return what comes of it; who asks to stop does not wait for it longer than `GRACE`."""
     ended = asyncio.create_task(ending)
     interrupt = asyncio.create_task(search.wait_for_interrupt())

@@ -1,28 +1,23 @@
 """All that a report shows, read from a run's folder."""
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
 from sqlmodel import Session, col, select
 
 from bot.evaluation.grading.leaderboard import read_leaderboard
 from bot.execution.folder import RunFolder
 from bot.leaderboard.board import read_board
-from bot.report.knowledge import Knowledge, read_knowledge
-from bot.report.known_posts import KnownPost, known_posts
+from bot.report.knowledge import Knowledge, Source, read_knowledge, source_of
 from bot.report.nodes import NodeRow, node_rows
-from bot.report.read_back import (
-    Competition,
-    RunResult,
-    card_of,
-    read_competition,
-    read_config,
-    read_result,
-    snapshot_of,
-)
+from bot.report.result import RunResult, read_result
 from bot.report.spending import RoleSpending, ViewSpending, by_role, by_view
+from bot.report.stream import PostUse
 from bot.report.words import shortened
 from state.engine import reading
 from state.errors import SnapshotError, UsageError
@@ -32,6 +27,20 @@ from state.tables import Execution, Node, Run
 
 LONGEST_CODE = 150_000
 """Characters of the submitted script that a page shows."""
+
+
+class _Metric(BaseModel):
+    name: str
+
+
+class Competition(BaseModel):
+    """What a page says of the competition; the snapshot's manifest, or the task card of a live run, holds more."""
+
+    title: str
+    url: str | None = None
+    category: str | None = None
+    metric: _Metric | None = None
+    split: str | None = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,7 @@ class ReportData:
     """The real leaderboard, best first; empty where the snapshot is gone, or a live one was never read as a whole."""
     nodes: tuple[NodeRow, ...]
     knowledge: Knowledge
-    known: tuple[KnownPost, ...]
+    known: tuple[tuple[PostUse, Source], ...]
     """Posts that were read while the clock moved, by their time; those that a node used come first."""
     roles: tuple[RoleSpending, ...]
     views: tuple[ViewSpending, ...]
@@ -63,7 +72,11 @@ def read_run(folder: RunFolder) -> ReportData:
     Raises:
         UsageError: the folder lacks a file of a finished run, or one cannot be read.
     """
-    result, config = read_result(folder), read_config(folder)
+    result = read_result(folder)
+    try:
+        config = dict(json.loads(folder.config.read_text(encoding="utf-8")))
+    except (FileNotFoundError, TypeError, ValueError) as error:
+        raise UsageError(f"{folder.config} cannot be read: {error}") from error
     if not folder.database.is_file():
         raise UsageError(f"{folder.database} does not exist.")
     engine = reading(folder.database)
@@ -85,7 +98,7 @@ def _read(session: Session, result: RunResult, config: Mapping[str, Any]) -> Rep
         board=board,
         nodes=nodes,
         knowledge=read_knowledge(session, result, nodes),
-        known=known_posts(session, result),
+        known=_known(session, result),
         roles=tuple(by_role(session, result.run_id)),
         views=tuple(by_view(executions)),
         code=_code(session, result),
@@ -93,16 +106,22 @@ def _read(session: Session, result: RunResult, config: Mapping[str, Any]) -> Rep
     )
 
 
+def _known(session: Session, result: RunResult) -> tuple[tuple[PostUse, Source], ...]:
+    posts = () if result.stream is None else result.stream.posts
+    ordered = sorted(posts, key=lambda use: (not use.nodes, use.posted, use.item))
+    return tuple((use, source_of(session, result.competition_id, use.item, {})) for use in ordered)
+
+
 def _past(_: Session, result: RunResult, config: Mapping[str, Any]) -> tuple[Competition, tuple[float, ...]]:
     """Return what the snapshot says of the competition, and its leaderboard; a page without that is better than none."""
-    snapshot = snapshot_of(config)
-    competition = read_competition(snapshot, result.competition_id)
-    if snapshot is None:
-        return competition, ()
-    try:
-        return competition, read_leaderboard(snapshot / "leaderboard.csv")
-    except SnapshotError:
-        return competition, ()
+    competition, board = Competition(title=result.competition_id), tuple[float, ...]()
+    name = config.get("settings", {}).get("snapshot")
+    if isinstance(name, str):
+        with contextlib.suppress(OSError, ValidationError):
+            competition = Competition.model_validate_json((Path(name) / "snapshot.json").read_bytes())
+        with contextlib.suppress(SnapshotError):
+            board = read_leaderboard(Path(name) / "leaderboard.csv")
+    return competition, board
 
 
 def _live(session: Session, result: RunResult, config: Mapping[str, Any]) -> tuple[Competition, tuple[float, ...]]:
@@ -110,8 +129,11 @@ def _live(session: Session, result: RunResult, config: Mapping[str, Any]) -> tup
     slug = result.competition_id
     facts = last(session, slug, "competition")
     url = facts.data.get("url") if facts is not None else None
+    competition = Competition(title=slug, url=url)
+    with contextlib.suppress(TypeError, ValidationError):
+        competition = Competition.model_validate({"title": slug, **config.get("card", {}), "url": url})
     board = read_board(session, slug, lower_is_better=result.is_lower_better)
-    return card_of(config, slug, url or None), tuple(board.scores) if board and board.complete else ()
+    return competition, tuple(board.scores) if board and board.complete else ()
 
 
 def _nodes(

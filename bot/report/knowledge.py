@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlmodel import Session, col, select
 
 from bot.report.nodes import NodeRow
-from bot.report.read_back import RunResult
+from bot.report.result import RunResult
 from bot.report.words import fair_share, shortened, web_link
 from state.tables import Draft, Idea, KernelVersion, Message, Report, Topic
 
@@ -34,22 +33,6 @@ class Source:
 
 
 @dataclass(frozen=True)
-class ReportRow:
-    """What came of a draft."""
-
-    id: str
-    title: str
-    method: str
-    components: tuple[tuple[str, str], ...]
-    """Name and analysis of each."""
-    numbers: str
-    limitations: str
-    next_steps: str
-    best_node: int | None
-    score: float | None
-
-
-@dataclass(frozen=True)
 class DraftRow:
     """A draft with its nodes, the best of them by validation score, and its report if one was written."""
 
@@ -61,7 +44,7 @@ class DraftRow:
     codebase_report: str | None
     nodes: tuple[int, ...]
     best: NodeRow | None
-    report: ReportRow | None
+    report: Report | None
 
 
 @dataclass(frozen=True)
@@ -80,8 +63,10 @@ class Knowledge:
 
     ideas: tuple[IdeaRow, ...]
     drafts: tuple[DraftRow, ...]
-    other_reports: tuple[ReportRow, ...]
+    other_reports: tuple[Report, ...]
     """Reports that belong to no draft, such as the baseline's."""
+    report_limit: int
+    """Characters that one text of a report may take."""
 
 
 def read_knowledge(session: Session, result: RunResult, nodes: Sequence[NodeRow]) -> Knowledge:
@@ -89,20 +74,21 @@ def read_knowledge(session: Session, result: RunResult, nodes: Sequence[NodeRow]
     run_id = result.run_id
     rows = session.exec(select(Report).where(Report.run_id == run_id)).all()
     limit = fair_share(TEXT_BUDGET, PARTS_OF_REPORT * len(rows), LONGEST_TEXT)
-    reports = {row.id: _report(row, limit) for row in rows}
-    of_draft = {row.draft_id: row.id for row in rows if row.draft_id is not None}
+    reports = {row.id: row for row in rows}
+    of_draft = {row.draft_id: row for row in rows}
     drafts = session.exec(select(Draft).where(Draft.run_id == run_id).order_by(col(Draft.created_at))).all()
-    limit = fair_share(TEXT_BUDGET, len(drafts), LONGEST_TEXT)
-    shown = tuple(_draft(d, nodes, reports.get(of_draft.get(d.id, "")), result, limit) for d in drafts)
+    each = fair_share(TEXT_BUDGET, len(drafts), LONGEST_TEXT)
+    shown = tuple(_draft(d, nodes, of_draft.get(d.id), result, each) for d in drafts)
     return Knowledge(
         ideas=_ideas(session, result, shown, reports),
         drafts=shown,
-        other_reports=tuple(r for r in reports.values() if r.id not in of_draft.values()),
+        other_reports=tuple(row for row in rows if row.draft_id is None),
+        report_limit=limit,
     )
 
 
 def _ideas(
-    session: Session, result: RunResult, drafts: Sequence[DraftRow], reports: Mapping[str, ReportRow]
+    session: Session, result: RunResult, drafts: Sequence[DraftRow], reports: Mapping[str, Report]
 ) -> tuple[IdeaRow, ...]:
     ideas = session.exec(select(Idea).where(Idea.run_id == result.run_id).order_by(col(Idea.id))).all()
     items = {item for idea in ideas for item in idea.sources}
@@ -126,27 +112,7 @@ def _merit(row: IdeaRow, result: RunResult) -> tuple[int, float, int]:
     return 2 if scores else 1 if row.drafts else 0, best, -row.id
 
 
-def _report(row: Report, limit: int) -> ReportRow:
-    return ReportRow(
-        id=row.id,
-        title=shortened(row.title, LONGEST_TITLE),
-        method=shortened(row.method, limit),
-        components=tuple(_component(c, limit) for c in row.components),
-        numbers=shortened(row.numbers, limit),
-        limitations=shortened(row.limitations, limit),
-        next_steps=shortened(row.next_steps, limit),
-        best_node=row.best_node,
-        score=row.score,
-    )
-
-
-def _component(value: Any, limit: int) -> tuple[str, str]:
-    if isinstance(value, Mapping):
-        return shortened(str(value.get("name", "")), LONGEST_TITLE), shortened(str(value.get("analysis", "")), limit)
-    return "", shortened(str(value), limit)
-
-
-def _draft(row: Draft, nodes: Sequence[NodeRow], report: ReportRow | None, result: RunResult, limit: int) -> DraftRow:
+def _draft(row: Draft, nodes: Sequence[NodeRow], report: Report | None, result: RunResult, limit: int) -> DraftRow:
     own = [n for n in nodes if n.draft_id == row.id]
     scored = [n for n in own if n.validation is not None]
     return DraftRow(
@@ -162,12 +128,12 @@ def _draft(row: Draft, nodes: Sequence[NodeRow], report: ReportRow | None, resul
     )
 
 
-def source_of(session: Session, competition: str, item: str, reports: Mapping[str, ReportRow]) -> Source:
+def source_of(session: Session, competition: str, item: str, reports: Mapping[str, Report]) -> Source:
     """Return what an item is, as a page names it; one that is not there keeps its item alone."""
     kind, _, id = item.partition("/")
     key = (competition, id)
     if kind == "report" and id in reports:
-        return Source(item, reports[id].title, link=f"#report-{id}")
+        return Source(item, shortened(reports[id].title, LONGEST_TITLE), link=f"#report-{id}")
     if kind == "kernel" and (kernel := session.get(KernelVersion, key)) is not None:
         version = "" if kernel.version is None else f" (version {kernel.version})"
         title = shortened(kernel.title or kernel.ref, LONGEST_TITLE) + version

@@ -1,11 +1,10 @@
 """The nodes of a run as a page shows them: what they are, how they scored, and what went wrong."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from bot.evaluation.grading.leaderboard import standing
-from bot.report.read_back import RunResult
+from bot.report.result import RunResult
 from bot.report.words import fair_share, shortened
 from bot.report.words import reason as reason_in_words
 from state.ledgers import worked_seconds
@@ -14,8 +13,6 @@ from state.tables import Execution, Node, Run
 TEXT_BUDGET = 300_000
 """Characters that the plans and errors of all nodes may take on a page together."""
 LONGEST_TEXT = 4_000
-
-NodeStatus = Literal["valid", "buggy", "failed", "running"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +24,8 @@ class NodeRow:
     draft_id: str | None
     parents: tuple[int, ...]
     plan: str
-    status: NodeStatus
+    status: str
+    """As `Node.status`."""
     what: str
     """The status in a reader's words, such as `timed out`."""
     validation: float | None
@@ -60,8 +58,10 @@ def node_rows(
             draft_id=node.draft_id,
             parents=tuple(node.parents),
             plan=shortened(node.plan, limit),
-            status=_status(node),
-            what="self-reported" if result.self_reported and _status(node) == "valid" else _what(node, reasons),
+            status=node.status,
+            what="self-reported"
+            if result.self_reported and node.status == "valid"
+            else _what(node, reasons.get(node.id)),
             validation=node.score,
             hidden=result.hidden_scores.get(node.id),
             win_rate=_win_rate(result, board, node.id),
@@ -89,19 +89,11 @@ def _win_rate(result: RunResult, board: Sequence[float], node: int) -> float | N
     return standing(board, score, lower_is_better=result.is_lower_better).win_rate
 
 
-def _status(node: Node) -> NodeStatus:
-    if node.status == "valid" and node.score is not None:
-        return "valid"
-    return "running" if node.status == "running" else "failed" if node.status == "failed" else "buggy"
-
-
-def _what(node: Node, reasons: Mapping[int, str | None]) -> str:
-    status = _status(node)
-    if status == "running":
+def _what(node: Node, reason: str | None) -> str:
+    if node.status == "running":
         return "unfinished"
-    if status == "failed":
+    if node.status == "failed":
         return "engine failed"
-    if status == "buggy":
-        reason = reasons.get(node.id)
-        return "buggy" if reason in (None, "finished", "error") else reason_in_words(reason)
-    return "valid"
+    if node.status == "buggy" and reason not in (None, "finished", "error"):
+        return reason_in_words(reason)
+    return node.status

@@ -49,7 +49,7 @@ def render(data: ReportData) -> str:
             data=data,
             words=words,
             test=words.test(result),
-            cautions=words.cautions(result, data.competition),
+            cautions=words.cautions(result, data.competition.split),
             valid_nodes=sum(n.status == "valid" for n in data.nodes),
             compared=sum(n.validation is not None and n.hidden is not None for n in data.nodes),
             draft_ids={d.id for d in data.knowledge.drafts},

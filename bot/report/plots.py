@@ -15,7 +15,7 @@ from matplotlib.ticker import PercentFormatter
 from bot.report import words
 from bot.report.nodes import NodeRow
 from bot.report.range import Shown, rows_without_overlap, shown_range, uncrowded
-from bot.report.read_back import RunResult
+from bot.report.result import RunResult
 from bot.report.svg import COLOURS, draw
 from bot.report.words import score as score_text
 

@@ -1,198 +1,175 @@
 """result.json: MLE-bench's report under its names, and what tells whether the machinery is any good."""
 
-import resource
-import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
 
-from sqlmodel import select
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from bot.budgets.figures import figures, share
-from bot.engine.attempts import load_tree
-from bot.engine.context import RunContext
-from bot.engine.tree import Tree
+from bot.budgets.figures import Figure
+from bot.evaluation.answers import Grade
 from bot.evaluation.guards.findings import Finding
 from bot.execution.folder import RunFolder
-from bot.execution.stopwatch import Stopwatch
-from bot.report.stream_record import stream_record
-from bot.report.times import ratio, times
-from bot.report.words import cutoff_note
-from bot.submission.handing_in import HandedIn, is_baseline
-from sandbox import ExitReason, SandboxDescription
-from state.ledgers import worked_seconds
-from state.tables import Execution, Node, Run
+from bot.report.stream import StreamRecord
+from state.errors import UsageError
+
+NOT_DRAWN = "the bot ended before the page was drawn"
+"""The `report_error` of a run whose end was cut off."""
+
+
+class SentFile(BaseModel):
+    """One submission of a live run; a score is None where the site has not told it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tag: str
+    node: int
+    validation: float | None = None
+    public: float | None = None
+    private: float | None = None
+    at: datetime | None = None
+
+
+class ModelTotals(BaseModel):
+    """What all model calls took; `cost_usd` None if a price is unknown."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
 
 
 @dataclass(frozen=True)
-class Ended:
-    """A run whose search has ended."""
+class NodeFinding(Finding):
+    """What one guard found."""
 
-    folder: RunFolder
-    context: RunContext
-    sandbox: SandboxDescription
-    stopwatch: Stopwatch
+    node: int | None = None
+    """None: in the data, whatever is done with it."""
+
+
+class LiveGrade(Grade):
+    """MLE-bench's report, with what a place on a leaderboard adds to it; of a replay there is nothing of that."""
+
+    score_kind: Literal["public", "private"] | None = None
+    """Of which leaderboard a live run's score is; None: there is none yet, or it is of a hidden test."""
+    rank: int | None = None
+    submissions: tuple[SentFile, ...] = ()
+
+
+class RunResult(LiveGrade):
+    """What came of a run; scores are in the metric's own sign, shares are between 0 and 1."""
+
+    run_id: str
+    agent: str
+    model: str
+    seed: int
+    cutoff: datetime | None
+    """None: the run was live."""
+    cutoff_note: str | None = None
+    """What to bear in mind where the cutoff is an unusual one."""
+    pace: str = "all"
+    stream: StreamRecord | None = None
+    """What became known when; None where the clock stood still, or was the machine's."""
+    signals: str = "asof"
+    community: dict[str, int] | None
+    dated_at_deadline: dict[str, int] | None = None
+    """Posts by kind that were given the deadline as their time on import; None: none were."""
+    isolation: str
+    sandbox: str
     status: str
     """`finished`, or `stopped` by a person or `failed` for reasons outside the run: it may be resumed."""
     stopped_by: str | None = None
     misconfigured: bool = False
-    dated_at_deadline: Mapping[str, int] | None = None
-    """Posts by kind that have no time of their own and were dated at the deadline on import; None: none were."""
+
+    chosen_node: int | None
+    handed_in: str | None
+    handed_in_note: str
+    baseline_handed_in: bool = False
+    self_reported: str | None = None
+    """Why validation scores are what scripts printed; None: they are the evaluator's."""
+    validation_score: float | None
+    validation_interval: tuple[float, float] | None = None
+    """In which the hidden score was to be expected in 95 of 100 cases."""
+    validation_interval_note: str | None = None
+    """Why there is none, or what was drawn."""
+    score_in_interval: bool | None = None
+    """None where one of the two is not known; a public score is none."""
+    guards: tuple[NodeFinding, ...] = ()
+    """What guards found in the data, in the chosen node, and in others as far as it has not passed."""
+    final_score: float | None = None
+    final_note: str | None = None
+    code_length: int | None = None
+    """Of the chosen script, in characters, as the papers count it."""
+
+    nodes: int = 0
+    valid_nodes: int = 0
+    executions: int = 0
+    wall_seconds: float
+    """Live: by the clock, since the run began."""
+    overhead_seconds: float | None = None
+    waiting_seconds: float | None = None
+    session_seconds: float | None = None
+    """These three are None of a live run, of which nobody has measured the whole."""
+    training_share: float | None = None
+    bot_peak_memory_bytes: int | None = None
+    budget: Mapping[str, Mapping[str, Figure]] = {}
+    llm: ModelTotals = ModelTotals()
+    exit_reasons: Mapping[str, int] = {}
+    seconds_to_first_valid: float | None = None
+    valid_nodes_per_hour: float | None = None
+    failed_share: float | None = None
+    timed_out_share: float | None = None
+    tokens_per_valid_node: float | None = None
+    best_over_time: tuple[tuple[float, float, float | None], ...] = ()
+    """Seconds, validation score and win rate at each gain; the win rate was found after the run."""
+    rank_correlation: float | None = None
+    selection_regret: float | None = None
+    """By how much the chosen node is worse where it counts than the best one."""
+    hidden_scores: Mapping[int, float | None] = {}
+    report_error: str | None = NOT_DRAWN
+    """Why there is no report.html; None: there is."""
+
+    @property
+    def live(self) -> bool:
+        """Whether it competed on a site, and was not graded against a hidden test."""
+        return self.pace == "live"
+
+    @property
+    def doubts(self) -> tuple[NodeFinding, ...]:
+        """What guards say against the data and the chosen node, or could not look at; of other nodes the table tells."""
+        return tuple(one for one in self.guards if not one.passed and one.node in (None, self.chosen_node))
+
+    def on_board(self, node: int) -> float | None:
+        """Return the node's score that compares with the leaderboard: live the best of what was sent, of the same kind."""
+        if self.live and self.score_kind == "private":
+            known = [sent.private for sent in self.submissions if sent.node == node and sent.private is not None]
+            return max(known, key=self.oriented, default=None)
+        return self.hidden_scores.get(node)
+
+    def oriented(self, score: float) -> float:
+        """Return what a score is compared by: higher is better."""
+        return -score if self.is_lower_better else score
 
 
-@dataclass(frozen=True)
-class NodeScore:
-    """A node where it counts: on the hidden test, or on the public leaderboard; None where it has no score there."""
+def read_result(folder: RunFolder) -> RunResult:
+    """Read result.json.
 
-    score: float | None
-    win_rate: float | None
-
-
-@dataclass(frozen=True)
-class Graded:
-    """What came of it where it counts: on the hidden test of a snapshot, or on the leaderboard of a live competition."""
-
-    report: Mapping[str, Any]
-    """Of what was handed in: MLE-bench's names and ours, as `cli.md` lists them."""
-    nodes: Mapping[int, NodeScore]
-    rank_correlation: float | None
-    """Of validation scores with those of `nodes`."""
-    selection_regret: float | None
-    """By how much the chosen node is worse there than the best one."""
-    findings: tuple[Finding, ...] = ()
-    """What guards say of the chosen node that only what counts can show."""
+    Raises:
+        UsageError: it is missing, or not what a finished run writes.
+    """
+    try:
+        return RunResult.model_validate_json(folder.result.read_bytes())
+    except FileNotFoundError as error:
+        raise UsageError(f"{folder.result} does not exist: the run has not finished.") from error
+    except ValidationError as error:
+        raise UsageError(f"{folder.result} is not a run's result: {error}") from error
 
 
-def result_record(ended: Ended, handed: HandedIn, graded: Graded) -> dict[str, Any]:
-    """Return all of result.json; wall time and overhead are as of now."""
-    context = ended.context
-    tree, (nodes, executions, run) = load_tree(context), _rows(context)
-    return {
-        # Of live runs alone, which have a place on a leaderboard and send more than once.
-        **{"score_kind": None, "rank": None, "submissions": []},
-        # Of a live run's validation scores; what was graded says it below.
-        "grader": "registry" if context.executor.settings.grader is None else "competition",
-        **graded.report,
-        "run_id": run.id,
-        "agent": run.agent,
-        "model": run.model,
-        "seed": run.seed,
-        "cutoff": None if run.cutoff is None else run.cutoff.isoformat(),
-        "cutoff_note": cutoff_note(run.cutoff, context.card.deadline),
-        "pace": "live" if run.cutoff is None else run.config["pace"],
-        "stream": None if (stream := stream_record(context)) is None else stream.model_dump(mode="json"),
-        "signals": run.signals,
-        "community": _community(context),
-        "dated_at_deadline": None if context.community is None else ended.dated_at_deadline,
-        "isolation": ended.sandbox.isolation,
-        "sandbox": ended.sandbox.name,
-        "status": ended.status,
-        "stopped_by": ended.stopped_by,
-        "misconfigured": ended.misconfigured,
-        "chosen_node": handed.node,
-        "handed_in": handed.how,
-        "handed_in_note": handed.note,
-        "baseline_handed_in": is_baseline(handed),
-        "self_reported": context.executor.self_reported,
-        "validation_score": _score_of(context, tree, handed.node),
-        "final_score": handed.final_score,
-        "final_note": handed.final_note,
-        "code_length": _code_length(context, handed.node),
-        **_machinery(ended, tree, nodes, executions, run),
-        "best_over_time": _best_over_time(context, nodes, graded.nodes, run),
-        "seconds_to_first_valid": _first_valid(nodes, run),
-        "rank_correlation": graded.rank_correlation,
-        "selection_regret": graded.selection_regret,
-        "hidden_scores": {str(node): found.score for node, found in graded.nodes.items()},
-    }
-
-
-def result_times(ended: Ended) -> dict[str, Any]:
-    """Return the times in result.json, as of now."""
-    nodes, executions, run = _rows(ended.context)
-    return times(ended.context.clock, ended.stopwatch, run, executions, sum(n.status == "valid" for n in nodes))
-
-
-def _machinery(
-    ended: Ended, tree: Tree, nodes: Sequence[Node], executions: Sequence[Execution], run: Run
-) -> dict[str, Any]:
-    context = ended.context
-    totals = context.asker.totals
-    valid = tree.valid()
-    spent = times(context.clock, ended.stopwatch, run, executions, len(valid))
-    wall = spent["wall_seconds"]
-    done = [n for n in nodes if n.status != "running"]
-    tokens = totals.prompt_tokens + totals.completion_tokens
-    return {
-        "nodes": len(nodes),
-        "valid_nodes": len(valid),
-        "executions": len(executions),
-        **spent,
-        "bot_peak_memory_bytes": peak_memory(),
-        "budget": figures(context.spending, share(len(nodes), context.budget.steps, wall, context.budget.seconds)),
-        "llm": {k: v for k, v in asdict(totals).items() if k != "model_seconds"},
-        "failed_share": ratio(sum(n.status != "valid" for n in done), len(done)),
-        "timed_out_share": ratio(sum(e.reason == ExitReason.TIMED_OUT for e in executions), len(executions)),
-        "exit_reasons": dict(Counter(e.reason for e in executions if e.reason).most_common()),
-        "tokens_per_valid_node": ratio(tokens, len(valid)),
-    }
-
-
-def _rows(context: RunContext) -> tuple[Sequence[Node], Sequence[Execution], Run]:
-    with context.store.read() as session:
-        nodes = session.exec(select(Node).where(Node.run_id == context.run_id)).all()
-        executions = session.exec(select(Execution).where(Execution.run_id == context.run_id)).all()
-        return nodes, executions, session.get_one(Run, context.run_id)
-
-
-def peak_memory() -> int:
-    """Return the most memory (resident, bytes) that this process held so far; its children are not counted."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-def _score_of(context: RunContext, tree: Tree, node: int | None) -> float | None:
-    score = None if node is None else tree[node].score
-    # The tree holds oriented scores; turning the sign again gives the metric's own.
-    return None if score is None else context.card.oriented(score)
-
-
-def _code_length(context: RunContext, node: int | None) -> int | None:
-    """Return the chosen script's length in characters, as the papers count it."""
-    if node is None:
-        return None
-    with context.store.read() as session:
-        sha = session.get_one(Node, (context.run_id, node)).code_sha
-    return None if sha is None else len(context.store.blob(sha).decode())
-
-
-def _community(context: RunContext) -> dict[str, int] | None:
-    if context.community is None:
-        return None
-    return asdict(context.community.counts())
-
-
-def _best_over_time(
-    context: RunContext, nodes: Sequence[Node], graded: Mapping[int, NodeScore], run: Run
-) -> list[list[float | None]]:
-    """Return [seconds, validation score, win rate] at each gain; the win rate was found after the run."""
-    best: float | None = None
-    series: list[list[float | None]] = []
-    for node in sorted(
-        (n for n in nodes if n.status == "valid" and n.ended_at), key=lambda n: n.ended_at or run.created_at
-    ):
-        if node.score is None or node.ended_at is None:
-            continue
-        oriented = context.card.oriented(node.score)
-        if best is None or oriented > best:
-            best = oriented
-            seconds = round(worked_seconds(run.gaps, run.created_at, node.ended_at), 3)
-            there = graded.get(node.id)
-            series.append([seconds, node.score, there.win_rate if there else None])
-    return series
-
-
-def _first_valid(nodes: Sequence[Node], run: Run) -> float | None:
-    times = [worked_seconds(run.gaps, run.created_at, n.ended_at) for n in nodes if n.status == "valid" and n.ended_at]
-    return round(min(times), 3) if times else None
+def write_result(folder: RunFolder, result: RunResult) -> None:
+    """Write result.json, as a whole or not at all."""
+    partial = folder.result.with_suffix(".partial")
+    partial.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    partial.replace(folder.result)

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlmodel import Session, select
+from sqlalchemy import func
+from sqlmodel import Session, col, select
 
 from bot.report import words
 from state.tables import Execution, ModelCall
@@ -37,22 +38,14 @@ class ViewSpending:
 
 def by_role(session: Session, run_id: str) -> list[RoleSpending]:
     """Add up model calls by role, in order of first use."""
-    calls: dict[str, list[ModelCall]] = {}
-    for call in session.exec(select(ModelCall).where(ModelCall.run_id == run_id)):
-        calls.setdefault(call.role, []).append(call)
-    return [_role(role, group) for role, group in calls.items()]
-
-
-def _role(role: str, calls: Sequence[ModelCall]) -> RoleSpending:
-    costs = [call.cost_usd for call in calls]
-    known = [cost for cost in costs if cost is not None]
-    return RoleSpending(
-        role=role,
-        calls=len(calls),
-        prompt_tokens=sum(call.prompt_tokens for call in calls),
-        completion_tokens=sum(call.completion_tokens for call in calls),
-        cost_usd=sum(known) if len(known) == len(costs) else None,
-    )
+    cost = col(ModelCall.cost_usd)
+    sums = func.sum(ModelCall.prompt_tokens), func.sum(ModelCall.completion_tokens), func.sum(cost)
+    query = select(ModelCall.role, func.count(), *sums, func.count(cost)).where(ModelCall.run_id == run_id)  # type: ignore[call-overload]
+    found = session.exec(query.group_by(ModelCall.role).order_by(func.min(ModelCall.seq)))
+    return [
+        RoleSpending(role, calls, prompt, completion, spent if known == calls else None)
+        for role, calls, prompt, completion, spent, known in found
+    ]
 
 
 def by_view(executions: Sequence[Execution]) -> list[ViewSpending]:
@@ -60,16 +53,17 @@ def by_view(executions: Sequence[Execution]) -> list[ViewSpending]:
     groups: dict[str, list[Execution]] = {}
     for execution in sorted(executions, key=lambda e: e.started_at):
         groups.setdefault(execution.view, []).append(execution)
-    return [_view(view, group) for view, group in groups.items()]
-
-
-def _view(view: str, group: Sequence[Execution]) -> ViewSpending:
-    reasons = Counter(words.reason(e.reason) for e in group if e.reason != "finished")
-    return ViewSpending(
-        view=view,
-        executions=len(group),
-        seconds=sum(e.seconds or 0.0 for e in group),
-        peak_bytes=max((e.peak_memory_bytes for e in group if e.peak_memory_bytes is not None), default=None),
-        unfinished=reasons.total(),
-        reasons=", ".join(f"{count} {reason}" for reason, count in reasons.most_common()),
-    )
+    found = []
+    for view, group in groups.items():
+        reasons = Counter(words.reason(e.reason) for e in group if e.reason != "finished")
+        found.append(
+            ViewSpending(
+                view=view,
+                executions=len(group),
+                seconds=sum(e.seconds or 0.0 for e in group),
+                peak_bytes=max((e.peak_memory_bytes for e in group if e.peak_memory_bytes is not None), default=None),
+                unfinished=reasons.total(),
+                reasons=", ".join(f"{count} {reason}" for reason, count in reasons.most_common()),
+            )
+        )
+    return found

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from bot.report.knowledge import DraftRow
 from bot.report.nodes import NodeRow
-from bot.report.read_back import RunResult
+from bot.report.result import RunResult
 from bot.report.words import first_words
 
 BOX_WIDTH, BOX_HEIGHT = 108, 40

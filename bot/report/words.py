@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from bot.evaluation.guards.findings import told_together
-from bot.report.read_back import Competition, RunResult
+from bot.report.result import RunResult
 from state.words import plural
 
 NONE = "–"
@@ -172,8 +172,8 @@ def cutoff_note(cutoff: datetime | None, deadline: datetime) -> str | None:
     )
 
 
-def cautions(result: RunResult, competition: Competition) -> list[str]:
-    """Return what a reader must know before believing the figures."""
+def cautions(result: RunResult, split: str | None) -> list[str]:
+    """Return what a reader must know before believing the figures; `split` says how the test data came about."""
     found = []
     if result.live and result.submission_exists and result.score_kind != "private":
         found.append("The private scores, which decide, are not known yet: all figures are of the public leaderboard.")
@@ -205,6 +205,6 @@ def cautions(result: RunResult, competition: Competition) -> list[str]:
             ("doubt" if several else "doubts") if verdict == "suspicious" else f"{'were' if several else 'was'} not run"
         )
         found.append(f"{what} {said} ({guards}): {sentence}.")
-    if competition.split:
-        found.append(f"Test data: {competition.split}")
+    if split:
+        found.append(f"Test data: {split}")
     return found

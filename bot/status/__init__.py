@@ -1,1 +1,1 @@
-"""How things stand now: of the daemon, its competitions, and runs."""
+"""Looking in: what a daemon's database says, read while the daemon runs."""

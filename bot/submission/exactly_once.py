@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -34,9 +35,10 @@ from state.store import Store, Transaction
 from state.tables import Submission
 from state.words import iso
 
-__all__ = ["Also", "ExactlyOnce", "Patience", "file_hash"]
+__all__ = ["Also", "ExactlyOnce", "Patience", "copy_durably", "file_hash"]
 
 LEDGER = "submission"
+_CHUNK = 1 << 20
 _ORPHANED = "whoever sent it ended before the site's answer was written down"
 
 Answer = TypeVar("Answer")
@@ -293,3 +295,15 @@ def file_hash(file: Path) -> str:
     """Return a file's sha256 in hex. Raises OSError."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def copy_durably(source: Path, target: Path) -> str:
+    """Copy onto the disk itself, and return the sha256 (hex) of what was copied."""
+    digest = hashlib.sha256()
+    with source.open("rb") as reading, target.open("wb") as writing:
+        while chunk := reading.read(_CHUNK):
+            digest.update(chunk)
+            writing.write(chunk)
+        writing.flush()
+        os.fsync(writing.fileno())
+    return digest.hexdigest()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import Literal
 
-from bot.daemon.settings import CompetitionSettings
+from bot.configuration.competition import CompetitionSettings
 from state.words import iso
 
 __all__ = ["ALIKE", "BEYOND", "LARGE", "LATE", "RETRY", "Decision", "Facts", "Verdict", "decide", "midnight_after"]

@@ -1,13 +1,12 @@
 """The submitter of a replay: what is handed in is a file in the run's folder."""
 
-import hashlib
 import os
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.submission import Quota
-from bot.submission.exactly_once import file_hash
+from bot.submission.exactly_once import copy_durably, file_hash
 from state.errors import SiteUnavailable
 
 __all__ = ["LOCK", "ReplaySubmitter"]
@@ -15,7 +14,6 @@ __all__ = ["LOCK", "ReplaySubmitter"]
 LOCK = ".submission.lock"
 """Beside the file: whose turn it is to place one."""
 _PLACED = ".submission.json"
-_CHUNK = 1 << 20
 
 
 class _Placed(BaseModel):
@@ -48,7 +46,7 @@ class ReplaySubmitter:
         """
         partial = self._destination.with_name(self._destination.name + ".partial")
         try:
-            sha = _copy(file, partial)
+            sha = copy_durably(file, partial)
             # First the record, which holds for nothing until a file of this hash is there.
             _write(self._record, _Placed(tag=tag, sha256=sha).model_dump_json().encode())
             partial.replace(self._destination)
@@ -78,18 +76,6 @@ class ReplaySubmitter:
 
     def _ref(self, sha: str) -> str:
         return f"{self._destination.name}@{sha}"
-
-
-def _copy(source: Path, target: Path) -> str:
-    """Copy onto the disk itself, and return the sha256 (hex) of what was copied."""
-    digest = hashlib.sha256()
-    with source.open("rb") as reading, target.open("wb") as writing:
-        while chunk := reading.read(_CHUNK):
-            digest.update(chunk)
-            writing.write(chunk)
-        writing.flush()
-        os.fsync(writing.fileno())
-    return digest.hexdigest()
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bot.evaluation.answers import LabelledView
 from bot.evaluation.guards.findings import Finding
 from bot.evaluation.guards.running import guard_execution, guard_view
 from bot.evaluation.guards.traces import OtherNode
@@ -87,7 +88,7 @@ class Tried:
             write_predictions(self.folder / name / f"{kind}.csv", card, ids, values)
             for kind, ids, values in (("validation", self.asked, asked), ("submission", self.hidden, hidden))
         ]
-        score = score_execution(self.labels, self.view, *files, card)["score"]
+        score = score_execution(LabelledView(self.view, self.labels, card), *files).score
         found = guard_execution(
             self.labels, self.view, *files, card, score, output, self.others, seconds=3600.0, **more
         )

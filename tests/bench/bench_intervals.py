@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bot.evaluation.answers import LabelledView
 from bot.evaluation.metrics.registry import metric_named
 from bot.evaluation.score import score_execution
 from bot.evaluation.scoring.interval import validation_interval
@@ -104,10 +105,10 @@ def one(of: Labelled, features: Features, folder: Path, seed: int, found: dict[s
         again = predict(name, of, features.of(everything), all_known, features.of(hidden_ids))
         hidden = metric.score(truth, again, of.card.metric.params)
         # However slow the machine is at the moment.
-        told = validation_interval(labels, view, path, card, seed, seconds=3600.0, grader=grader)
-        score = score_execution(labels, view, path, None, card, grader)["score"]
-        assert abs(score - score_execution(labels, view, path, None, of.card)["score"]) < 1e-9
-        found[name].add(of, told["low"], told["high"], score, hidden)
+        told = validation_interval(LabelledView(view, labels, card, grader), path, seed, seconds=3600.0)
+        score = score_execution(LabelledView(view, labels, card, grader), path, None).score
+        assert abs(score - score_execution(LabelledView(view, labels, of.card), path, None).score) < 1e-9
+        found[name].add(of, told.low, told.high, score, hidden)
 
 
 def truth_of(of: Labelled, answers: object, many: int) -> np.ndarray:  # type: ignore[type-arg]

@@ -171,13 +171,13 @@ def long_run(folder: Path) -> None:
     opened = time.perf_counter()
     with closing(store):
         cache = TreeCache()
-        tree = seconds(lambda: read_tree(store, RUN, float, cache))
+        tree = seconds(lambda: read_tree(store, RUN, False, cache))
         decisions = seconds(lambda: Steps(store, RUN).decisions())
         totals = seconds(lambda: spent(store, RUN))
         whole = time.perf_counter() - began
         with store.write() as tx:
             end_node(tx, RUN, NODES, "buggy")
-        again = seconds(lambda: read_tree(store, RUN, float, cache))
+        again = seconds(lambda: read_tree(store, RUN, False, cache))
         with store.read() as session:
             events = session.connection().exec_driver_sql("SELECT count(*) FROM event").scalar_one()
         backup = seconds(store.backup)

@@ -84,9 +84,9 @@ class RoundsPolicy:
             failed += 1
         best, gainless = -math.inf, 0
         for node in nodes:
-            if node.valid and node.score is not None:
-                gainless = 0 if node.score > best else gainless + 1
-                best = max(best, node.score)
+            if node.valid:
+                gainless = 0 if node.fitness > best else gainless + 1
+                best = max(best, node.fitness)
         return DraftLeft(
             scripts=scripts - len(nodes),
             seconds=seconds,

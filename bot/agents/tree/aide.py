@@ -54,7 +54,7 @@ class AideBriefing:
         return Assignment(brief=brief, attempts=tuple(attempt(context, p) for p in action.parents))
 
     async def _memory(self, tree: Tree, *, failures: bool) -> str:
-        best_first = sorted(tree.valid(), key=lambda n: (-(n.score or 0.0), n.id))[:MEMORY_NODES]
+        best_first = sorted(tree.valid(), key=lambda n: (-n.fitness, n.id))[:MEMORY_NODES]
         lines = []
         for node in best_first:
             async with self._reviewing[node.id]:

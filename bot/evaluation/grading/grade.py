@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
+from bot.evaluation.answers import Grade
 from bot.evaluation.grading.leaderboard import (
     SCORE_DIGITS,
     Standing,
@@ -88,13 +88,8 @@ def _answers(snapshot_dir: Path, card: TaskCard, scorer: Scorer) -> Path:
     return snapshot_dir / "private" / name
 
 
-def grade(snapshot_dir: Path, card: TaskCard, submission_path: Path, clock: Clock | None = None) -> dict[str, Any]:
+def grade(snapshot_dir: Path, card: TaskCard, submission_path: Path, clock: Clock | None = None) -> Grade:
     """Grade one submission file against a snapshot.
-
-    Returns:
-        MLE-bench's report under its names, with `win_rate`, `n_teams` and `grader` (`registry` or `competition`: who says what
-        a score is); `message` says why an invalid file is invalid; `note` is there if the board's order contradicts the card's
-        direction, which is the one used.
 
     Raises:
         SnapshotError: the snapshot cannot be graded against.
@@ -110,7 +105,7 @@ def grade_some(
     submission_paths: list[Path | None],
     seconds: float = 10.0,
     clock: Clock | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Grade]:
     """Grade the first of many submission files, one at least, and as many as there is time for.
 
     Args:
@@ -139,7 +134,7 @@ def grade_some(
     return reports
 
 
-def _graded(test: HiddenTest, path: Path | None, clock: Clock) -> dict[str, Any]:
+def _graded(test: HiddenTest, path: Path | None, clock: Clock) -> Grade:
     score, message = None, _fault_of_path(path)
     exists = path is not None and message is None
     if path is not None and message is None:
@@ -147,15 +142,23 @@ def _graded(test: HiddenTest, path: Path | None, clock: Clock) -> dict[str, Any]
             score = test.score(path)
         except InvalidSubmission as error:
             message = str(error)
-    report = _report(test, score)
-    report |= {
-        "submission_exists": exists,
-        "created_at": clock.now().isoformat(),
-        "submission_path": str(path),
-    }
-    if message is not None:
-        report["message"] = message
-    return report | _direction_note(test.board, test.card)
+    stands = Standing() if score is None else test.standing(score)
+    return Grade(
+        competition_id=test.card.slug,
+        score=score,
+        **{f"{name}_threshold": value for name, value in asdict(thresholds(test.board)).items()},
+        any_medal=stands.any_medal,
+        **asdict(stands),
+        submission_exists=exists,
+        valid_submission=score is not None,
+        is_lower_better=test.card.lower_is_better,
+        created_at=clock.now().isoformat(),
+        submission_path=str(path),
+        n_teams=len(test.board),
+        grader=test.scorer.kind,
+        message=message,
+        note=_direction_note(test.board, test.card),
+    )
 
 
 def _fault_of_path(path: Path | None) -> str | None:
@@ -167,29 +170,10 @@ def _fault_of_path(path: Path | None) -> str | None:
     return None if path.suffix.lower() == ".csv" else f"{shown_name(path)} does not end in .csv."
 
 
-def _report(test: HiddenTest, score: float | None) -> dict[str, Any]:
-    limits = thresholds(test.board)
-    stands = Standing() if score is None else test.standing(score)
-    return {
-        "competition_id": test.card.slug,
-        "score": score,
-        **{f"{name}_threshold": value for name, value in asdict(limits).items()},
-        "any_medal": stands.any_medal,
-        **asdict(stands),
-        "valid_submission": score is not None,
-        "is_lower_better": test.card.lower_is_better,
-        "n_teams": len(test.board),
-        "grader": test.scorer.kind,
-    }
-
-
-def _direction_note(board: Sequence[float], card: TaskCard) -> dict[str, str]:
+def _direction_note(board: Sequence[float], card: TaskCard) -> str | None:
+    """Return what is odd where the board's order contradicts the card's direction, which is the one used."""
     if board_is_lower_better(board) == card.lower_is_better:
-        return {}
+        return None
     if board[0] == board[-1]:
-        return {
-            "note": "the first and last scores of the leaderboard are equal, so that MLE-bench would take higher ones for better"
-        }
-    return {
-        "note": f"the leaderboard's order contradicts the card's direction ({card.metric.direction}), which is used"
-    }
+        return "the first and last scores of the leaderboard are equal, so that MLE-bench would take higher ones for better"
+    return f"the leaderboard's order contradicts the card's direction ({card.metric.direction}), which is used"

@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bot.evaluation.answers import Grade
 from bot.evaluation.grading.submission_list import Listed
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.evaluation.worker import DEFAULT_SECONDS, Worker
+from bot.evaluation.worker import Worker
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import BotError, InfrastructureFailure, UsageError
-
-Report = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -27,20 +26,20 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedList:
     """What came of a list: MLE-bench's report of each submission in the list's order, and what could not be graded."""
 
-    reports: Sequence[Report]
+    reports: Sequence[Grade]
     failures: Sequence[Failure]
 
     def summary(self) -> dict[str, Any]:
         """Return MLE-bench's grading report, and under `not_graded` what could not be graded."""
-        count = {name: sum(bool(one[name]) for one in self.reports) for name in _COUNTED.values()}
+        count = {name: sum(getattr(one, name) for one in self.reports) for name in _COUNTED.values()}
         totals = {f"total_{name}": count[flag] for name, flag in _COUNTED.items()}
         return {
             "total_runs": len(self.reports),
             **totals,
-            "competition_reports": list(self.reports),
+            "competition_reports": [one.model_dump(mode="json") for one in self.reports],
             "not_graded": [asdict(one) for one in self.failures],
         }
 
@@ -71,7 +70,7 @@ def find_snapshots(listed: Sequence[Listed], folder: Path) -> dict[str, Path]:
 
 async def grade_many(
     listed: Sequence[Listed], snapshots: Mapping[str, Path], worker: Worker, say: Callable[[str], None]
-) -> Graded:
+) -> GradedList:
     """Grade submissions competition by competition, each snapshot loaded once.
 
     Args:
@@ -80,7 +79,7 @@ async def grade_many(
         worker: does the grading; a submission that ends it, or takes too long, is reported as not valid.
         say: takes a line on how far it has come.
     """
-    reports: dict[int, Report] = {}
+    reports: dict[int, Grade] = {}
     failures: dict[int, Failure] = {}
     for position, (competition, path) in enumerate(snapshots.items(), 1):
         places = [at for at, one in enumerate(listed) if one.competition_id == competition]
@@ -94,9 +93,9 @@ async def grade_many(
                 failures |= {at: Failure(competition, str(listed[at].path), str(error)) for at in left}
             else:
                 # What is listed, and aggregated, goes by the folder's name.
-                named = [report | {"competition_id": competition} for report in some]
+                named = [report.model_copy(update={"competition_id": competition}) for report in some]
                 reports |= dict(zip(left, named, strict=False))
-    return Graded([reports[at] for at in sorted(reports)], [failures[at] for at in sorted(failures)])
+    return GradedList([reports[at] for at in sorted(reports)], [failures[at] for at in sorted(failures)])
 
 
 class _Competition:
@@ -108,7 +107,7 @@ class _Competition:
         self._card: TaskCard | None = None
         self._alone = False
 
-    async def grade(self, paths: Sequence[Path | None]) -> list[Report]:
+    async def grade(self, paths: Sequence[Path | None]) -> list[Grade]:
         """Grade the first of these, one at least; once the worker has failed, one by one, to find who makes it fail.
 
         Raises:
@@ -116,28 +115,17 @@ class _Competition:
             UsageError: its metric is not known.
             InfrastructureFailure: not even the report of no submission can be made.
         """
-        if self._card is None:
-            self._card = Snapshot.load(self._path, METRIC_DIRECTIONS).card
+        card = self._card = self._card or Snapshot.load(self._path, METRIC_DIRECTIONS).card
         try:
-            return await self._call(paths[:1] if self._alone else paths)
+            return await self._worker.grade_some(self._path, card, paths[:1] if self._alone else paths)
         except InfrastructureFailure as error:
             if not self._alone:
                 self._alone = True
                 return await self.grade(paths)
-            (report,) = await self._call([None])
+            (report,) = await self._worker.grade_some(self._path, card, [None])
             message = f"It could not be graded: {str(error).strip().splitlines()[-1]}"
-            return [report | {"submission_exists": True, "submission_path": str(paths[0]), "message": message}]
-
-    async def _call(self, paths: Sequence[Path | None]) -> list[Report]:
-        card = None if self._card is None else self._card.model_dump(mode="json")
-        reports: list[Report] = await self._worker.call(
-            "grade_some",
-            timeout_seconds=2 * DEFAULT_SECONDS,
-            snapshot_dir=str(self._path),
-            card=card,
-            submission_paths=[None if path is None else str(path) for path in paths],
-        )
-        return reports
+            there = {"submission_exists": True, "submission_path": str(paths[0]), "message": message}
+            return [report.model_copy(update=there)]
 
 
 def write_report(summary: Mapping[str, Any], folder: Path, now: datetime) -> Path:

@@ -17,8 +17,8 @@ def copied_submission(guard: str, traces: Traces) -> Finding:
     """Compare the submission with public files, which may not be handed in, and with those of nodes before it."""
     view = traces.view
     found = check_file(traces.submission, view.folder, traces.public, view.card)
-    if found["copied"] is not None:
-        return spoiling(guard, f"in the submission {found['copied']}")
+    if found.copied is not None:
+        return spoiling(guard, f"in the submission {found.copied}")
     labels = prediction_kind(view.card) != "number"
     for other in traces.others:
         if other.submission.is_file() and filecmp.cmp(traces.submission, other.submission, shallow=False):
@@ -30,5 +30,5 @@ def copied_submission(guard: str, traces: Traces) -> Finding:
             continue  # it is gone, or was none
         if same_values(traces.submitted, values, labels=labels):
             return suspicious(guard, f"every value of the submission is that of node {other.node}", node=other.node)
-    told = f"it is like none of {found['compared']} public files and {len(traces.others)} other nodes"
-    return passed(guard, told, public=found["compared"], nodes=len(traces.others))
+    told = f"it is like none of {found.compared} public files and {len(traces.others)} other nodes"
+    return passed(guard, told, public=found.compared, nodes=len(traces.others))

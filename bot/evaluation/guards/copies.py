@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bot.evaluation.answers import PublicCopy
 from bot.evaluation.metrics.labels import canonical_labels
 from bot.evaluation.metrics.ranks import spearman
 from bot.evaluation.metrics.registry import prediction_kind
@@ -26,7 +27,7 @@ _OURS = frozenset({"train.csv", "validation.csv", "sample_validation.csv"})
 Values = NDArray[Any]
 
 
-def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard) -> dict[str, Any]:
+def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard) -> PublicCopy:
     """Validate a file, and look for it among public ones: the sample submission, others of the competition's data, and outputs.
 
     Args:
@@ -34,9 +35,6 @@ def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard)
         view_dir: a view's `data` folder, whose sample_submission.csv says what a valid file is.
         outputs: folder with files that public kernels have written, at any depth; None: none is kept.
         card: the task.
-
-    Returns:
-        `copied`: the sentence that says which public file it is the same as, or None; `compared`: with how many it was compared.
 
     Raises:
         InvalidSubmission: the site would not take it; the text says why.
@@ -53,8 +51,8 @@ def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard)
         compared += 1
         if (how := _same(mine, other, labels=labels)) is not None:
             kind = "the sample submission" if path == sample else f"the public file {_named(path, view_dir, outputs)}"
-            return {"copied": f"{how} {kind}", "compared": compared}
-    return {"copied": None, "compared": compared}
+            return PublicCopy(f"{how} {kind}", compared)
+    return PublicCopy(None, compared)
 
 
 def same_values(mine: Values, other: Values, *, labels: bool) -> bool:

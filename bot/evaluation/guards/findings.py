@@ -60,9 +60,9 @@ def not_run(guard: str, why: str, **evidence: Evidence) -> Finding:
     return Finding(guard, "not run", why, evidence)
 
 
-def not_run_at_all(guards: Iterable[str], why: str) -> list[Finding]:
+def not_run_at_all(guards: Iterable[str], why: str) -> tuple[Finding, ...]:
     """Return that none of some guards could."""
-    return [not_run(guard, why) for guard in guards]
+    return tuple(not_run(guard, why) for guard in guards)
 
 
 def findings_of(stored: Sequence[Mapping[str, Any]]) -> tuple[Finding, ...]:

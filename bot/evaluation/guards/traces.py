@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
+from bot.evaluation.answers import LabelledView, OtherNode
 from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.noise import score_noise
@@ -25,18 +25,6 @@ __all__ = ["OtherNode", "Traces"]
 NOISE_SECONDS = 10.0
 
 Values = NDArray[Any]
-
-
-class OtherNode(BaseModel):
-    """A node that was scored before, on the same view."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    node: int
-    score: float
-    """As the metric gives it."""
-    predictions: Path
-    submission: Path
 
 
 @dataclass(frozen=True)
@@ -121,18 +109,9 @@ class Traces:
 
     def noise(self, other: Path | None) -> float | None:
         """Return the standard error of the score, or of its difference to that of other validation predictions."""
-        found = score_noise(
-            self.view.labels,
-            self.view.folder,
-            self.predictions,
-            other,
-            self.view.card,
-            self.seed,
-            NOISE_SECONDS,
-            self.grader,
-        )
-        value: float | None = found["score_error" if other is None else "gain_error"]
-        return value
+        view = LabelledView(self.view.folder, self.view.labels, self.view.card, self.grader)
+        found = score_noise(view, self.predictions, other, self.seed, NOISE_SECONDS)
+        return found.score_error if other is None else found.gain_error
 
     @cached_property
     def _read(self) -> tuple[list[str], Values]:

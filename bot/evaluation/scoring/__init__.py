@@ -4,6 +4,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
+from bot.evaluation.answers import LabelledView
 from bot.evaluation.graders import GraderKind
 from bot.evaluation.graders.process import GraderLimits
 from bot.evaluation.metrics.registry import METRICS, metric_named
@@ -11,8 +12,9 @@ from bot.evaluation.scoring.grader_scorer import GraderScorer
 from bot.evaluation.scoring.registry_scorer import RegistryScorer
 from bot.evaluation.scoring.truth import Truth
 from scrapers.snapshots.card import TaskCard
+from state.errors import InfrastructureFailure, InvalidSubmission
 
-__all__ = ["Scorer", "open_scorer"]
+__all__ = ["Scorer", "labels_of", "open_scorer"]
 
 
 class Scorer(AbstractContextManager["Scorer"], Protocol):
@@ -63,3 +65,18 @@ def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None
     if card.metric.name in METRICS or grader is None:
         return RegistryScorer(card, metric_named(card.metric.name))
     return GraderScorer(card, grader, limits)
+
+
+def labels_of(view: LabelledView, scorer: Scorer) -> Truth:
+    """Open a view's labels.
+
+    Raises:
+        InfrastructureFailure: they cannot be read.
+    """
+    own = view.data / "sample_validation.csv"
+    # Where withheld rows stand in for the test rows, there is but one sample.
+    sample = own if own.is_file() else view.data / "sample_submission.csv"
+    try:
+        return scorer.truth(view.truth, sample)
+    except InvalidSubmission as error:
+        raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bot.evaluation.answers import Agreement
 from bot.evaluation.metrics.labels import canonical_labels
 from bot.evaluation.metrics.ranks import pearson, spearman
 from bot.evaluation.metrics.registry import CLASSIFICATION_METRICS, METRICS, prediction_kind
@@ -27,16 +28,12 @@ SHIFT_CEILING = 0.5
 """How far the mean of a quantity may move, in standard deviations; a forgotten back-transformation moves it more."""
 
 
-def agree(file_a: Path, file_b: Path, card: TaskCard) -> dict[str, Any]:
+def agree(file_a: Path, file_b: Path, card: TaskCard) -> Agreement:
     """Compare the test predictions of two submissions, row by row through their ids.
 
     A column's correlation is Spearman's; for probabilities the greater of Spearman's and Pearson's, since ranks among
     saturated probabilities are noise. For labels it is the share of equal ones. For texts it is what the
     task's own metric gives with one file as the truth, or the mean F1 of their words where that metric is no likeness.
-
-    Returns:
-        `agrees`, `correlation` (mean over the columns, None if undefined), `class_share_difference` (total variation
-        between the predicted shares of the classes; None for quantities and scores without a scale), `message`.
 
     Raises:
         InvalidSubmission: a file cannot be read, or `file_b` holds other ids than `file_a`.
@@ -67,12 +64,7 @@ def agree(file_a: Path, file_b: Path, card: TaskCard) -> dict[str, Any]:
     if shares is not None and shares > CLASS_SHARE_CEILING:
         faults.append(f"the classes' shares differ by {shares:.3f} (at most {CLASS_SHARE_CEILING})")
     message = f"The predictions disagree: {'; '.join(faults)}." if faults else "The predictions agree."
-    return {
-        "agrees": not faults,
-        "correlation": correlation,
-        "class_share_difference": shares,
-        "message": message,
-    }
+    return Agreement(not faults, correlation, shares, message)
 
 
 def _mean_correlation(left: NDArray[Any], right: NDArray[Any], *, probabilities: bool) -> float | None:

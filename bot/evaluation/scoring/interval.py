@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.scoring import open_scorer
+from bot.evaluation.answers import Interval, LabelledView
+from bot.evaluation.scoring import labels_of, open_scorer
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
 from bot.evaluation.tables.csv_table import read_table
 from bot.evaluation.views.groups import disjoint_group_column
@@ -37,7 +38,7 @@ from bot.evaluation.views.split import FINAL_SHARE, HOLDOUT_SHARE
 from bot.evaluation.views.timeline import parse_times, train_stretches
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.tables import Repeats
-from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
+from state.errors import UnsupportedLayout
 
 LEVEL = 0.95
 DRAWS = 250
@@ -55,31 +56,17 @@ _ROOTS = frozenset({"rmse", "rmsle", "mean_columnwise_rmsle"})
 
 
 def validation_interval(
-    labels_dir: Path,
-    view_dir: Path,
-    predictions: Path,
-    card: TaskCard,
-    seed: int,
-    refit: bool = True,
-    seconds: float = 30.0,
-    grader: Path | None = None,
-) -> dict[str, Any]:
+    view: LabelledView, predictions: Path, seed: int, refit: bool = True, seconds: float = 30.0
+) -> Interval:
     """Say between which two values the hidden score is to be expected in 95 of 100 cases.
 
     Args:
-        labels_dir: holds the hold-out view's labels.csv.
-        view_dir: the view's `data` folder; its sample_submission.csv says how many rows the hidden test has.
+        view: the hold-out view; its sample_submission.csv says how many rows the hidden test has.
         predictions: of the rows of `sample_validation.csv`.
-        card: the task.
         seed: of the draws.
         refit: whether what is handed in was trained on all rows.
         seconds: after which no more draws are made than `FEWEST`; a competition's grader that is too slow for these is not
             waited for longer than three times as long.
-        grader: the competition's grade.py, for a metric that the registry does not know.
-
-    Returns:
-        `low` and `high`, as the metric gives scores, None where there are none; `note`: why, or None; `level`; `draws`;
-        `together`: by what validation rows were drawn together, None where each was drawn by itself; `test_rows`.
 
     Raises:
         InvalidSubmission: the predictions cannot be read.
@@ -87,31 +74,27 @@ def validation_interval(
         SnapshotError: the grader cannot be used.
         UsageError: the card's metric is not known.
     """
-    labels, test_rows = labels_dir / "labels.csv", _count(view_dir / "sample_submission.csv")
-    with open_scorer(card, grader) as scorer:
-        try:
-            truth = scorer.truth(labels, view_dir / "sample_validation.csv")
-        except InvalidSubmission as error:
-            raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
+    card, test_rows = view.card, _count(view.data / "sample_submission.csv")
+    with open_scorer(card, view.grader) as scorer:
+        truth = labels_of(view, scorer)
         predicted = truth.read(predictions)
-        told: dict[str, Any] = {"level": LEVEL, "draws": 0, "together": None, "test_rows": test_rows}
         if truth.ids is None:
             note = f"the {scorer.name} scores whole files only, so that nothing can be drawn"
-            return {"low": None, "high": None, "note": note, **told}
-        clusters, together = _clusters(OpenedView(view_dir, labels_dir, card), truth.ids)
+            return Interval(None, None, note, 0, None, test_rows)
+        clusters, together = _clusters(OpenedView(view.data, view.labels, card), truth.ids)
         draws = _Draws(truth, predicted, clusters, len(truth.ids), test_rows)
-        score, perfect = score_or_nan(truth, predicted), score_or_nan(truth, truth.perfect(labels))
+        score, perfect = score_or_nan(truth, predicted), score_or_nan(truth, truth.perfect(view.truth))
         scores = draws.scores(score, seed, seconds)
-    told |= {"draws": len(scores), "together": together}
+    how = len(scores), together, test_rows
     if (why := _why_not(scores, score)) is not None:
-        return {"low": None, "high": None, "note": f"the {scorer.name} {why}", **told}
+        return Interval(None, None, f"the {scorer.name} {why}", *how)
     low, high = _ends(scores, score, draws.ratio)
     if math.isfinite(perfect) and card.oriented(perfect) >= card.oriented(score):
         if refit:
             low, high = _with_refit(low, high, perfect, card)
         # What was stretched away from the score is stretched no further than scores go.
         low, high = (max(low, perfect), high) if card.lower_is_better else (low, min(high, perfect))
-    return {"low": low, "high": high, "note": None, **told}
+    return Interval(low, high, None, *how)
 
 
 def _why_not(scores: NDArray[np.float64], score: float) -> str | None:

@@ -10,16 +10,11 @@ from bot.evaluation.layouts.file_index import FileTable, file_name
 from bot.evaluation.layouts.layout import ONE_BY_ONE, Layout
 from bot.evaluation.layouts.locate_tables import default_row, table_kind
 from bot.evaluation.layouts.repeated_ids import Paired
-from bot.evaluation.moves import Moves, moves, put_added, rewrite_archive, test_place
+from bot.evaluation.replaced_files import ReplacedFiles, put_added, replaced_files, rewrite_archive, test_place
 from bot.evaluation.tables.compressed import kind_of
 from bot.evaluation.tables.csv_table import Rows, write_table
 from bot.evaluation.views.names import ViewName
-from bot.evaluation.views.other_files import (
-    carry,
-    is_submission,
-    swap_sibling,
-    withheld_from,
-)
+from bot.evaluation.views.other_files import carry, is_submission, swap_sibling, withheld_from
 from bot.evaluation.views.row_files import placed
 from state.errors import UnsupportedLayout
 
@@ -128,7 +123,9 @@ def write_others(
     untouched = {SAMPLE} if layout.test is None else {SAMPLE, layout.test.path.relative_to(data_dir)}
     done |= untouched if swap else set()
     changes = (
-        moves(data_dir, layout, rows.withheld, rows.validation if swap else None) if view.kind != "full" else Moves()
+        replaced_files(data_dir, layout, rows.withheld, rows.validation if swap else None)
+        if view.kind != "full"
+        else ReplacedFiles()
     )
     names = _told_names(layout, rows.withheld)
     for path in data_files(data_dir):

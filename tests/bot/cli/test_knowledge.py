@@ -10,8 +10,8 @@ from typer.testing import CliRunner, Result
 from bot.cli import app
 from state.errors import UsageError
 from state.knowledge import add_idea
-from tests.bot.looking import parts
-from tests.bot.looking.parts import NOW, RUN, SPOOKY
+from tests.bot.status import parts
+from tests.bot.status.parts import NOW, RUN, SPOOKY
 
 
 @pytest.fixture(autouse=True)

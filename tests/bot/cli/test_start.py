@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from bot.cli.app import COMMANDS
-from tests.bot.looking import parts
+from tests.bot.status import parts
 
 SLOW = {
     *("apprise", "apscheduler", "bs4", "datasketch", "docker", "httpx2", "jinja2", "kaggle", "matplotlib"),

@@ -9,9 +9,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from bot.daemon import presence, trouble
-from bot.daemon.presence import LOCK
-from bot.daemon.watchdog import PULSE
+from bot.status import presence, problems
+from bot.status.presence import LOCK, PULSE
 from sandbox.locks import take
 from state.clock import FastClock
 from state.errors import UsageError
@@ -19,8 +18,8 @@ from state.progress import create_node
 from state.pulses import write_pulse
 from state.steering import set_control
 from state.store import Store
-from tests.bot.looking import parts
-from tests.bot.looking.parts import NOMAD, NOW, RUN, SPOOKY
+from tests.bot.status import parts
+from tests.bot.status.parts import NOMAD, NOW, RUN, SPOOKY
 
 TOML = f"""
 [daemon]
@@ -113,7 +112,7 @@ def test_a_program_gets_one_object_with_all_of_it(folder: Path) -> None:
     found = status()
     daemon = found["daemon"]
     assert (daemon["running"], daemon["process"], daemon["since"]) == (False, 4242, "2026-11-19T10:00:00Z")
-    assert [one["key"] for one in daemon["troubles"]] == [f"rules/{NOMAD}"]
+    assert [one["key"] for one in daemon["problems"]] == [f"rules/{NOMAD}"]
     assert daemon["spent"]["figures"]["money"]["cap"] == 2.0
     nomad, spooky = found["competitions"]
     assert (nomad["competition"], nomad["state"], nomad["why"]) == (NOMAD, "waiting", "its rules are not accepted")
@@ -187,7 +186,7 @@ def test_it_is_read_while_the_daemon_writes_and_changes_nothing(folder: Path) ->
 def test_what_others_wrote_does_not_steer_the_terminal(folder: Path) -> None:
     clock = parts.busy(folder)
     with parts.opened(folder, clock) as store, store.write() as tx:
-        trouble.begin(tx, "odd", "\x1b[31mred [/bold]")
+        problems.begin(tx, "odd", "\x1b[31mred [/bold]")
     shown = invoke().stdout
     assert "red [/bold]" in shown
     assert "\x1b" not in shown

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from bot.daemon.presence import began
+from bot.status.presence import began
 from sandbox.locks import take
 from state.clock import FastClock, SystemClock
 from state.errors import UsageError

@@ -12,7 +12,7 @@ from sqlmodel import select
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from bot.daemon.affairs import ACCEPTED
+from bot.submission.facts import ACCEPTED
 from state.approvals import answer_wish, ask_approval, open_wishes
 from state.clock import SystemClock
 from state.errors import UsageError
@@ -45,7 +45,7 @@ def store(here: Path) -> Iterator[Store]:
                 end_node(tx, RUN, id, "buggy" if score is None else "valid", score=score)
         with opened.write() as tx:
             one = intend_submission(tx, RUN, node=1, handed_in="refit", file_sha="ab" * 32)
-            told = {"decision": "send", "until": None, "of_file": False, "affairs": "x"}
+            told = {"decision": "send", "until": None, "of_file": False, "state": "x"}
             tx.record(CONSIDERED, run_id=RUN, node=1, submission=one.id, why="it is the first", **told)
             advance_submission(tx, RUN, one.id, "sending")
             advance_submission(tx, RUN, one.id, "confirmed", ref="7")
@@ -76,7 +76,7 @@ def test_what_was_sent_and_what_waits_is_listed_with_scores_and_why() -> None:
 
 def test_what_was_decided_against_is_told_too(store: Store) -> None:
     with store.write() as tx:
-        told = {"decision": "never", "until": None, "of_file": False, "affairs": "x", "submission": None}
+        told = {"decision": "never", "until": None, "of_file": False, "state": "x", "submission": None}
         tx.record(CONSIDERED, run_id=RUN, node=2, why="the gain is too small", **told)
     assert "node 2 is not sent: the gain is too small" in bot("submissions").stdout
 

@@ -179,9 +179,17 @@ async def test_what_a_report_measured_of_an_idea_counts_and_not_the_score_of_its
 def test_the_best_report_goes_by_the_metrics_direction_and_failures_are_kept(store: Store):
     here = context(store, Scripted())
     for number, score in enumerate((0.5, None, 0.3, 0.4), 1):
-        keep_report(here, None, f"R{number}", ReportAnswer(method="m"), [done(number, score)], here.card.enabled_at)
+        draft = str(number)
+        keep_report(here, draft, f"R{number}", ReportAnswer(method="m"), [done(number, score)], here.card.enabled_at)
     assert [r.title for r in report_texts(here)] == ["R3", "R4", "R1", "R2"]
     assert len(reports_of(here)) == 4
+
+
+def test_reports_that_are_written_side_by_side_have_the_same_numbers_in_whatever_order_they_end(store: Store):
+    here = context(store, Scripted())
+    for draft in ("3", "1", None, "2"):
+        keep_report(here, draft, f"R{draft}", ReportAnswer(method="m"), [done(1, 0.5)], here.card.enabled_at)
+    assert [(r.id, r.draft_id) for r in reports_of(here)] == [("1", None), ("2", "1"), ("3", "2"), ("4", "3")]
 
 
 def test_a_plan_that_breaks_the_rules_says_which():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import AwareDatetime, BaseModel
 
 from bot.configuration import Settings
-from bot.daemon.settings import CompetitionSettings
+from bot.configuration.competition import CompetitionSettings
 from bot.models.sections import ROLES, FallbackSection
 
 TEXTS = st.text(alphabet="ab Z9-_.\"'\\#=[]{}\n\té€😀\x7f\x00", min_size=1, max_size=8)

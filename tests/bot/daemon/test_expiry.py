@@ -2,8 +2,9 @@
 
 from datetime import timedelta
 
-from bot.daemon.expiry import prune_ended
-from bot.daemon.settings import CompetitionSettings
+from bot.configuration.competition import CompetitionSettings
+from bot.daemon.tasks import prune_ended
+from bot.status.accounts import Allowance
 from state.collect import add_community
 from state.progress import create_run, end_run
 from state.retention import prunable
@@ -21,7 +22,7 @@ def collect(store: Store, name: str) -> None:
 
 
 def removed(store: Store, **configured: CompetitionSettings) -> list[str]:
-    return [one.competition for one in prune_ended(store, configured, 90.0, START)]
+    return [one.competition for one in prune_ended(store, Allowance(competitions=configured), 90.0, START)]
 
 
 def test_the_end_is_as_the_owner_the_site_or_the_run_says(store: Store, clock: StandingClock) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.configuration.daemon import DaemonSettings
 from bot.daemon.log import open_log, sayer
-from bot.daemon.settings import DaemonSettings
 from state.errors import UsageError
 from state.redaction import MASK, Redactor
 

@@ -13,19 +13,19 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlmodel import select
 
 from bot.budgets.settings import BudgetSettings, Caps
+from bot.configuration.competition import CompetitionSettings
 from bot.daemon.figures import MOST_COMPETITIONS
 from bot.daemon.metrics import LOOPBACK, serve_metrics
-from bot.daemon.settings import CompetitionSettings
-from bot.looking.accounts import Allowance
 from bot.notify import Notice
 from bot.notify.letters import ready
 from bot.notify.outbox import notify
 from bot.notify.settings import NotifySection
+from bot.status.accounts import Allowance
 from state.errors import UsageError
 from state.requests import RequestMeter
 from state.store import Store
 from state.tables import Run
-from tests.bot.looking.parts import NOMAD, NOW, SPOOKY, busy, opened
+from tests.bot.status.parts import NOMAD, NOW, SPOOKY, busy, opened
 
 Labels = tuple[tuple[str, str], ...]
 ALLOWANCE = Allowance(
@@ -91,7 +91,7 @@ def test_a_scrape_tells_what_the_database_says(tmp_path: Path) -> None:
     }
     assert found["kaggle_bot_letters_waiting"] == {of(service="SLACK_URL"): 1.0}
     assert found["kaggle_bot_letters_failing"] == {of(service="SLACK_URL"): 0.0}
-    assert found["kaggle_bot_troubles"] == {(): 1.0}
+    assert found["kaggle_bot_problems"] == {(): 1.0}
     assert found["process_resident_memory_bytes"][()] > 1e6
     assert found["process_open_fds"][()] > 3
 

@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from bot.agents.listing import AGENTS
-from bot.daemon.settings import CompetitionSettings, DaemonSettings
+from bot.configuration.competition import CompetitionSettings
+from bot.configuration.daemon import DaemonSettings
 from scrapers.kaggle.card.overrides import CardOverrides
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.daemon.settings import CompetitionSettings
+from bot.configuration.competition import CompetitionSettings
 from bot.doctor import Check
 from bot.doctor.kaggle import check_kaggle
 from bot.rehearsal.settings import SiteSettings

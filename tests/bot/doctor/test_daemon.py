@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.daemon.settings import DaemonSettings
+from bot.configuration.daemon import DaemonSettings
 from bot.doctor.daemon import (
     check_backups,
     check_daemon,

@@ -16,10 +16,6 @@ from state.store import Store
 RUN = "r"
 
 
-def plain(score: float) -> float:
-    return score
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     with Store.open(tmp_path / "state.db", SystemClock()) as opened:
@@ -36,34 +32,35 @@ def test_nothing_new_gives_the_same_tree_and_reads_no_node(store: Store) -> None
     cache = TreeCache()
     with store.write() as tx:
         create_node(tx, RUN, action="draft")
-    first = read_tree(store, RUN, plain, cache)
+    first = read_tree(store, RUN, False, cache)
     with store.write() as tx:
         tx.record("step.started", run_id=RUN, name="decision", attempt=0)
         tx.record("model.called", run_id=RUN, node=1)
-    assert read_tree(store, RUN, plain, cache) is first
+    assert read_tree(store, RUN, False, cache) is first
 
 
 def test_a_node_that_ends_and_one_that_begins_are_seen(store: Store) -> None:
     cache = TreeCache()
-    assert read_tree(store, RUN, plain, cache).nodes == ()
+    assert read_tree(store, RUN, False, cache).nodes == ()
     with store.write() as tx:
         create_node(tx, RUN, action="draft")
-    assert [n.state for n in read_tree(store, RUN, plain, cache).nodes] == ["running"]
+    assert [n.state for n in read_tree(store, RUN, False, cache).nodes] == ["running"]
     with store.write() as tx:
         end_node(tx, RUN, 1, "valid", score=0.5)
         create_node(tx, RUN, action="improve", parents=[1])
-    tree = read_tree(store, RUN, lambda score: -score, cache)
-    assert [(n.id, n.state, n.score) for n in tree.nodes] == [(1, "valid", -0.5), (2, "running", None)]
+    tree = read_tree(store, RUN, True, cache)
+    assert [(n.id, n.state, n.score) for n in tree.nodes] == [(1, "valid", 0.5), (2, "running", None)]
+    assert tree[1].fitness == -0.5
     assert not tree.is_leaf(tree[1])
 
 
 def test_a_tree_of_more_changes_than_are_read_one_by_one_is_whole(store: Store) -> None:
     cache = TreeCache()
-    read_tree(store, RUN, plain, cache)
+    read_tree(store, RUN, False, cache)
     with store.write() as tx:
         for _ in range(450):
             create_node(tx, RUN, action="draft")
-    assert [n.id for n in read_tree(store, RUN, plain, cache).nodes] == list(range(1, 451))
+    assert [n.id for n in read_tree(store, RUN, False, cache).nodes] == list(range(1, 451))
 
 
 _acts = st.lists(
@@ -82,7 +79,7 @@ def test_whatever_happens_the_kept_tree_is_that_of_the_rows(store: Store, acts: 
     cache, made = TreeCache(), 0
     for act, node in acts:
         if act == "read":
-            read_tree(store, run, plain, cache)
+            read_tree(store, run, False, cache)
             continue
         with store.write(durable=False) as tx:
             if act == "create":
@@ -94,4 +91,4 @@ def test_whatever_happens_the_kept_tree_is_that_of_the_rows(store: Store, acts: 
                 update_node(tx, run, node, plan="p")
             elif node <= made:
                 end_node(tx, run, node, act, score=float(node) if act == "valid" else None)  # type: ignore[arg-type]
-    assert read_tree(store, run, plain, cache) == read_tree(store, run, plain, TreeCache())
+    assert read_tree(store, run, False, cache) == read_tree(store, run, False, TreeCache())

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from bot.evaluation.answers import LabelledView
 from bot.evaluation.metrics.registry import METRICS
-from bot.evaluation.score import check_views_scorable, score_execution
+from bot.evaluation.score import check_view_scorable, score_execution
 from bot.evaluation.scoring.prediction_file import read_truth
 from bot.evaluation.tables.csv_table import read_table
 from bot.evaluation.views.build import build_view
@@ -41,7 +42,7 @@ def good_script(folder: Path, view: str, task: TaskCard) -> dict[str, Any]:
     rows = [[row[0], *cells] for row, cells in zip(read(sample)[1:], right.tolist(), strict=True)]
     predictions = write(place / "predictions.csv", task.columns, rows)
     submission = place / "data" / "sample_submission.csv"
-    return score_execution(place / "labels", place / "data", predictions, submission, task)
+    return score_execution(LabelledView(place / "data", place / "labels", task), predictions, submission)
 
 
 @pytest.mark.parametrize(("metric", "shape"), EVERYTHING)
@@ -50,19 +51,19 @@ def test_a_good_script_passes_the_debug_run_and_is_scored_by_the_holdout_unless_
 ) -> None:
     task = build(tmp_path, metric, shape, "sample")
     tried = good_script(tmp_path, "sample", task)
-    assert tried["fine"], tried["message"]
+    assert tried.fine, tried.message
     build(tmp_path, metric, shape, "holdout")
     done = good_script(tmp_path, "holdout", task)
     try:
-        check_views_scorable(tmp_path / "holdout" / "labels", tmp_path / "holdout" / "data", task, None)
+        check_view_scorable(LabelledView(tmp_path / "holdout" / "data", tmp_path / "holdout" / "labels", task))
     except UnsupportedLayout as error:
         assert shape == "constant", "in all others each column varies, and the data allow that it does in each part"
         assert "the truth of columns y0 (" in str(error) and "is constant in all" in str(error)
-        assert done["score"] is None and done["fine"]
+        assert done.score is None and done.fine
     else:
-        assert done["score"] is not None
+        assert done.score is not None
         # Three rare values are one for each part of the rows, and some are for the hold-out's sample.
-        assert tried["score"] is not None
+        assert tried.score is not None
 
 
 @pytest.mark.integration
@@ -70,13 +71,13 @@ def test_a_good_script_passes_the_debug_run_and_is_scored_by_the_holdout_unless_
 def test_what_is_known_of_a_metric_is_so(tmp_path: Path, metric: str) -> None:
     facts = METRICS[metric]
     task = build(tmp_path, metric, "constant", "holdout")
-    scored = good_script(tmp_path, "holdout", task)["score"] is not None
+    scored = good_script(tmp_path, "holdout", task).score is not None
     assert scored is not facts.of_varied
     task = build(tmp_path, metric, "small", "holdout")
     place = tmp_path / "holdout"
     sample = place / "data" / "sample_validation.csv"
-    usual = score_execution(place / "labels", place / "data", sample, None, task)
-    assert (usual["score"] is not None) is facts.scores_constants
+    usual = score_execution(LabelledView(place / "data", place / "labels", task), sample, None)
+    assert (usual.score is not None) is facts.scores_constants
 
 
 @pytest.mark.parametrize("view", ["sample", "holdout"])
@@ -89,6 +90,6 @@ def test_a_file_that_is_not_valid_never_passes(tmp_path: Path, shape: str, view:
         header, first, *rest = csv.reader(file)
     for bad in ([header, *rest], [header, [first[0], *["nan"] * (len(first) - 1)], *rest]):
         predictions = write(place / "predictions.csv", bad[0], bad[1:])
-        tried = score_execution(place / "labels", place / "data", predictions, submission, task)
-        assert not tried["fine"] and tried["score"] is None
-        assert not score_execution(place / "labels", place / "data", sample, predictions, task)["fine"]
+        tried = score_execution(LabelledView(place / "data", place / "labels", task), predictions, submission)
+        assert not tried.fine and tried.score is None
+        assert not score_execution(LabelledView(place / "data", place / "labels", task), sample, predictions).fine

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -15,7 +16,8 @@ from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.engine.attempts import read_tree
 from bot.engine.tree import TreeCache
-from bot.evaluation.executed import Executed, why
+from bot.evaluation.answers import LabelledView
+from bot.evaluation.execution import Execution, why
 from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.guarding import FOUND, Guarding, node_findings, view_findings
 from bot.evaluation.guards.registry import EXECUTION_GUARDS
@@ -81,7 +83,10 @@ class Trial:
             create_node(tx, RUN, action="draft", id=node)
         return node
 
-    async def execute(self, node: int, script: str, seconds: float = 30.0) -> Executed:
+    def folder_of(self, node: int) -> Path:
+        return self.executor.submission_of(node, "holdout").parent
+
+    async def execute(self, node: int, script: str, seconds: float = 30.0) -> Execution:
         return await self.executor.execute(node, script, "holdout", seconds)
 
     async def one_goes_on(self) -> None:
@@ -126,8 +131,8 @@ async def test_a_failure_of_the_sandbox_is_tried_again_under_a_fresh_name(trial:
     assert done.score is not None
     reasons = {str(event["execution"]): event["reason"] for event in trial.ended(node)}
     assert reasons == {f"n{node}-holdout-0": "infrastructure", f"n{node}-holdout-0-try2": "finished"}
-    assert done.submission is not None
-    assert trial.executor.submission_of(node, "holdout") == done.submission
+    submission = trial.executor.submission_of(node, "holdout")
+    assert submission.is_file() and submission.parent.name == done.id
 
 
 async def test_a_sandbox_that_keeps_failing_is_reported_and_nothing_is_said_of_the_script(trial: Trial) -> None:
@@ -158,7 +163,7 @@ async def test_oddities_are_told_to_the_coder_and_kept(trial: Trial) -> None:
     done = await trial.execute(node, "import os\nos.symlink('/etc/passwd', 'submission.csv')\nprint('done')\n")
     note = "submission.csv was not kept: it is a link"
     assert done.output == f"done\n\n[sandbox] {note}"
-    assert done.submission is None
+    assert not trial.executor.submission_of(node, "holdout").exists()
     (event,) = trial.ended(node)
     assert event["notes"] == [note]
 
@@ -167,9 +172,10 @@ async def test_a_secret_that_a_script_prints_is_in_nothing_that_is_kept(
     trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trial.store, "redactor", Redactor({"hunter2-is-a-s3cret": "KEY"}))
-    done = await trial.execute(trial.new_node(), "print('hunter2' + '-is-a-s3cret')\n")
+    node = trial.new_node()
+    done = await trial.execute(node, "print('hunter2' + '-is-a-s3cret')\n")
     assert done.output == "[secret]\n"
-    assert (done.folder / "log.txt").read_text() == "[secret]\n"
+    assert (trial.folder_of(node) / "log.txt").read_text() == "[secret]\n"
 
 
 @pytest.mark.parametrize("reason", sorted(set(ExitReason) - {ExitReason.FINISHED, ExitReason.INFRASTRUCTURE}))
@@ -185,8 +191,9 @@ async def test_an_execution_is_charged_with_its_seconds_and_what_it_left_also_wh
     trial: Trial,
 ) -> None:
     before, counted = spent(trial.store, RUN), trial.level.usage
-    done = await trial.execute(trial.new_node(), PREDICTS)
-    left = sum(file.stat().st_size for file in done.folder.iterdir())
+    node = trial.new_node()
+    done = await trial.execute(node, PREDICTS)
+    left = sum(file.stat().st_size for file in trial.folder_of(node).iterdir())
     stopped = asyncio.create_task(trial.execute(trial.new_node(), "import time\ntime.sleep(60)\n"))
     await trial.one_goes_on()
     stopped.cancel()
@@ -205,15 +212,16 @@ async def test_an_execution_is_charged_with_its_seconds_and_what_it_left_also_wh
 async def test_guards_look_at_a_scored_execution_and_at_the_view_and_what_they_doubt_is_kept(trial: Trial) -> None:
     node = trial.new_node()
     done = await trial.execute(node, PREDICTS)
-    doubted = {one.guard: one for one in done.guards if not one.passed}
+    assert done.score is not None
+    doubted = {one.guard: one for one in done.score.guards if not one.passed}
     assert doubted["constant"].spoils, "the script says .5 of every row"
-    assert node_findings(trial.store, RUN, node) == done.guards
+    assert node_findings(trial.store, RUN, node) == done.score.guards
     assert {one.verdict for one in view_findings(trial.store, RUN)} == {"passed"}
     (event,) = (e for e in trial.store.export_events(RUN) if e["type"] == FOUND and e["node"] == node)
     assert "constant (suspicious): all" in event["sentence"]
     with trial.store.write() as tx:
-        end_node(tx, RUN, node, "valid", score=done.score)
-    tree = read_tree(trial.store, RUN, lambda score: -score, TreeCache())
+        end_node(tx, RUN, node, "valid", score=done.value)
+    tree = read_tree(trial.store, RUN, True, TreeCache())
     assert tree[node].spoiled
 
 
@@ -226,10 +234,9 @@ async def test_guards_look_at_the_data_before_the_first_execution_and_only_once(
 async def test_guards_that_cannot_run_are_told_as_not_run(trial: Trial) -> None:
     node = trial.new_node()
     done = await trial.execute(node, PREDICTS)
-    starved = Guarding(
-        RUN, SMALL, 0, trial.store, Steps(trial.store, RUN), Worker(memory_bytes=1 << 20), done.folder.parent
-    )
-    found = await starved.look_at_execution(node, done.execution_id, done.folder, done.folder, 1.0, "")
+    out = trial.folder_of(node)
+    starved = Guarding(RUN, 0, trial.store, Steps(trial.store, RUN), Worker(memory_bytes=1 << 20), out.parent)
+    found = await starved.look_at_execution(node, done.id, LabelledView(out, out, SMALL), 1.0, "")
     assert [one.guard for one in found] == list(EXECUTION_GUARDS)
     assert {one.verdict for one in found} == {"not run"}
     assert {one.verdict for one in node_findings(trial.store, RUN, 10_000)} == {"not run"}, "nobody looked at it"

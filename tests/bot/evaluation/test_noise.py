@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bot.evaluation import noise
+from bot.evaluation.answers import LabelledView, Noise
 from bot.evaluation.noise import score_noise
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
@@ -27,32 +28,31 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def found(here: Path, other: str | None = "b", task: TaskCard | None = None, **more: float) -> dict[str, float]:
+def found(here: Path, other: str | None = "b", task: TaskCard | None = None, **more: float) -> Noise:
     files = (here / "a.csv", here / f"{other}.csv" if other else None)
-    return score_noise(here / "labels", here / "view", *files, task or card("mae"), 0, **more)
+    return score_noise(LabelledView(here / "view", here / "labels", task or card("mae")), *files, 0, **more)
 
 
 def test_it_is_the_standard_error_of_the_mean_where_the_score_is_a_mean(here: Path) -> None:
     values = [abs(float(line.split(",")[1])) for line in (here / "a.csv").read_text().splitlines()[1:]]
     told = found(here, None)
-    assert told["score_error"] == pytest.approx(np.std(values) / math.sqrt(ROWS), rel=0.15)
-    assert (told["gain"], told["gain_error"], told["rows"]) == (None, None, ROWS)
+    assert told.score_error == pytest.approx(np.std(values) / math.sqrt(ROWS), rel=0.15)
+    assert (told.gain, told.gain_error, told.rows) == (None, None, ROWS)
 
 
 def test_a_paired_difference_is_far_less_uncertain_and_oriented(here: Path) -> None:
     told = found(here)
-    assert told["gain"] > 0, "the first errs less, and less is better"
-    assert told["gain_error"] < told["score_error"] / 3
+    assert told.gain > 0, "the first errs less, and less is better"
+    assert told.gain_error < told.score_error / 3
     assert found(here) == told, "seeded"
-    assert score_noise(here / "labels", here / "view", here / "b.csv", here / "a.csv", card("mae"), 0)[
-        "gain"
-    ] == pytest.approx(-told["gain"])
+    view = LabelledView(here / "view", here / "labels", card("mae"))
+    assert score_noise(view, here / "b.csv", here / "a.csv", 0).gain == pytest.approx(-told.gain)
 
 
 def test_another_that_cannot_be_read_is_none(here: Path) -> None:
-    assert found(here, "missing")["gain_error"] is None
+    assert found(here, "missing").gain_error is None
     with pytest.raises(InvalidSubmission):
-        score_noise(here / "labels", here / "view", here / "missing.csv", None, card("mae"), 0)
+        score_noise(LabelledView(here / "view", here / "labels", card("mae")), here / "missing.csv", None, 0)
     (here / "labels" / "labels.csv").unlink()
     with pytest.raises(InfrastructureFailure, match="labels"):
         found(here)
@@ -60,13 +60,13 @@ def test_another_that_cannot_be_read_is_none(here: Path) -> None:
 
 def test_a_metric_that_is_not_defined_on_the_draws_gives_none(here: Path) -> None:
     told = found(here, task=card("roc_auc"))
-    assert told.pop("note") == "the metric roc_auc gave a score on 0 of 200 draws in the time there was; 30 are needed"
-    assert told == {"score_error": None, "gain": None, "gain_error": None, "rows": ROWS, "draws": 200}
+    note = "the metric roc_auc gave a score on 0 of 200 draws in the time there was; 30 are needed"
+    assert told == Noise(rows=ROWS, draws=200, note=note)
 
 
 def test_a_slow_metric_is_computed_on_fewer_rows_and_scaled(here: Path) -> None:
     quick = found(here)
     told = found(here, seconds=1e-3)
-    assert told["rows"] < ROWS and told["draws"] >= noise.FEWEST
-    assert told["score_error"] == pytest.approx(quick["score_error"], rel=0.5)
-    assert found(here, seconds=0.0)["draws"] == noise.FEWEST
+    assert told.rows < ROWS and told.draws >= noise.FEWEST
+    assert told.score_error == pytest.approx(quick.score_error, rel=0.5)
+    assert found(here, seconds=0.0).draws == noise.FEWEST

@@ -30,8 +30,9 @@ def views(place: Path, worker: Worker) -> RunViews:
 async def test_a_fold_lies_in_a_folder_of_one_name(tmp_path: Path, worker: Worker) -> None:
     competition(tmp_path / "data", [[f"r{n}", n, n] for n in range(100)], [["t", 0]])
     found = views(tmp_path, worker)
-    assert await found.view("fold 1/5") == tmp_path / "run" / "views" / "fold-1-of-5"
-    assert (found.labels("fold 1/5") / "labels.csv").is_file() and found.self_reported is None
+    fold = await found.view("fold 1/5")
+    assert fold.data == tmp_path / "run" / "views" / "fold-1-of-5"
+    assert fold.truth.is_file() and found.self_reported is None
     with pytest.raises(UsageError, match="There is no view"):
         await found.view("../holdout")
 
@@ -39,7 +40,7 @@ async def test_a_fold_lies_in_a_folder_of_one_name(tmp_path: Path, worker: Worke
 async def test_data_that_cannot_be_split_serves_every_view_whole(tmp_path: Path, worker: Worker) -> None:
     data = competition(tmp_path / "data", [[f"r{n}", n, n] for n in range(5)], [["t", 0]])
     for found in (views(tmp_path, worker), views(tmp_path, worker)):  # the second as after a restart
-        places = {await found.view(name) for name in ("holdout", "sample", "full", "fold 1/2")}
+        places = {(await found.view(name)).data for name in ("holdout", "sample", "full", "fold 1/2")}
         assert places == {tmp_path / "run" / "views" / "holdout"}
         assert found.self_reported == "train.csv has 5 rows with labels; at least 10 are needed."
     shown = places.pop()

@@ -1,17 +1,22 @@
+import ast
 import asyncio
 import importlib
+import inspect
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bot.evaluation.ops import OPERATIONS
+from bot.evaluation import worker as worker_module
+from bot.evaluation.answers import LabelledView
+from bot.evaluation.guards.findings import Finding
 from bot.evaluation.worker import Worker
-from state.errors import InfrastructureFailure, InvalidSubmission, SnapshotError, UnsupportedLayout, UsageError
+from state.errors import InfrastructureFailure, InvalidSubmission, SnapshotError, UnsupportedLayout
 from tests.bot.evaluation.parts import card, competition
 
 
@@ -27,53 +32,43 @@ def data(tmp_path):
     return competition(tmp_path / "data", [[f"r{n}", n, n] for n in range(200)], [["t0", 0], ["t1", 1]])
 
 
-async def test_operations_run_in_one_child_that_stays(worker, data, tmp_path):
+def seen(data):
+    return {"data_dir": data, "card": card(), "labels_dir": None, "doubts": []}
+
+
+async def test_calls_run_in_one_child_that_stays(worker, data, tmp_path):
     assert worker.pid is None
-    places = {"out_dir": tmp_path / "view", "labels_dir": tmp_path / "labels"}
-    info = await worker.call("build_view", data_dir=data, card=card(), name="holdout", seed=0, **places)
-    assert (info["name"], info["train_rows"], info["validation_rows"]) == ("holdout", 140, 40)
+    view = LabelledView(tmp_path / "view", tmp_path / "labels", card())
+    await worker.build_view(data, card(), "holdout", 0, view.data, view.labels)
     first = worker.pid
-    scored = await worker.call(
-        "score_execution",
-        labels_dir=tmp_path / "labels",
-        view_dir=tmp_path / "view",
-        predictions_path=tmp_path / "view" / "sample_validation.csv",
-        submission_path=None,
-        card=card(),
-    )
-    assert scored["score"] > 0 and not scored["valid"]
-    assert "train.csv" in await worker.call("bot.evaluation.preview:preview", data_dir=data, card=card())
+    sample = view.data / "sample_validation.csv"
+    scored = await worker.score_execution(view, sample, tmp_path / "none.csv")
+    assert scored.score > 0 and not scored.valid
+    assert "train.csv" in await worker.preview(**seen(data))
     assert worker.pid == first != os.getpid()
 
 
 async def test_our_errors_come_back_as_what_they_were(worker, data, tmp_path):
     sample = data / "sample_submission.csv"
     with pytest.raises(InvalidSubmission, match=r"train\.csv"):
-        await worker.call("agree", file_a=sample, file_b=data / "train.csv", card=card())
+        await worker.agree(sample, data / "train.csv", card())
     with pytest.raises(SnapshotError) as caught:
-        await worker.call("grade", snapshot_dir=tmp_path, card=card(), submission_path=sample)
+        await worker.grade(tmp_path, card(), sample)
     assert caught.value.problems[0].file == "private/answers.csv"
     (data / "train.csv").unlink()
     with pytest.raises(UnsupportedLayout, match=r"There is no train\.csv"):
-        places = {"out_dir": tmp_path / "view", "labels_dir": tmp_path / "labels"}
-        await worker.call("build_view", data_dir=data, card=card(), name="full", seed=0, **places)
-
-
-async def test_only_listed_functions_can_be_called(worker):
-    for op in ("os:system", "bot.evaluation.grading.grade:open_hidden_test", ""):
-        with pytest.raises(UsageError, match="knows no operation"):
-            await worker.call(op)
+        await worker.build_view(data, card(), "full", 0, tmp_path / "view", tmp_path / "labels")
 
 
 async def test_any_other_failure_carries_its_traceback(worker, data):
     with pytest.raises(InfrastructureFailure, match="Traceback"):
-        await worker.call("preview", data_dir=data, card={"slug": "not a card"})
-    assert await worker.call("preview", data_dir=data, card=card())
+        await worker.call("bot.evaluation.preview:preview", str, data_dir=data, card={"slug": "not a card"})
+    assert await worker.preview(**seen(data))
 
 
 async def stopped(worker, data):
     """Start the child and stop it, so that its next call waits for ever."""
-    await worker.call("preview", data_dir=data, card=card())
+    await worker.preview(**seen(data))
     os.kill(worker.pid, signal.SIGSTOP)
     return worker.pid
 
@@ -87,24 +82,24 @@ async def begun(call):
 
 async def test_a_killed_child_is_an_infrastructure_failure_and_the_next_call_starts_another(worker, data):
     first = await stopped(worker, data)
-    call = await begun(worker.call("preview", data_dir=data, card=card()))
+    call = await begun(worker.preview(**seen(data)))
     os.kill(first, signal.SIGKILL)
     with pytest.raises(InfrastructureFailure, match="ended with status -9"):
         await call
-    assert await worker.call("preview", data_dir=data, card=card())
+    assert await worker.preview(**seen(data))
     assert worker.pid != first
 
 
 async def test_a_call_that_takes_too_long_is_ended(worker, data):
     first = await stopped(worker, data)
     with pytest.raises(InfrastructureFailure, match=r"longer than 0\.2 s"):
-        await worker.call("preview", data_dir=data, card=card(), timeout_seconds=0.2)
+        await worker.call("bot.evaluation.preview:preview", str, timeout_seconds=0.2, **seen(data))
     assert not Path(f"/proc/{first}").exists()
 
 
 async def test_a_cancelled_call_leaves_no_child(worker, data):
     first = await stopped(worker, data)
-    call = await begun(worker.call("preview", data_dir=data, card=card()))
+    call = await begun(worker.preview(**seen(data)))
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
@@ -112,14 +107,14 @@ async def test_a_cancelled_call_leaves_no_child(worker, data):
 
 
 async def test_calls_at_the_same_time_take_turns(worker, data):
-    texts = await asyncio.gather(*(worker.call("preview", data_dir=data, card=card()) for _ in range(5)))
+    texts = await asyncio.gather(*(worker.preview(**seen(data)) for _ in range(5)))
     assert len(set(texts)) == 1
 
 
 async def test_memory_has_a_limit(data):
     worker = Worker(memory_bytes=64 * 1024**2)
     with pytest.raises(InfrastructureFailure):
-        await worker.call("grade", snapshot_dir=data, card=card(), submission_path=data / "train.csv")
+        await worker.grade(data, card(), data / "train.csv")
     await worker.aclose()
 
 
@@ -137,7 +132,7 @@ def test_the_child_ends_when_the_bot_does():
         "import asyncio, os, bot.evaluation.worker as w\n"
         "async def main():\n"
         "    worker = w.Worker()\n"
-        "    try: await worker.call('none')\n"
+        "    try: await worker.rank_correlation([], [])\n"
         "    except Exception: pass\n"
         "    print(worker.pid, flush=True)\n"
         "    os.kill(os.getpid(), 9)\n"
@@ -161,22 +156,36 @@ def gone(pid):
     return False
 
 
-def test_every_operation_exists():
-    for path in OPERATIONS.values():
-        module, _, name = path.partition(":")
-        assert callable(getattr(importlib.import_module(module), name))
+def test_each_method_asks_a_function_that_takes_the_same_arguments_and_gives_the_same_answer():
+    """A method may take several arguments together, as one object; what it names itself must be the function's."""
+    tree = ast.parse(inspect.getsource(worker_module))
+    calls = {}
+    for method in (node for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef)):
+        (call,) = (
+            node for node in ast.walk(method) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        )
+        calls[method.name] = call
+    assert len(calls) > 15
+    for name, call in calls.items():
+        module, _, function = call.args[0].value.partition(":")
+        assert function == name
+        signature = inspect.signature(getattr(importlib.import_module(module), function))
+        signature.bind(**{one.arg: None for one in call.keywords if one.arg != "timeout_seconds"})
+        answer = inspect.signature(getattr(Worker, name)).return_annotation
+        # Findings come as a list, a metric that was found as a dict.
+        assert answer is None or signature.return_annotation in (answer, dict[str, Any], list[Finding]), name
 
 
 async def test_a_child_that_nobody_needs_is_ended_and_the_next_call_has_another(data):
     running = Worker(seconds=60, idle_seconds=0.05)
     try:
-        await running.call("preview", data_dir=data, card=card())
+        await running.preview(**seen(data))
         first = running.pid
         assert first is not None
         async with asyncio.timeout(20):
             while running.pid is not None:
                 await asyncio.sleep(0.01)
-        await running.call("preview", data_dir=data, card=card())
+        await running.preview(**seen(data))
         assert running.pid not in (None, first)
     finally:
         await running.aclose()

@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.leaderboard.board import Board, own_place, read_board, same_score
-from bot.leaderboard.sent import Sent, sent_files
+from bot.leaderboard.board import Board, Sent, own_place, read_board, same_score, sent_files
 from state.series import gone
 from state.store import Store
 from tests.bot.leaderboard.boards import OURS, SLUG, Polls, Row, rows

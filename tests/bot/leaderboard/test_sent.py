@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.leaderboard.sent import best_of, number, sent_files
+from bot.leaderboard.board import best_of, number, sent_files
 from state.store import Store
 from tests.bot.leaderboard.boards import SLUG, Polls
 from tests.state.conftest import StandingClock, clock, store

@@ -8,8 +8,8 @@ import pytest
 
 from bot.evaluation.worker import Worker
 from state.outward import update_submission
-from tests.bot.daemon.live_runs import DEADLINE, LiveRun, live_run
 from tests.bot.leaderboard.boards import placed, rows
+from tests.bot.live.live_runs import DEADLINE, LiveRun, live_run
 from tests.bot.report.finished_runs import RUN, FakeRun
 
 FIELD = [round(0.3 + 0.002 * place, 5) for place in range(199)]

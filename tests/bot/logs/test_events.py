@@ -116,7 +116,7 @@ def test_a_sentence_is_one_line_however_long_or_incomplete_an_event_is() -> None
         "a worker failed: ValueError: wrong"
     )
     assert sentence("node.ended", {}) == "node ? is ?, score ?"
-    assert len(sentence("trouble.began", {"sentence": "x " * 10_000})) < 400
+    assert len(sentence("problem.began", {"sentence": "x " * 10_000})) < 400
     assert "\n" not in sentence("x.y", {"text": "a\nb"})
 
 

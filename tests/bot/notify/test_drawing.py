@@ -24,10 +24,3 @@ async def test_every_plot_is_drawn_whatever_its_title_says(monkeypatch: pytest.M
 
 async def test_what_takes_too_long_is_left_out() -> None:
     assert await draw([line("slow", 1, 2)], 0.01) == []
-
-
-def test_a_plot_is_the_same_after_it_was_kept() -> None:
-    plot = line("score", 0.1, 0.2)
-    assert Plot.from_json(plot.to_json()) == plot
-    with pytest.raises(ValueError, match="1 times and 2 values"):
-        Plot("bad", (START,), (1.0, 2.0))

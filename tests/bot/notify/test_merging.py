@@ -2,15 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 
-from bot.notify import Plot
-from bot.notify.merging import MOST_PLOTS, together
+from bot.notify.letters import MOST_PLOTS, merged
 from state.tables import Notification
 
 T = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
 def row(number: int, body: str = "body", *, urgent: bool = False) -> Notification:
-    plot = Plot(f"p{number}", (T,), (1.0,)).to_json()
+    plot = {"title": f"p{number}", "times": [T.isoformat()], "values": [1.0]}
     return Notification(
         key=f"k{number}",
         kind="standing.rank" if number % 2 else "standing.best",
@@ -23,12 +22,12 @@ def row(number: int, body: str = "body", *, urgent: bool = False) -> Notificatio
 
 
 def test_one_stays_as_it_is() -> None:
-    notice = together([row(1)])
+    notice = merged([row(1)])
     assert (notice.key, notice.kind, notice.title, notice.body) == ("k1", "standing.rank", "<Title> 1", "body")
 
 
 def test_several_are_listed_in_order_with_their_times() -> None:
-    notice = together([row(number) for number in range(5)])
+    notice = merged([row(number) for number in range(5)])
     assert notice.title == "5 notices: standing.best ×3, standing.rank ×2"
     assert [line for line in notice.body.splitlines() if "Title" in line] == [
         f"2026-01-02 03:0{4 + number} <Title> {number}" for number in range(5)
@@ -38,12 +37,12 @@ def test_several_are_listed_in_order_with_their_times() -> None:
 
 
 def test_the_same_ones_have_the_same_key_and_others_another() -> None:
-    assert together([row(1), row(2)]).key == together([row(1), row(2)]).key
-    assert together([row(1), row(2)]).key != together([row(1), row(2), row(3)]).key
+    assert merged([row(1), row(2)]).key == merged([row(1), row(2)]).key
+    assert merged([row(1), row(2)]).key != merged([row(1), row(2), row(3)]).key
 
 
 def test_a_long_body_is_cut_and_says_so_and_what_is_urgent_stays_urgent() -> None:
-    notice = together([row(1, "x" * 5000), row(2, "short", urgent=True)])
+    notice = merged([row(1, "x" * 5000), row(2, "short", urgent=True)])
     assert "4400 more characters" in notice.body
     assert "short" in notice.body
     assert notice.urgent

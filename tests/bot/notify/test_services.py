@@ -295,6 +295,6 @@ async def test_a_slack_web_hook_gets_what_slack_wants_and_a_strangers_words_call
     assert payload["mrkdwn"] is True
     assert attachment["title"] == "wine: a submission was refused"
     assert attachment["text"].startswith("Kaggle does not take *wine-1-a* (node 7)")
-    assert "[submission/refused/wine-1-a]" in attachment["text"].replace("\\", "")
+    assert "[submission.refused/wine-1-a]" in attachment["text"].replace("\\", "")
     assert "<" not in attachment["text"]
     assert "!channel" not in attachment["text"]

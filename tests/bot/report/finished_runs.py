@@ -28,6 +28,24 @@ CUTOFF = datetime(2017, 12, 15, tzinfo=UTC)
 KNOWN = CUTOFF - timedelta(days=3)
 
 
+BARE: dict[str, Any] = {
+    **dict.fromkeys((f"{line}_threshold" for line in ("gold", "silver", "bronze", "median")), None),
+    **dict.fromkeys((*(f"{name}_medal" for name in ("gold", "silver", "bronze", "any")), "above_median"), False),
+    "created_at": "2024-01-01T00:00:00+00:00",
+    "submission_path": "submission.csv",
+    "grader": "registry",
+    "community": None,
+    "sandbox": "process",
+    "status": "finished",
+    "handed_in": "refit",
+    "handed_in_note": "",
+    "validation_score": None,
+    "wall_seconds": 60.0,
+    "report_error": None,
+}
+"""What every result.json holds."""
+
+
 @dataclass
 class FakeRun:
     """What to put into a run's folder; `hostile` goes into every text that others may write."""
@@ -219,7 +237,7 @@ def _result(run: FakeRun, scores: dict[int, float]) -> dict[str, Any]:
     hidden = {str(n): round(s + rng.uniform(-0.01, 0.02), 5) for n, s in scores.items()}
     score = hidden[str(chosen)] if chosen is not None else None
     valid = score is not None
-    return {
+    return BARE | {
         "run_id": RUN,
         "competition_id": "wine",
         "agent": "comind",

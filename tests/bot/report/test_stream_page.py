@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bot.report import words
-from bot.report.read_back import Competition, RunResult
+from bot.report.result import RunResult
 from bot.report.stream import StreamRecord
 from bot.report.stream_figure import stream_figure
 from tests.bot.report.finished_runs import FakeRun
@@ -56,7 +56,7 @@ def test_what_others_wrote_stays_text_there_too(shown: Page) -> None:
 
 
 def cautions(**changes: Any) -> list[str]:
-    return words.cautions(RunResult.model_validate(BASE | changes), Competition(title="Wine"))
+    return words.cautions(RunResult.model_validate(BASE | changes), None)
 
 
 def test_a_clock_that_did_not_arrive_is_a_caution() -> None:

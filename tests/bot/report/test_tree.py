@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.report.nodes import NodeRow
-from bot.report.read_back import RunResult
+from bot.report.result import RunResult
 from bot.report.tree import BOX_HEIGHT, BOX_WIDTH, TreeDrawing, tree_drawing
 from tests.bot.report.test_words import BASE
 

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from bot.report import words
-from bot.report.read_back import Competition, RunResult
+from bot.report.result import RunResult
+from tests.bot.report.finished_runs import BARE
 
-BASE: dict[str, Any] = {
+BASE: dict[str, Any] = BARE | {
     "run_id": "r",
     "competition_id": "wine",
     "agent": "aide",
@@ -36,7 +37,13 @@ BASE: dict[str, Any] = {
             "The submission is invalid and has no score: row 2 is missing.",
         ),
         (
-            {"valid_submission": False, "submission_exists": False, "score": None, "chosen_node": None},
+            {
+                "valid_submission": False,
+                "submission_exists": False,
+                "score": None,
+                "chosen_node": None,
+                "handed_in_note": "there is no submission",
+            },
             "Nothing was handed in: there is no submission.",
         ),
     ],
@@ -136,5 +143,5 @@ def test_the_verdict_on_a_live_run_is_of_the_leaderboard(changes: dict[str, Any]
 
 @pytest.mark.parametrize(("kind", "told"), [("public", True), ("private", False)])
 def test_a_public_score_is_told_not_to_decide(kind: str, told: bool):
-    found = words.cautions(RunResult.model_validate(BASE | LIVE | {"score_kind": kind}), Competition(title="Wine"))
+    found = words.cautions(RunResult.model_validate(BASE | LIVE | {"score_kind": kind}), None)
     assert ("The private scores, which decide" in " ".join(found)) is told

@@ -78,7 +78,7 @@ async def run(tmp_path: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
             done = await executor.execute(2, KNOWS_HOW_MUCH_IT_LEARNT_FROM, "holdout", 60.0)
             assert done.score is not None, done.error
             with store.write() as tx:
-                end_node(tx, RUN, 2, "valid", score=done.score)
+                end_node(tx, RUN, 2, "valid", score=done.value)
             yield context, worker
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.daemon.settings import CompetitionSettings
+from bot.configuration.competition import CompetitionSettings
 from bot.submission.policy import ALIKE, BEYOND, LARGE, LATE, Facts, decide, midnight_after
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

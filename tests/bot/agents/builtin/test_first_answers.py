@@ -11,6 +11,7 @@ import pytest
 
 from bot.agents.builtin import baseline_script
 from bot.agents.builtin.config import PARTS
+from bot.evaluation.answers import LabelledView
 from bot.evaluation.metrics.registry import METRICS
 from bot.evaluation.score import score_execution
 from bot.evaluation.views.build import build_view
@@ -40,7 +41,7 @@ def first_answers(folder: Path, view: Path, task: TaskCard, monkeypatch: pytest.
     exec(compile(first, PARTS[0], "exec"), names)  # noqa: S102 - our own script
     names["alarm"].cancel()
     files = place / "validation_predictions.csv", place / "submission.csv"
-    return score_execution(folder, place / "data", *files, task)
+    return score_execution(LabelledView(place / "data", folder, task), *files)
 
 
 @pytest.mark.parametrize(("metric", "shape"), EVERYTHING)
@@ -50,7 +51,7 @@ def test_they_are_valid_and_have_a_score_for_every_metric_and_truth(
     task = write_truth(tmp_path / "all", metric, SHAPES[shape], random.Random(shape))
     build_view(tmp_path / "all", task, "holdout", 0, tmp_path / "view" / "data", tmp_path / "labels")
     told = first_answers(tmp_path / "labels", tmp_path / "view" / "data", task, monkeypatch)
-    assert told["fine"] and told["score"] is not None, told["message"]
+    assert told.fine and told.score is not None, told.message
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_they_are_valid_in_every_layout_and_view(
     task = task if task.metric.name != "grade.py" else as_metric(task, "dice")
     _, out, labels = view_of(data, task, view)
     told = first_answers(labels.parent, out, task, monkeypatch)
-    assert told["fine"] and told["score"] is not None, told["message"]
+    assert told.fine and told.score is not None, told.message
 
 
 def as_metric(task: TaskCard, name: str) -> TaskCard:
@@ -85,7 +86,7 @@ def test_a_sample_whose_values_are_not_valid_is_no_obstacle(
     task = card(metric)
     build_view(data, task, "holdout", 0, tmp_path / "view" / "data", tmp_path / "labels")
     told = first_answers(tmp_path / "labels", tmp_path / "view" / "data", task, monkeypatch)
-    assert told["fine"] and told["score"] is not None, told["message"]
+    assert told.fine and told.score is not None, told.message
 
 
 def test_they_need_no_library_and_are_there_at_once(tmp_path: Path) -> None:
@@ -100,5 +101,5 @@ def test_they_need_no_library_and_are_there_at_once(tmp_path: Path) -> None:
     assert "the plain answers are handed in: No module named 'numpy'" in done.stdout
     assert time.monotonic() - began < 20, "a second where the machine is idle"
     files = place / "validation_predictions.csv", place / "submission.csv"
-    told = score_execution(labels.parent, out, *files, task)
-    assert told["fine"] and told["score"] is not None
+    told = score_execution(LabelledView(out, labels.parent, task), *files)
+    assert told.fine and told.score is not None

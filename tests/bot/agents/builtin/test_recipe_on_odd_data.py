@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from bot.agents.builtin import baseline_script
+from bot.evaluation.answers import LabelledView
 from bot.evaluation.score import score_execution
 from bot.evaluation.views.build import build_view
 from bot.execution.task import TaskText
@@ -157,7 +158,7 @@ def test_the_baseline_is_valid_and_scored(tmp_path: Path, name: Callable[[Path, 
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stdout, done.stdout
     files = place / "validation_predictions.csv", place / "submission.csv"
-    told = score_execution(labels, place / "data", *files, task)
-    assert told["fine"] and told["score"] is not None, f"{told['message']}\n{done.stdout}"
+    told = score_execution(LabelledView(place / "data", labels, task), *files)
+    assert told.fine and told.score is not None, f"{told['message']}\n{done.stdout}"
     least = ODD[name]
-    assert least is None or told["score"] > least, done.stdout
+    assert least is None or told.score > least, done.stdout

@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from bot.evaluation.grading.grade import grade, grade_some
+from bot.cli.grade import grade
+from bot.evaluation.grading.grade import grade_some
 from state.clock import ReplayClock
 from state.errors import SnapshotError, UsageError
 from tests.bot.evaluation.parts import SLUGS, card, real, write
@@ -38,45 +39,45 @@ def test_a_report_has_mle_benchs_names_and_ours(snapshot):
     clock = ReplayClock(datetime(2020, 1, 1, tzinfo=UTC))
     path = submit(snapshot, 1, 2)
     report = grade(snapshot, card(), path, clock)
-    assert set(report) == REPORT
-    assert (report["competition_id"], report["score"], report["n_teams"]) == ("small", 0.0, 10)
-    assert report["gold_medal"] and report["any_medal"] and report["valid_submission"] and report["submission_exists"]
-    assert report["win_rate"] == 0.9 and report["submission_path"] == str(path)
-    assert datetime.fromisoformat(report["created_at"]).tzinfo is not None
+    assert set(report.model_dump(exclude_none=True)) == REPORT
+    assert (report.competition_id, report.score, report.n_teams) == ("small", 0.0, 10)
+    assert report.gold_medal and report.any_medal and report.valid_submission and report.submission_exists
+    assert report.win_rate == 0.9 and report.submission_path == str(path)
+    assert datetime.fromisoformat(report.created_at).tzinfo is not None
 
 
 def test_scores_are_rounded_to_five_digits(snapshot):
-    assert grade(snapshot, card(), submit(snapshot, 1.123456789, 2))["score"] == round(0.123456789 / math.sqrt(2), 5)
+    assert grade(snapshot, card(), submit(snapshot, 1.123456789, 2)).score == round(0.123456789 / math.sqrt(2), 5)
 
 
 def test_an_invalid_submission_wins_nothing_and_says_why(snapshot):
     report = grade(snapshot, card(), submit(snapshot, 1))
-    assert set(report) == {*REPORT, "message"}
-    assert (report["score"], report["win_rate"], report["any_medal"]) == (None, 0.0, False)
-    assert report["submission_exists"] and not report["valid_submission"]
-    assert "2 are expected" in report["message"] and report["gold_threshold"] == 0.0
+    assert set(report.model_dump()) == {*REPORT, "message", "note"}
+    assert (report.score, report.win_rate, report.any_medal) == (None, 0.0, False)
+    assert report.submission_exists and not report.valid_submission
+    assert "2 are expected" in report.message and report.gold_threshold == 0.0
 
 
 def test_a_missing_file_or_one_without_its_suffix_does_not_exist(snapshot):
     named = submit(snapshot, 1, 2).rename(snapshot / "submission.txt")
     for path in (snapshot / "nothing.csv", named):
         report = grade(snapshot, card(), path)
-        assert not report["submission_exists"] and not report["valid_submission"] and report["message"]
+        assert not report.submission_exists and not report.valid_submission and report.message
 
 
 def test_the_cards_direction_counts_and_a_contrary_board_is_noted(snapshot):
     report = grade(snapshot, card("accuracy"), submit(snapshot, 1, 3))
-    assert report["score"] == 0.5
-    assert "contradicts the card's direction (maximize)" in report["note"]
-    assert report["is_lower_better"] is False
+    assert report.score == 0.5
+    assert "contradicts the card's direction (maximize)" in report.note
+    assert report.is_lower_better is False
 
 
 def test_a_board_whose_ends_are_tied_is_noted_where_mle_bench_would_turn_it_round(snapshot):
     write(snapshot / "leaderboard.csv", ["score"], [[1], [1]])
     path = submit(snapshot, 1, 3)
     report = grade(snapshot, card(), path)
-    assert report["is_lower_better"] and report["gold_medal"] and "MLE-bench would take higher ones" in report["note"]
-    assert "note" not in grade(snapshot, card("accuracy"), path)
+    assert report.is_lower_better and report.gold_medal and "MLE-bench would take higher ones" in report.note
+    assert grade(snapshot, card("accuracy"), path).note is None
 
 
 @pytest.mark.parametrize("teams", [1, 2, 5, 9, 10, 99, 100, 249, 250, 999, 1000, 5000])
@@ -100,13 +101,15 @@ def test_a_graded_file_wins_what_exact_fractions_say_on_boards_of_every_class(tm
         report = grade(tmp_path, card(metric), path)
         reached = [(score <= board[rank - 1]) if lower else (score >= board[rank - 1]) for rank in ranks]
         first = reached.index(True) if True in reached else None
-        assert report["score"] == float(score)
-        assert [report[f"{name}_medal"] for name in ("gold", "silver", "bronze")] == [first == at for at in range(3)]
-        assert report["any_medal"] == any(reached)
-        assert report["above_median"] == (score < median if lower else score > median)
-        assert report["median_threshold"] == pytest.approx(float(median), rel=1e-15)
+        assert report.score == float(score)
+        assert [getattr(report, f"{name}_medal") for name in ("gold", "silver", "bronze")] == [
+            first == at for at in range(3)
+        ]
+        assert report.any_medal == any(reached)
+        assert report.above_median == (score < median if lower else score > median)
+        assert report.median_threshold == pytest.approx(float(median), rel=1e-15)
         worse = sum(entry > score if lower else entry < score for entry in board)
-        assert report["win_rate"] == float(Fraction(worse, teams))
+        assert report.win_rate == float(Fraction(worse, teams))
 
 
 def test_many_files_are_graded_as_each_alone_and_those_that_there_is_time_for(snapshot):
@@ -114,12 +117,13 @@ def test_many_files_are_graded_as_each_alone_and_those_that_there_is_time_for(sn
     clock = ReplayClock(datetime(2020, 1, 1, tzinfo=UTC))
     reports = grade_some(snapshot, card(), [good, none, bad], clock=clock)
     alone = [grade(snapshot, card(), path, clock) for path in (good, bad)]
-    for report in (*reports, *alone):
-        del report["created_at"]
-    assert [reports[0], reports[2]] == alone
-    assert (reports[1]["submission_path"], reports[1]["submission_exists"]) == ("None", False)
-    assert reports[1]["message"] == "There is no submission."
-    assert reports[1]["gold_threshold"] == reports[0]["gold_threshold"]
+    now = {"created_at": "now"}
+    assert [one.model_copy(update=now) for one in (reports[0], reports[2])] == [
+        one.model_copy(update=now) for one in alone
+    ]
+    assert (reports[1].submission_path, reports[1].submission_exists) == ("None", False)
+    assert reports[1].message == "There is no submission."
+    assert reports[1].gold_threshold == reports[0].gold_threshold
     slow = grade_some(snapshot, card(), [good] * 100_000, seconds=0.0)
     assert 1 <= len(slow) < 100_000
 
@@ -132,7 +136,7 @@ def test_what_is_no_plain_file_is_no_submission(snapshot):
         "x" * 300 + ".csv": "too long",
     }.items():
         report = grade(snapshot, card(), snapshot / name)
-        assert not report["submission_exists"] and expected in report["message"]
+        assert not report.submission_exists and expected in report.message
 
 
 def test_answers_that_do_not_cover_the_sample_are_the_snapshots_fault(snapshot):
@@ -153,9 +157,9 @@ def test_an_unknown_metric_is_an_error_of_use(snapshot):
 def test_sample_submissions_get_the_score_and_lines_that_mle_bench_gives_them(slug):
     folder, task = real(slug)
     report = grade(folder, task, folder / "data" / "sample_submission.csv")
-    lines = (report[f"{name}_threshold"] for name in ("gold", "silver", "bronze", "median"))
-    assert (report["score"], report["n_teams"], *lines) == pytest.approx(MLE_BENCH[slug])
-    assert "note" not in report
+    lines = (getattr(report, f"{name}_threshold") for name in ("gold", "silver", "bronze", "median"))
+    assert (report.score, report.n_teams, *lines) == pytest.approx(MLE_BENCH[slug])
+    assert report.note is None
 
 
 @pytest.mark.parametrize("slug", SLUGS)
@@ -166,4 +170,4 @@ def test_the_answers_themselves_win_gold(slug, tmp_path):
     wanted = (task.id_column, *task.prediction_columns)
     rows = [[row[header.index(name)] for name in wanted] for row in rows]
     report = grade(folder, task, write(tmp_path / "submission.csv", wanted, rows))
-    assert report["gold_medal"] and report["score"] == (0.0 if task.lower_is_better else 1.0)
+    assert report.gold_medal and report.score == (0.0 if task.lower_is_better else 1.0)

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bot.evaluation.answers import Grade
 from bot.evaluation.grading.aggregate import aggregate, read_reports
-from bot.evaluation.grading.grade_many import Failure, Graded, find_snapshots, grade_many, write_report
+from bot.evaluation.grading.grade_many import Failure, GradedList, find_snapshots, grade_many, write_report
 from bot.evaluation.grading.submission_list import Listed
 from bot.evaluation.worker import Worker
 from state.errors import UsageError
@@ -25,6 +26,12 @@ MLE_BENCH_TOTALS = {
 }
 
 
+GRADED = {
+    **dict.fromkeys((f"{line}_threshold" for line in ("gold", "silver", "bronze", "median")), None),
+    **{"created_at": "2026-03-04", "submission_path": "x.csv", "grader": "registry", "n_teams": 3, "win_rate": 0.0},
+}
+
+
 class Counting(Worker):
     """A worker that counts its calls, and dies at files of a name."""
 
@@ -33,13 +40,13 @@ class Counting(Worker):
         self.deadly = deadly
         self.calls = 0
 
-    async def call(self, op, **arguments):
+    async def grade_some(self, snapshot_dir, card, submission_paths):
         self.calls += 1
-        if self.deadly and any(path and self.deadly in path for path in arguments["submission_paths"]):
+        if self.deadly and any(path and self.deadly in path.name for path in submission_paths):
             if self.pid is None:
-                await super().call("rank_correlation", validation=[], hidden=[])
+                await self.rank_correlation([], [])
             os.kill(self.pid, signal.SIGKILL)
-        return await super().call(op, **arguments)
+        return await super().grade_some(snapshot_dir, card, submission_paths)
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +121,9 @@ async def test_a_file_that_ends_the_worker_is_not_valid_and_spoils_no_other(snap
     shutil.copy(files / "best.csv", files / "deadly.csv")
     many = listed(files, ("one", "best.csv"), ("one", "deadly.csv"), ("one", "sample.csv"))
     outcome = await graded(many, snapshots, Counting("deadly"))
-    assert [one["valid_submission"] for one in outcome.reports] == [True, False, True]
-    assert outcome.reports[1]["submission_exists"] and "could not be graded" in outcome.reports[1]["message"]
-    assert outcome.reports[1]["submission_path"].endswith("deadly.csv") and not outcome.failures
+    assert [one.valid_submission for one in outcome.reports] == [True, False, True]
+    assert outcome.reports[1].submission_exists and "could not be graded" in outcome.reports[1].message
+    assert outcome.reports[1].submission_path.endswith("deadly.csv") and not outcome.failures
 
 
 async def test_what_has_a_broken_snapshot_is_said_not_to_be_graded(snapshots, files):
@@ -139,8 +146,11 @@ def test_competitions_without_a_snapshot_are_named_before_anything_is_graded(sna
 def test_a_report_is_written_under_mle_benchs_name_and_is_what_an_aggregation_reads(tmp_path):
     flags = ("submission_exists", "valid_submission", "any_medal", "gold_medal", "above_median")
     won = dict.fromkeys(flags, True) | {"silver_medal": False, "bronze_medal": False}
-    rows = [{"competition_id": "one"} | won, {"competition_id": "two"} | dict.fromkeys(won, False)]
-    summary = Graded(rows, [Failure("three", "x.csv", "why")]).summary()
+    rows = [
+        Grade.model_validate(GRADED | {"competition_id": slug, "score": None, "is_lower_better": True} | flags)
+        for slug, flags in (("one", won), ("two", dict.fromkeys(won, False)))
+    ]
+    summary = GradedList(rows, [Failure("three", "x.csv", "why")]).summary()
     now, out = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC), tmp_path / "new" / "reports"
     paths = [write_report(summary, out, now) for _ in range(2)]
     assert [path.name for path in paths] == [

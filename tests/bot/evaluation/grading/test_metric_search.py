@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.evaluation.grade_calls import Graded
+from bot.evaluation.grade_calls import GraderAnswer
 from bot.evaluation.grading.metric_search import Candidate, Search, Submissions, found, same
 from bot.evaluation.grading.trial_submissions import Trial
 from bot.evaluation.metrics.arrays import Values
@@ -24,14 +24,16 @@ def search(tmp_path: Path, truth: Sequence[Sequence[object]], sample: Sequence[o
     start = np.array([[str(cell) for cell in sample]] * len(cells), dtype=object)
     made = Submissions(("id", *names), ("id",), [(f"r{row}",) for row in range(len(cells))], cells, start)
 
-    def call(path: Path) -> Graded:
+    def call(path: Path) -> GraderAnswer:
         with path.open(newline="") as file:
             rows = list(csv.DictReader(file))
         assert [row["id"] for row in rows] == list(made.ids)
         try:
-            return Graded(grade([list(column) for column in cells.T], [[row[name] for row in rows] for name in names]))
+            return GraderAnswer(
+                grade([list(column) for column in cells.T], [[row[name] for row in rows] for name in names])
+            )
         except (ValueError, ZeroDivisionError) as error:
-            return Graded(None, str(error))
+            return GraderAnswer(None, str(error))
 
     return Search(made, call, tmp_path)
 

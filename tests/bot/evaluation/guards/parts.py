@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bot.evaluation.answers import LabelledView
 from bot.evaluation.guards.findings import Finding
 from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.guards.running import guard_execution, guard_view
@@ -88,9 +89,9 @@ class Left:
     @property
     def score(self) -> float:
         here = self.ground
-        found = score_execution(here.labels, here.data, *self.files, here.card, here.grader)
-        assert found["valid"], found
-        return float(found["score"])
+        found = score_execution(LabelledView(here.data, here.labels, here.card, here.grader), *self.files)
+        assert found.valid, found
+        return float(found.score)
 
     def found(self) -> list[Finding]:
         """Return what all guards of executions say."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.evaluation.answers import PublicCopy
 from bot.evaluation.guards.copies import check_file
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
@@ -32,12 +33,12 @@ def view(tmp_path: Path) -> Path:
 
 def copied(view: Path, values: list[float] | list[str], task: TaskCard | None = None) -> str | None:
     file = table(view.parent / "own.csv", values)
-    told: str | None = check_file(file, view, view.parent / "outputs", task or card("mae"))["copied"]
+    told: str | None = check_file(file, view, view.parent / "outputs", task or card("mae")).copied
     return told
 
 
 def test_a_file_of_our_own_passes_and_training_rows_are_no_public_file(view: Path) -> None:
-    assert check_file(table(view.parent / "own.csv", OWN), view, None, card("mae")) == {"copied": None, "compared": 1}
+    assert check_file(table(view.parent / "own.csv", OWN), view, None, card("mae")) == PublicCopy(None, 1)
 
 
 def test_a_file_that_is_not_valid_says_why(view: Path) -> None:
@@ -86,4 +87,4 @@ def test_public_files_that_cannot_be_read_are_passed_over(view: Path) -> None:
     (outputs / "open.csv").write_bytes(b'id,y\nt0,"' + b"x" * 9_000_000)
     (outputs / "latin.csv").write_bytes(b"id,y\nt0,caf\xe9\n")
     told = check_file(table(view.parent / "own.csv", OWN), view, outputs, card("mae"))
-    assert told == {"copied": "every value is that of the public file good.csv", "compared": 2}
+    assert told == PublicCopy("every value is that of the public file good.csv", 2)

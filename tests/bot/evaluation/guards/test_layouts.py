@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from bot.evaluation.answers import LabelledView
 from bot.evaluation.guards.findings import Finding
 from bot.evaluation.guards.running import guard_execution, guard_view
 from bot.evaluation.metrics.registry import METRICS
@@ -42,12 +43,12 @@ def test_every_guard_of_an_execution_runs_and_there_is_an_interval(tmp_path: Pat
     _, view, labels = view_of(data, task)
     predicted = Path(shutil.copy(labels, tmp_path / "validation_predictions.csv"))
     submission = view / "sample_submission.csv"
-    score = score_execution(labels.parent, view, predicted, submission, task, grader)["score"]
+    score = score_execution(LabelledView(view, labels.parent, task, grader), predicted, submission).score
     found = guard_execution(labels.parent, view, predicted, submission, task, score, "", grader=grader)
     assert [one.sentence for one in found if one.verdict == "not run"] == []
-    told = validation_interval(labels.parent, view, predicted, task, 0, seconds=1.0, grader=grader)
-    assert told["note"] is None
-    assert told["low"] is not None and told["high"] is not None
+    told = validation_interval(LabelledView(view, labels.parent, task, grader), predicted, 0, seconds=1.0)
+    assert told.note is None
+    assert told.low is not None and told.high is not None
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bot.cli.grade import grade
+from bot.evaluation.answers import LabelledView, ScoredFiles
 from bot.evaluation.graders.process import GraderLimits
-from bot.evaluation.grading.grade import grade, open_hidden_test
+from bot.evaluation.grading.grade import open_hidden_test
 from bot.evaluation.hidden import grade_nodes
 from bot.evaluation.noise import score_noise
-from bot.evaluation.score import check_views_scorable, score_execution
+from bot.evaluation.score import check_view_scorable, score_execution
 from bot.evaluation.scoring import open_scorer
 from scrapers.snapshots.card import TaskCard
 from state.errors import GraderStopped, InvalidSubmission, SnapshotError, UnsupportedLayout, UsageError
@@ -56,24 +58,24 @@ def test_a_metric_of_the_registry_is_computed_whatever_grader_there_is(place: Pa
 
 def test_a_submission_is_graded_by_the_competitions_grader_and_the_report_says_so(place: Path) -> None:
     report = grade(place, task(), submit(place, 1.25))
-    assert (report["score"], report["grader"], report["valid_submission"]) == (1.25, "competition", True)
-    assert report["win_rate"] == pytest.approx(17 / 20)
+    assert (report.score, report.grader, report.valid_submission) == (1.25, "competition", True)
+    assert report.win_rate == pytest.approx(17 / 20)
 
 
 @pytest.mark.integration
 def test_ids_are_checked_before_the_grader_sees_a_file(place: Path) -> None:
     rows = [["r999", 1.0], *read(submit(place))[2:]]
     report = grade(place, task(), write(place / "wrong.csv", ["id", "y"], rows))
-    assert report["score"] is None
-    assert "r999" in report["message"]
+    assert report.score is None
+    assert "r999" in report.message
 
 
 @pytest.mark.integration
 def test_every_node_is_graded_by_one_process(place: Path) -> None:
     files = {str(n): submit(place, n / 4, f"n{n}.csv") for n in range(3)}
     found = grade_nodes(place, task(), files, {"0": 0.1, "1": 0.2, "2": 0.3})
-    assert [found["nodes"][node]["score"] for node in files] == [0.0, 0.25, 0.5]
-    assert found["rank_correlation"] == 1.0
+    assert [found.nodes[node].score for node in files] == [0.0, 0.25, 0.5]
+    assert found.rank_correlation == 1.0
 
 
 @pytest.mark.parametrize("kind", ["registry", pytest.param("competition", marks=pytest.mark.integration)])
@@ -113,12 +115,12 @@ def test_a_part_is_scored_by_the_rows_of_the_answers(place: Path) -> None:
 
 @pytest.mark.integration
 def test_a_view_is_scored_by_the_grader(tmp_path: Path, place: Path) -> None:
-    grader = place / "private" / "grade.py"
     labels, data = view(tmp_path, [["b", 1], ["a", 2], ["c", 6]])
+    labelled = LabelledView(data, labels, task(), place / "private" / "grade.py")
     guess = write(tmp_path / "validation_predictions.csv", ["id", "y"], [["a", 2], ["b", 1], ["c", 0]])
-    found = score_execution(labels, data, guess, guess, task(), grader)
-    assert found == {"score": 2.0, "valid": True, "fine": True, "message": None}
-    check_views_scorable(labels, data, task(), grader)
+    found = score_execution(labelled, guess, guess)
+    assert found == ScoredFiles(2.0, valid=True, fine=True)
+    check_view_scorable(labelled)
 
 
 @pytest.mark.integration
@@ -126,14 +128,14 @@ def test_the_noise_of_a_graders_score_is_that_of_a_mean_of_rows(tmp_path: Path, 
     rng = np.random.default_rng(3)
     labels, data = view(tmp_path, [[f"v{n}", float(value)] for n, value in enumerate(rng.normal(0, 2, 400))])
     guess = write(tmp_path / "guess.csv", ["id", "y"], [[f"v{n}", 0.0] for n in range(400)])
-    grader = place / "private" / "grade.py"
-    found = score_noise(labels, data, guess, None, task(), 0, 1e6, grader)
+    labelled = LabelledView(data, labels, task(), place / "private" / "grade.py")
+    found = score_noise(labelled, guess, None, 0, 1e6)
     errors = np.abs([float(row[1]) for row in read(labels / "labels.csv")[1:]])
-    assert found["score_error"] == pytest.approx(errors.std() / 20, rel=0.15)
-    assert (found["draws"], found["rows"], found["note"]) == (200, 200, None)
-    hurried = score_noise(labels, data, guess, None, task(), 0, 1e-9, grader)
-    assert hurried["score_error"] is None
-    assert "of 0 draws in the time there was; 30 are needed" in hurried["note"]
+    assert found.score_error == pytest.approx(errors.std() / 20, rel=0.15)
+    assert (found.draws, found.rows, found.note) == (200, 200, None)
+    hurried = score_noise(labelled, guess, None, 0, 1e-9)
+    assert hurried.score_error is None
+    assert "of 0 draws in the time there was; 30 are needed" in hurried.note
 
 
 def test_a_grader_that_needs_more_columns_than_labels_have_cannot_score_views(tmp_path: Path) -> None:
@@ -142,10 +144,10 @@ def test_a_grader_that_needs_more_columns_than_labels_have_cannot_score_views(tm
     write(
         folder / "private" / "whole.csv", ["id", "y", "keep"], [[*row, int(n % 2 == 0)] for n, row in enumerate(rows)]
     )
-    assert grade(folder, task(answers="whole.csv"), submit(folder, 3.0))["score"] == 1.5
+    assert grade(folder, task(answers="whole.csv"), submit(folder, 3.0)).score == 1.5
     labels, data = view(tmp_path, [["a", 1], ["b", 2]])
     with pytest.raises(UnsupportedLayout, match=r"columns id, y\): it refuses even right .*KeyError.*'keep'"):
-        check_views_scorable(labels, data, task(), folder / "private" / "grade.py")
+        check_view_scorable(LabelledView(data, labels, task(), folder / "private" / "grade.py"))
 
 
 @pytest.mark.integration

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.configuration import read_settings
-from bot.daemon.settings import CompetitionSettings
+from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.kaggle.card.derive import derive
 from scrapers.kaggle.card.overrides import CardOverrides

@@ -1,0 +1,98 @@
+"""A table `[competitions.<slug>]` of bot.toml."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from bot.agents import AgentName
+from bot.models.sections import Roles
+from scrapers.kaggle.card.overrides import CardOverrides
+
+__all__ = ["CompetitionSettings", "Slug"]
+
+Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$")]
+"""The last part of a competition's address."""
+
+
+class CompetitionSettings(CardOverrides):
+    """One competition that is worked on: by whom, for how much, and whether anything is sent.
+
+    The other keys say what its task is; they go before whatever Kaggle says.
+    """
+
+    agent: AgentName = Field(default="comind", description="the agent that works on it")
+    weight: float = Field(
+        default=1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="how much of the machine it gets, relative to the weights of the other competitions",
+    )
+    nodes_per_day: int = Field(
+        default=48, ge=1, description="scripts that are begun on one day (UTC) at most, whatever else is left"
+    )
+    seed: int = Field(default=0, description="of what is drawn, such as the split of the data")
+    submit: bool = Field(default=False, description="whether files are sent to Kaggle; none is unless this says true")
+    approve: Literal["auto", "ask"] = Field(
+        default="auto",
+        description="whether what is to be sent goes at once (auto), or is held until a person approves it (ask)",
+    )
+    approval_hours: float = Field(
+        default=24.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="hours after which what was held and nobody approved is not sent any more",
+    )
+    max_cost: float | None = Field(
+        default=None, ge=0, allow_inf_nan=False, description="cap on money for it, in USD", examples=[50.0]
+    )
+    max_cost_per_day: float | None = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="cap on money for it on one day (UTC), in USD",
+        examples=[5.0],
+    )
+    submissions_per_day: int | None = Field(
+        default=None,
+        ge=1,
+        description="files that are sent on one day (UTC) at most; Kaggle's limit holds as well",
+        examples=[2],
+    )
+    max_submissions: int | None = Field(
+        default=None, ge=0, description="files that are sent in all at most", examples=[60]
+    )
+    reserved_submissions: int = Field(
+        default=0,
+        ge=0,
+        description="how many of max_submissions are kept for the last reserved_days before the deadline",
+    )
+    reserved_days: float = Field(
+        default=3.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="days before the deadline from which the reserve may be used",
+    )
+    model: str | None = Field(
+        default=None,
+        min_length=1,
+        description="the model of every role that roles does not name; none: as under [models]",
+        examples=["large"],
+    )
+    roles: Roles = Field(
+        default={},
+        description="the model of a role, by the role's name; it goes before those under [models]",
+        examples=[{"coder": "large"}],
+    )
+
+    @model_validator(mode="after")
+    def _reserve_is_of_something(self) -> Self:
+        if self.reserved_submissions and self.max_submissions is None:
+            raise ValueError("has reserved_submissions, which are of max_submissions: give that as well")
+        if self.max_submissions is not None and self.reserved_submissions > self.max_submissions:
+            raise ValueError("must not have more reserved_submissions than max_submissions")
+        return self
+
+    @property
+    def card(self) -> CardOverrides:
+        """What is said of the task alone."""
+        return CardOverrides(**{name: getattr(self, name) for name in CardOverrides.model_fields})

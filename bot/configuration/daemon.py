@@ -1,0 +1,86 @@
+"""The table `[daemon]` of bot.toml."""
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sandbox import BackEndChoice
+from state.settings_paths import SettingsPath
+
+__all__ = ["DaemonSettings"]
+
+
+class DaemonSettings(BaseModel):
+    """How the daemon runs, whatever it competes in."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    dir: SettingsPath | None = Field(
+        default=None,
+        description="the folder of bot.db and of the competitions' data; none: systemd's STATE_DIRECTORY, else "
+        "kaggle-bot in the user's folder for state",
+        examples=["/var/lib/kaggle-bot"],
+    )
+    rehearsal: bool = Field(
+        default=False,
+        description="whether the site is that of `bot rehearse`, by whose clock the daemon then goes",
+    )
+    slots: int = Field(default=1, ge=1, description="scripts that are worked on at a time, over all competitions")
+    cpus: int | None = Field(
+        default=None, ge=1, description="cores that a script may use; none: all, shared among the slots", examples=[4]
+    )
+    gpus: int | None = Field(
+        default=None, ge=0, description="GPUs that a script holds; none: one where there is one", examples=[1]
+    )
+    sandbox: BackEndChoice = Field(
+        default="auto", description="where generated code runs; auto: the first of these that works"
+    )
+    longest_script: float = Field(
+        default=3600.0, gt=0, allow_inf_nan=False, description="seconds that no run of a script may take more of"
+    )
+    metrics_port: int | None = Field(
+        default=None,
+        ge=1,
+        le=65535,
+        description="the port on loopback at which figures about the daemon are served; none: they are not",
+        examples=[9464],
+    )
+    log_format: Literal["auto", "text", "json"] = Field(
+        default="auto", description="lines for people, one JSON object a line, or auto: the first on a terminal alone"
+    )
+
+    log_file: SettingsPath | None = Field(
+        default=None,
+        description="a file for the log, in place of stderr or systemd's journal; an earlier one is kept as FILE.1",
+        examples=["/var/log/kaggle-bot/bot.log"],
+    )
+    log_file_mb: float = Field(
+        default=10.0, gt=0, le=1_000, description="megabytes of log_file after which it is begun anew"
+    )
+    log_files: int = Field(default=5, ge=1, le=100, description="how many earlier log files are kept")
+    keep_community_days: float = Field(
+        default=90.0,
+        ge=14,
+        allow_inf_nan=False,
+        description="days after a competition's end for which posts, boards, prompts and what was made of them are kept; "
+        "scores, submissions, code and spending stay",
+    )
+    backups: int = Field(default=7, ge=1, le=366, description="how many daily backups of bot.db are kept")
+    backups_gb: float = Field(
+        default=5.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="gigabytes that daily backups take at most; the newest one is kept whatever it takes",
+    )
+
+    @property
+    def folder(self) -> Path:
+        """Where the state lies."""
+        if self.dir:
+            return self.dir.expanduser().absolute()
+        if given := os.environ.get("STATE_DIRECTORY"):
+            return Path(given.split(":")[0]).absolute()
+        state = os.environ.get("XDG_STATE_HOME")
+        return (Path(state) if state else Path.home() / ".local" / "state").absolute() / "kaggle-bot"

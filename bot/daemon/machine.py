@@ -1,0 +1,120 @@
+"""The machine that the daemon works on: its disk, its backups, and the Docker engine and GPUs that scripts need."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from bot.execution.disk_space import DiskSettings, free_bytes
+from bot.execution.prune import Prunable, prune
+from bot.execution.spare import spare_files
+from bot.live.shared import Shared
+from bot.notify.events import DiskLow
+from bot.status.problems import begin, begin_work_broken, end
+from sandbox.docker import DockerSandbox
+from sandbox.gpu import open_gpus
+from state.backup import Backup
+from state.daily import KEEP, MOST_BYTES, daily_backup
+from state.errors import StateCorrupted, StateUnavailable
+from state.store import NO_RUN, Store
+
+__all__ = ["back_up_daily", "bound_disk", "check_devices"]
+
+_ENOUGH = 1.25
+"""Of what is wanted, before the problem is over: a disk at its limit would begin it again and again."""
+_DISK, _BACKUP = "disk", "backup"
+
+
+async def check_devices(shared: Shared) -> None:
+    """Check the Docker engine and the GPUs that scripts run on; the owner is told once of one that is gone."""
+    sandbox, found = shared.machinery.sandbox, dict[str, str | None]()
+    if isinstance(sandbox, DockerSandbox):
+        found["Docker"] = await asyncio.to_thread(sandbox.problem)
+    if shared.gpus:
+        seen = await asyncio.to_thread(_gpus)
+        found["GPU"] = None if seen >= shared.gpus else f"{seen} GPUs are seen, and a script needs {shared.gpus}"
+    with shared.store.write(durable=False) as tx:
+        for device, problem in found.items():
+            if problem is None:
+                end(tx, device)
+            else:
+                begin_work_broken(tx, device, device, f"{problem}; `bot doctor` says more")
+
+
+def bound_disk(settings: DiskSettings, folder: Path, store: Store, now: datetime) -> list[Prunable]:
+    """Remove what is old and not needed any more; where the disk is nearly full, also what is not so old.
+
+    What goes: what killed runs left; the views of runs that ended; predictions and submissions of executions whose nodes
+    are neither among the best of their run, nor sent, nor worked on. It takes long where there is much: call it in a
+    thread.
+
+    Args:
+        settings: `[disk]` of bot.toml.
+        folder: the daemon's.
+        store: its database.
+        now: the machine's time, by which files are dated, whatever clock the daemon works by.
+
+    Returns:
+        What was removed.
+    """
+    runs = folder / "runs"
+    removed = list(_removed(store, runs, settings.keep_days, now))
+    if free_bytes(folder) < settings.free_gb * 1e9:
+        removed += _removed(store, runs, 0.0, now)
+    free, wanted = free_bytes(folder) / 1e9, settings.free_gb
+    with store.write() as tx:
+        if removed:
+            freed = sum(one.bytes for one in removed)
+            tx.record("disk.bounded", run_id=NO_RUN, bytes=freed, places=len(removed), free_bytes=int(free * 1e9))
+        if free < wanted:
+            sentence = (
+                f"the disk of {folder} has {free:.1f} GB free, and {wanted:g} GB are wanted (free_gb under [disk] in "
+                "bot.toml): make room, or give it a larger disk"
+            )
+            begin(tx, _DISK, sentence, DiskLow(tx.now(), str(folder), free, wanted))
+        elif free >= wanted * _ENOUGH:
+            end(tx, _DISK)
+    return removed
+
+
+def back_up_daily(store: Store, *, keep: int = KEEP, most_bytes: int = MOST_BYTES) -> Backup | None:
+    """Make the day's backup; None where it could not be made, which is a problem until one can.
+
+    Raises:
+        StateCorrupted: the database is damaged, which no later backup will mend; the problem is written down if it can be.
+    """
+    try:
+        made = daily_backup(store, keep=keep, most_bytes=most_bytes)
+    except (StateUnavailable, OSError) as error:
+        _not_backed_up(store, error)
+        return None
+    except StateCorrupted as error:
+        with contextlib.suppress(StateCorrupted, StateUnavailable):
+            _not_backed_up(store, error)
+        raise
+    with store.write() as tx:
+        end(tx, _BACKUP)
+    return made
+
+
+def _not_backed_up(store: Store, error: Exception) -> None:
+    with store.write() as tx:
+        tx.record("backup.failed", run_id=NO_RUN, error=str(error))
+        begin(tx, _BACKUP, f"there is no backup of this day: {error}")
+
+
+def _removed(store: Store, runs: Path, keep_days: float, now: datetime) -> Iterator[Prunable]:
+    yield from prune(runs, keep_days, now, dry_run=False)
+    with store.read() as session:
+        spare = list(spare_files(session, runs, now - timedelta(days=keep_days)))
+    for path in spare:
+        with contextlib.suppress(FileNotFoundError):
+            size = path.lstat().st_blocks * 512
+            path.unlink()
+            yield Prunable("files", str(path), size, f"removed {path}")
+
+
+def _gpus() -> int:
+    with open_gpus() as gpus:
+        return len(gpus.all())

@@ -1,0 +1,134 @@
+"""Opening: what the daemon works with, each part made from the configuration and closed at its end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
+from pathlib import Path
+
+from bot.agents.listing import BUILT_IN
+from bot.configuration import Configuration, Settings
+from bot.engine.services import Machinery
+from bot.evaluation.worker import Worker
+from bot.execution.open_leases import open_leases
+from bot.live.budget import open_day
+from bot.live.live_run import choice_of
+from bot.live.shared import Shared
+from bot.live.slots import Slots
+from bot.models.settings import Environment, ModelSettings
+from bot.status.presence import LOCK
+from sandbox.choose import choose
+from sandbox.environments import chosen_environment
+from sandbox.instance import instance_of
+from sandbox.leftovers import left_by_killed
+from sandbox.locks import take
+from scrapers.kaggle.client import open_client, open_http
+from scrapers.kaggle.credentials import Credentials
+from scrapers.kaggle.polling.poller import Poller
+from scrapers.kaggle.rehearsal_clock import site_clock
+from scrapers.posts.cleaners import Cleaners
+from state.clock import Clock, FastClock, SystemClock
+from state.errors import SiteUnavailable, UsageError
+from state.requests import RequestMeter
+from state.store import Store
+
+__all__ = ["alone", "find_clock", "open_shared"]
+
+_SITE_SECONDS = 60.0
+"""Real seconds for which a rehearsal's site is waited for."""
+_LOOK = 1.0
+"""Real seconds between two looks at whether it answers."""
+_WORKER_IDLE = 300.0
+"""Real seconds after which the process that holds pandas is ended, if nobody needs it."""
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock, which the kernel frees when this process dies.
+
+    Raises:
+        UsageError: another daemon holds it.
+    """
+    lock = take(folder / LOCK)
+    if lock is None:
+        raise UsageError(f"another daemon works in {folder}: end it first, or name another folder ([daemon] dir)")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+async def find_clock(settings: Settings, say: Callable[[str, str], None]) -> Clock:
+    """Return the machine's clock, or that of the rehearsal, whose site may still have to start.
+
+    Args:
+        settings: which of the two, and where the site is.
+        say: told that the site is waited for.
+
+    Raises:
+        UsageError: there is no such site.
+    """
+    if not settings.daemon.rehearsal:
+        return SystemClock()
+    until, waiting = asyncio.get_running_loop().time() + _SITE_SECONDS, False
+    async with open_http(settings.kaggle.patience) as http:
+        while True:
+            try:
+                return await site_clock(http, settings.kaggle.url)
+            except SiteUnavailable as error:
+                if asyncio.get_running_loop().time() >= until:
+                    raise UsageError(str(error)) from error
+                if not waiting:
+                    say("", f"waiting up to {_SITE_SECONDS:.0f} s: {error}")
+                waiting = True
+                await asyncio.sleep(_LOOK)
+
+
+@asynccontextmanager
+async def open_shared(
+    configuration: Configuration,
+    folder: Path,
+    store: Store,
+    clock: Clock,
+    say: Callable[[str, str], None],
+    credentials: Callable[[], Credentials],
+) -> AsyncIterator[Shared]:
+    """Open what competitions share, while this lasts.
+
+    Raises:
+        UsageError: something that is configured cannot be had.
+    """
+    settings, daemon = configuration.settings, configuration.settings.daemon
+    models = ModelSettings(Environment.read(), settings.models)
+    runs = folder / "runs"
+    runs.mkdir(exist_ok=True)
+    trusted = all(choice_of(models, own).kind == "builtin" for own in settings.competitions.values())
+    sandbox = choose(
+        daemon.sandbox,
+        trusted=trusted,
+        instance=instance_of(runs),
+        settings=settings.sandbox,
+        environment=chosen_environment(settings.sandbox.environments_folder, settings.sandbox.environment),
+    )
+    for left in await asyncio.to_thread(left_by_killed, runs):
+        say("", f"left by a killed bot: {left.remove()}")
+    meter = RequestMeter(store)
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(open_client(settings.kaggle, clock, meter, credentials))
+        cleaners = await stack.enter_async_context(Cleaners())
+        worker = await stack.enter_async_context(aclosing(Worker(idle_seconds=_WORKER_IDLE)))
+        leases, gpus = stack.enter_context(open_leases(settings.leases, daemon.gpus))
+        yield Shared(
+            folder=folder,
+            file=configuration.file,
+            settings=settings,
+            store=store,
+            clock=clock,
+            speed=clock.speed if isinstance(clock, FastClock) else 1.0,
+            client=client,
+            poller=Poller(client, store, cleaners, settings.polling),
+            machinery=Machinery(sandbox, leases, models, worker, BUILT_IN),
+            gpus=gpus,
+            day=stack.enter_context(open_day(settings.budget, store, clock)),
+            slots=Slots(daemon.slots),
+            say=say,
+        )

@@ -1,0 +1,156 @@
+"""What each kind of task does."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bot.daemon.handling import Handler
+from bot.daemon.machine import back_up_daily, bound_disk, check_devices
+from bot.leaderboard.watch import leaderboard_moved, standing_of, watch_board
+from bot.live.entry import Entry
+from bot.live.shared import Shared
+from bot.notify.outbox import notify
+from bot.status.accounts import Allowance
+from bot.status.outside import deadline
+from bot.status.problems import begin_work_broken, end
+from bot.status.summary import budget_notices, daily_summary
+from bot.status.work import latest_runs
+from scrapers.kaggle.polling.watch import News
+from state.errors import NotAuthenticated, Retry
+from state.retention import Pruned, prune_expired
+from state.series import last_of_each
+from state.store import Store
+from state.tasks import Task, prune_tasks, put_task
+
+__all__ = ["TaskHandlers"]
+
+_KEPT = timedelta(days=14)
+"""For so long tasks that have ended are kept, so that none is done again under its key."""
+_KEY_REFUSED = "Kaggle"
+"""The problem that Kaggle does not take the key."""
+
+
+@dataclass
+class TaskHandlers:
+    """The handlers of a daemon; entries come and go with the configuration."""
+
+    shared: Shared
+    entries: Mapping[str, Entry]
+
+    def allowance(self) -> Allowance:
+        """Return what may be spent, as it is configured now."""
+        return Allowance(self.shared.settings.budget, {slug: entry.own for slug, entry in self.entries.items()})
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """Return who does what."""
+        return {
+            "poll": Handler(self.poll, at_once=2, longest=3600.0, tries=3),
+            "learn": Handler(self._of_entry(Entry.learn), at_once=2, longest=7200.0, tries=3),
+            "submit": Handler(self._of_entry(Entry.submit), at_once=4, longest=4 * 3600.0, tries=20),
+            "outputs": Handler(self._of_entry(Entry.collect_outputs), longest=3600.0, tries=3),
+            "final": Handler(self._of_entry(Entry.propose_final), at_once=4),
+            "day": Handler(self.day),
+            "health": Handler(self.health),
+            "disk": Handler(self.disk, longest=3600.0),
+            "expiry": Handler(self.expiry, longest=3600.0),
+            "backup": Handler(self.backup, longest=3600.0),
+        }
+
+    async def poll(self, task: Task) -> None:
+        """Read what is due of a competition, and take up what is new."""
+        slug, store = task.competition, self.shared.store
+        entry = self.entries.get(slug)
+        if entry is None or entry.state == "stopped":
+            return
+        try:
+            cycle = await self.shared.poller.cycle(slug)
+        except NotAuthenticated as error:
+            with store.write() as tx:
+                begin_work_broken(tx, _KEY_REFUSED, "Kaggle", str(error))
+            entry.changed()
+            return
+        with store.write() as tx:
+            end(tx, _KEY_REFUSED)
+        for part, failure in cycle.failed.items():
+            self.shared.say(slug, f"{part} could not be read: {failure}")
+        await self._take_up(entry, cycle.news, task.key)
+
+    async def _take_up(self, entry: Entry, news: News, key: str) -> None:
+        """Have the parts that are concerned act on what a poll has found."""
+        slug, shared = entry.slug, self.shared
+        if (lower := entry.lower_is_better) is not None:
+            before = standing_of(shared.store, slug)
+            now = watch_board(shared.store, slug, lower, run_id=entry.run_id)
+            if before is not None and now is not None and leaderboard_moved(before, now):
+                entry.board_moved()
+        if any(news.ids(kind) for kind in ("message new", "message edited", "version new", "score")):
+            with shared.store.write() as tx:
+                put_task(tx, f"learn after {key}", "learn", competition=slug)
+        if any(news.ids(kind) for kind in ("competition changed", "competition new", "page changed")):
+            entry.changed()
+        await entry.settle()
+
+    async def day(self, task: Task) -> None:
+        """Begin a day: yesterday's summary is sent, and there is room in budgets again."""
+        shared = self.shared
+        now = shared.clock.now()
+        yesterday = (now - timedelta(days=1)).date()
+        summary = await asyncio.to_thread(daily_summary, shared.store, yesterday, now, self.allowance())
+        with shared.store.write() as tx:
+            notify(tx, summary.notice())
+            prune_tasks(tx, now - _KEPT)
+        shared.day.retry()
+        shared.slots.pulse()
+
+    async def health(self, task: Task) -> None:
+        """Check the machine, and what is spent."""
+        shared = self.shared
+        await check_devices(shared)
+        reached = await asyncio.to_thread(budget_notices, shared.store, self.allowance(), shared.clock.now())
+        if reached:
+            with shared.store.write() as tx:
+                for event in reached:
+                    notify(tx, event.notice())
+
+    async def disk(self, task: Task) -> None:
+        """Remove what is old, and see that there is room."""
+        shared, now = self.shared, datetime.now(UTC)
+        await asyncio.to_thread(bound_disk, shared.settings.disk, shared.folder, shared.store, now)
+
+    async def expiry(self, task: Task) -> None:
+        """Remove what was collected for competitions that ended long ago."""
+        shared, days = self.shared, self.shared.settings.daemon.keep_community_days
+        for one in await asyncio.to_thread(prune_ended, shared.store, self.allowance(), days, shared.clock.now()):
+            told = f"{one.posts} posts, and {one.derived} analyses, ideas, drafts and reports made of them"
+            shared.say(one.competition, f"it ended more than {days:g} days ago: removed {told}")
+
+    async def backup(self, task: Task) -> None:
+        """Make the day's backup, and check it."""
+        own = self.shared.settings.daemon
+        most = int(own.backups_gb * 1e9)
+        await asyncio.to_thread(back_up_daily, self.shared.store, keep=own.backups, most_bytes=most)
+
+    def _of_entry(self, act: Callable[[Entry], Awaitable[None]]) -> Callable[[Task], Awaitable[None]]:
+        async def run(task: Task) -> None:
+            entry = self.entries.get(task.competition)
+            if entry is None or entry.state in ("stopped", "over"):
+                return
+            if not entry.is_open:
+                raise Retry(600.0, f"{entry.slug} is not worked on now: {entry.why}", counted=False)
+            await act(entry)
+
+        return run
+
+
+def prune_ended(store: Store, allowance: Allowance, keep_days: float, now: datetime) -> list[Pruned]:
+    """Remove the communities of competitions that ended more than `keep_days` ago; see `state.retention`.
+
+    Of a competition whose end is not known nothing goes. Where there is something to remove it takes as long as writing
+    the database anew: call it in a thread. Raises as `prune_community`.
+    """
+    with store.read() as session:
+        runs = latest_runs(session)
+        slugs = {*allowance.competitions, *runs, *(slug for slug, _ in last_of_each(session, None, "competition"))}
+        ends = {slug: deadline(session, slug, allowance.competitions.get(slug), runs.get(slug)) for slug in slugs}
+    return prune_expired(store, {slug: end for slug, end in ends.items() if end is not None}, keep_days, now)

@@ -1,0 +1,172 @@
+"""What the worker is asked about and what it answers: light types, which the bot's own process can import."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from bot.evaluation.graders import GraderKind
+from bot.evaluation.grading.leaderboard import MEDALS, Medal
+from scrapers.snapshots.card import TaskCard
+
+
+@dataclass(frozen=True)
+class LabelledView:
+    """A view of a task's data with the labels that it withholds, and what its predictions are scored by."""
+
+    data: Path
+    """What scripts see."""
+    labels: Path
+    """The folder with labels.csv, for the worker alone."""
+    card: TaskCard
+    grader: Path | None = None
+    """The competition's grade.py, for a metric that the registry does not know."""
+
+    @property
+    def truth(self) -> Path:
+        """The labels."""
+        return self.labels / "labels.csv"
+
+
+@dataclass(frozen=True)
+class OtherNode:
+    """A node that was scored before, on the same view."""
+
+    node: int
+    score: float
+    """In the metric's own sign."""
+    predictions: Path
+    submission: Path
+
+
+@dataclass(frozen=True)
+class ScoredFiles:
+    """What the files of one execution are worth; score and validity do not depend on each other."""
+
+    score: float | None
+    """Finite, in the metric's own sign; None: there is none."""
+    valid: bool
+    """Whether the submission is."""
+    fine: bool
+    """Whether both files are, also where there is no score because the truth cannot be scored, or not with these predictions."""
+    message: str | None = None
+    """Why there is no score, or what is wrong; None: nothing."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Standard errors by the bootstrap, of a score and of the paired difference to another's; None where they are not known."""
+
+    score_error: float | None = None
+    gain: float | None = None
+    """How much better the score is than the other's: above 0 is better, whatever the metric's sign."""
+    gain_error: float | None = None
+    draws: int = 0
+    rows: int = 0
+    note: str | None = None
+    """Why the score's error is not known."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Between which two scores the hidden one is to be expected in 95 of 100 cases."""
+
+    low: float | None
+    high: float | None
+    note: str | None
+    """Why there are none; None: there are."""
+    draws: int
+    together: str | None
+    """By what validation rows were drawn together; None: each was drawn by itself."""
+    test_rows: int
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether the test predictions of two submissions agree."""
+
+    agrees: bool
+    correlation: float | None
+    """The mean over the columns; None if undefined."""
+    class_share_difference: float | None
+    """Total variation between the predicted shares of the classes; None for quantities and scores without a scale."""
+    message: str
+
+
+@dataclass(frozen=True)
+class PublicCopy:
+    """Whether a valid file is the same as a public one."""
+
+    copied: str | None
+    """The sentence that says which public file it is the same as."""
+    compared: int
+    """With how many it was compared."""
+
+
+@dataclass(frozen=True)
+class HiddenScore:
+    """A node's score where it counts: on the hidden test, or on the public leaderboard; None where it has none there."""
+
+    score: float | None
+    win_rate: float | None
+    message: str | None = None
+    """Why there is no score."""
+
+
+@dataclass(frozen=True)
+class HiddenScores:
+    """The hidden scores of a run's nodes, and how well the validation scores ordered them."""
+
+    nodes: Mapping[int, HiddenScore]
+    rank_correlation: float | None = None
+    """Spearman's, +1 if validation orders as the test does; None with fewer than two nodes, or where one side is constant."""
+    compared: int = 0
+    """How many nodes that is over."""
+    best_node: int | None = None
+    """The first of equals."""
+    regret: Mapping[int, float] = field(default_factory=dict)
+    """For each valid node, how much worse its hidden score is than the best one's (never negative)."""
+
+
+class Grade(BaseModel):
+    """MLE-bench's report of one submission under its names, with ours: `win_rate`, `n_teams`, `grader`, `message`, `note`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    competition_id: str
+    score: float | None
+    gold_threshold: float | None
+    silver_threshold: float | None
+    bronze_threshold: float | None
+    median_threshold: float | None
+    any_medal: bool
+    gold_medal: bool
+    silver_medal: bool
+    bronze_medal: bool
+    above_median: bool
+    submission_exists: bool
+    valid_submission: bool
+    is_lower_better: bool
+    created_at: str
+    submission_path: str
+    """`None` where a run left no file, as MLE-bench writes it."""
+    win_rate: float
+    n_teams: int
+    grader: GraderKind
+    """Who says what a score is."""
+    message: str | None = None
+    """Why an invalid file is invalid."""
+    note: str | None = None
+    """What is odd about the leaderboard."""
+
+    @property
+    def medal(self) -> Medal | None:
+        """The medal that was won."""
+        return next((name for name in MEDALS if getattr(self, f"{name}_medal")), None)
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """Known lines of the leaderboard by name, best first."""
+        lines = {name: getattr(self, f"{name}_threshold") for name in (*MEDALS, "median")}
+        return {name: value for name, value in lines.items() if value is not None}

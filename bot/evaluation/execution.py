@@ -1,0 +1,115 @@
+"""An execution and its score: what is kept of one run of a script on a view."""
+
+from pydantic import BaseModel, ConfigDict
+from sqlmodel import Session
+
+from bot.evaluation.answers import Noise
+from bot.evaluation.guards.findings import Finding
+from sandbox import ExitReason, Limits, Outcome
+from state.tables import Step
+
+__all__ = [
+    "DEBUG",
+    "GUARDED",
+    "PREDICTIONS",
+    "Execution",
+    "Score",
+    "kept_execution",
+    "last_execution",
+    "step_of",
+    "why",
+]
+
+GUARDED = "holdout"
+"""The view whose score the search goes by, on which guards look."""
+DEBUG = "sample"
+"""The view of a debug run."""
+PREDICTIONS = "validation_predictions.csv"
+
+_LAST_LINE = 300
+"""Characters of a failed script's last line, which mostly names its error."""
+_SENTENCES = {
+    ExitReason.TIMED_OUT: "the script was killed at its time limit of {seconds:.0f} s",
+    ExitReason.OUT_OF_MEMORY: "the script ran out of memory ({memory:.1f} GiB are allowed)",
+    ExitReason.GPU_OUT_OF_MEMORY: "the script ran out of GPU memory: {detail}",
+    ExitReason.PROCESS_LIMIT: "the script started more than {processes} processes",
+    ExitReason.DISK_LIMIT: "the script wrote more than it may ({written:.1f} GB, {files} files)",
+    ExitReason.KILLED_BY_RULE: "the script was killed early: {detail}",
+    ExitReason.KILLED_BY_MONITOR: "the script was killed early by the monitor, a model that looks on: {detail}",
+    ExitReason.STOPPED: "the run was stopped",
+}
+
+
+class _Kept(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Score(_Kept):
+    """What the files of one execution are worth."""
+
+    value: float
+    """In the metric's own sign."""
+    noise: Noise = Noise()
+    """How uncertain it is; known on the hold-out view alone."""
+    guards: tuple[Finding, ...] = ()
+    """What the guards found; nothing on other views than the hold-out one."""
+    spoiled: bool = False
+    """Whether a guard says that the file for the test rows is worth nothing, whatever the value is."""
+
+
+class Execution(_Kept):
+    """One run of a node's script on one view, as the step keeps it."""
+
+    id: str
+    view: str
+    reason: ExitReason
+    seconds: float
+    output: str
+    """Cleaned and capped, as a coder reads it."""
+    fine: bool
+    """Whether it ended in time and both its files are valid, be there a score or not: all that a debug run asks."""
+    score: Score | None
+    fault: str | None
+    """Why it has no score, the same whatever the view and the limits were; None where it has one, or need not have one."""
+    error: str | None
+    """The fault with where it happened."""
+
+    @property
+    def value(self) -> float | None:
+        """The score's value; None without a score."""
+        return None if self.score is None else self.score.value
+
+
+def kept_execution(session: Session, run_id: str, node: int, view: str = GUARDED, attempt: int = 0) -> Execution | None:
+    """Return a node's finished execution on a view; None where there is none."""
+    step = session.get(Step, (run_id, node, step_of(view), attempt))
+    return None if step is None or step.result is None else Execution.model_validate(step.result)
+
+
+def last_execution(session: Session, run_id: str, node: int) -> Execution | None:
+    """Return a node's hold-out run, or its debug run if it got no further."""
+    return kept_execution(session, run_id, node) or kept_execution(session, run_id, node, DEBUG)
+
+
+def step_of(view: str) -> str:
+    """Return the name of the step that runs a node on a view, and keeps the execution."""
+    return f"execute:{view}"
+
+
+def why(outcome: Outcome, limits: Limits) -> str | None:
+    """Say in a sentence for the coder why an execution has no score; none where it finished."""
+    if outcome.reason is ExitReason.FINISHED:
+        return None
+    if outcome.reason is ExitReason.ERROR:
+        said = outcome.output.strip().rpartition("\n")[2][:_LAST_LINE]
+        return outcome.detail or f"the script ended with exit status {outcome.exit_code}" + (
+            f": {said}" if said else ""
+        )
+    return _SENTENCES[outcome.reason].format(
+        seconds=limits.seconds,
+        memory=limits.memory_bytes / 1024**3,
+        processes=limits.processes,
+        written=limits.written_bytes / 1e9,
+        files=limits.files,
+        detail=outcome.detail or "no reason was given",
+    )

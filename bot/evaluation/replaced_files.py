@@ -1,0 +1,160 @@
+"""Which files of rows leave a view, and which take the place of the test's."""
+
+import shutil
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bot.evaluation.layouts.data_files import archive_names, data_files, share
+from bot.evaluation.layouts.file_index import FileTable
+from bot.evaluation.layouts.layout import Layout
+from bot.evaluation.tables.compressed import member
+from bot.evaluation.views.row_files import Pattern, placed, row_files
+from scrapers.snapshots.archives import is_litter
+from state.errors import UnsupportedLayout
+
+
+@dataclass(frozen=True)
+class ReplacedFiles:
+    """Files and members of archives that are left out, and those that are put somewhere else."""
+
+    files: set[Path] = field(default_factory=set)
+    members: dict[Path, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """By archive."""
+    added: list[tuple[Pattern, str, Pattern, str]] = field(default_factory=list)
+    """Of each: the pattern and path that it gets, and those that it has."""
+
+    def leave_out(self, pattern: Pattern, path: str) -> None:
+        """Leave out one file."""
+        if pattern.archive is None:
+            self.files.add(Path(path))
+        else:
+            self.members[pattern.archive].add(path)
+
+    @property
+    def archives(self) -> frozenset[Path]:
+        """The archives that are to be written anew."""
+        return frozenset(self.members) | {to.archive for to, _, _, _ in self.added if to.archive is not None}
+
+
+def replaced_files(
+    data_dir: Path, layout: Layout, withheld: Sequence[int], asked: Sequence[int] | None
+) -> ReplacedFiles:
+    """Say what happens to files of rows.
+
+    Args:
+        data_dir: the competition's files.
+        layout: its rows.
+        withheld: rows whose files of labels are left out, such as masks.
+        asked: for a view in which these rows stand in for the test: their files take the places of the test's, and those of
+            all other withheld rows are left out; None: the test stays.
+
+    Raises:
+        UnsupportedLayout: files would have to be moved that lie in an archive which is not written.
+    """
+    found, ids = ReplacedFiles(), layout.ids
+    moved = isinstance(layout.train, FileTable) and layout.train.moved_to is not None
+    # Files that are moved have ids of ours, which mean nothing in the names that they had.
+    kept = row_files(data_dir, () if moved else ids, layout.test_units())
+    for pattern in kept.told:
+        for row in withheld:
+            if ids[row] in kept.train[pattern]:
+                found.leave_out(pattern, kept.train[pattern][ids[row]])
+    if isinstance(layout.train, FileTable):
+        _leave_out_copies(data_dir, layout.train, withheld, found)
+    if asked is None:
+        return found
+    for pattern, files in kept.test.items():
+        trained = set(kept.train.get(pattern, {}).values())
+        for path in files.values():
+            if path not in trained:
+                found.leave_out(pattern, path)
+    for pattern, other in kept.counterparts.items():
+        files = kept.train[pattern]
+        stay = {ids[row] for row in asked} if pattern == other else set()
+        for row in withheld:
+            if ids[row] in files and ids[row] not in stay:
+                found.leave_out(pattern, files[ids[row]])
+        if pattern != other:
+            for row in asked:
+                if ids[row] in files:
+                    found.added.append((other, placed(other, ids[row]), pattern, files[ids[row]]))
+    if any(not zipfile.is_zipfile(data_dir / path) for path in found.archives):
+        raise UnsupportedLayout("The rows' files lie in an archive that cannot be written anew.")
+    return found
+
+
+def _leave_out_copies(data_dir: Path, table: FileTable, withheld: Sequence[int], found: ReplacedFiles) -> None:
+    """Leave out whatever else is named as a withheld file is: it may lie in a folder of its class again."""
+    if table.moved_to is None:
+        return
+    names = {table.entries[row].file.name for row in withheld} | {table.entries[row].file.stem for row in withheld}
+    own = {entry.file for entry in table.entries}
+    for path in data_files(data_dir):
+        for inner in archive_names(data_dir / path) or ():
+            if Path(inner).name in names or Path(inner).stem in names:
+                found.members[path].add(inner)
+        if path not in own and (path.name in names or path.stem in names):
+            found.files.add(path)
+
+
+def test_place(data_dir: Path, layout: Layout) -> Pattern:
+    """Return where the test's files lie: the pattern of most of them."""
+    found = row_files(data_dir, (), layout.test_units()).test
+    plain = {pattern: files for pattern, files in found.items() if pattern.archive is None}
+    return max(plain, key=lambda p: (len(plain[p]), str(p)), default=Pattern(None, "test/{id}"))
+
+
+def rewrite_archive(data_dir: Path, archive: Path, changes: ReplacedFiles, out: Path) -> str:
+    """Write a zip archive without what is left out and with what is added; returns what is to be said of it."""
+    left_out = changes.members.get(archive, set())
+    if not zipfile.is_zipfile(data_dir / archive):
+        return f"{archive.name} left out: it holds files of withheld rows"
+    target = out / archive
+    target.parent.mkdir(parents=True, exist_ok=True)
+    count = 0
+    with zipfile.ZipFile(data_dir / archive) as old, zipfile.ZipFile(target, "w") as new:
+        for info in old.infolist():
+            # What a Mac adds has the names of files that may be withheld, in the folders they lay in.
+            if info.is_dir() or info.filename in left_out or is_litter(info.filename):
+                continue
+            packed = info.compress_type != zipfile.ZIP_STORED
+            with (
+                old.open(info) as source,
+                new.open(member(info.filename, packed=packed), "w", force_zip64=True) as copy,
+            ):
+                shutil.copyfileobj(source, copy)
+        for path, content in _contents(data_dir, changes, archive):
+            new.writestr(member(path, packed=False), content)
+            count += 1
+    return f"{archive.name}: {len(left_out)} files left out" + (f", {count} put in" if count else "")
+
+
+def put_added(data_dir: Path, changes: ReplacedFiles, out: Path) -> None:
+    """Put what is added into its folders."""
+    for to, path, origin, source in changes.added:
+        if to.archive is None and origin.archive is None:
+            share(data_dir / source, out / path)
+    for path, content in _contents(data_dir, changes, None):
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        (out / path).write_bytes(content)
+
+
+def _contents(data_dir: Path, changes: ReplacedFiles, archive: Path | None) -> Iterator[tuple[str, bytes]]:
+    """Yield what goes into an archive; or, for None, what comes out of one into folders."""
+    opened: dict[Path, zipfile.ZipFile] = {}
+    try:
+        for to, path, origin, source in changes.added:
+            if to.archive != archive or (archive is None and origin.archive is None):
+                continue
+            if origin.archive is None:
+                yield path, (data_dir / source).read_bytes()
+                continue
+            if origin.archive not in opened:
+                opened[origin.archive] = zipfile.ZipFile(data_dir / origin.archive)
+            yield path, opened[origin.archive].read(source)
+    finally:
+        for one in opened.values():
+            one.close()

@@ -1,0 +1,74 @@
+"""What live runs may spend: the day's level around all, in it the competition's days, the competition, and the run."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import UTC, date, datetime, time
+
+from bot.budgets.kinds import Kind
+from bot.budgets.levels import Level
+from bot.budgets.run_budget import used
+from bot.budgets.settings import BudgetSettings, Caps
+from bot.configuration.competition import CompetitionSettings
+from state.clock import Clock
+from state.ledgers import Ledger, read_ledger, read_only
+from state.store import Store
+
+__all__ = ["open_day", "open_run"]
+
+_KINDS = tuple(kind for kind in Kind if kind is not Kind.WALL_SECONDS)
+"""The clock's days may be shorter than the machine's: wall time is no measure of a daemon."""
+
+
+@contextmanager
+def open_day(settings: BudgetSettings, store: Store, clock: Clock) -> Iterator[Level]:
+    """Give the level of all that is spent on a day (UTC of the clock), while this lasts.
+
+    Raises:
+        InfrastructureFailure: the ledger cannot be read.
+    """
+    today = _total(_since(store, _midnight(clock.now())))
+    with closing(Level("day", settings.day, spent=today, period=lambda: clock.now().date())) as level:
+        yield level
+
+
+@contextmanager
+def open_run(
+    day: Level, settings: BudgetSettings, own: CompetitionSettings, store: Store, run_id: str, competition: str
+) -> Iterator[Level]:
+    """Give the level of a run, within those of its competition and of the day, while this lasts; raises as `open_day`."""
+    clock = store.clock
+    ever = [one for one in _since(store, None) if one.competition == competition]
+    today = [one for one in _since(store, _midnight(clock.now())) if one.competition == competition]
+    own_day = Caps(money=own.max_cost_per_day, submissions=own.submissions_per_day, executions=None)
+    own_all = _tighter(settings.competition, Caps(money=own.max_cost, submissions=own.max_submissions))
+
+    def this_day() -> date:
+        return clock.now().date()
+
+    with (
+        closing(Level(f"day of {competition}", own_day, spent=_total(today), period=this_day, around=day)) as days,
+        closing(Level(f"competition {competition}", own_all, spent=_total(ever), around=days)) as whole,
+        closing(
+            Level("run", settings.run, spent=_total([one for one in ever if one.run_id == run_id]), around=whole)
+        ) as level,
+    ):
+        yield level
+
+
+def _since(store: Store, at: datetime | None) -> list[Ledger]:
+    with read_only(store.path) as connection:
+        return read_ledger(connection, at)
+
+
+def _total(ledgers: list[Ledger]) -> Mapping[Kind, float]:
+    return {kind: sum(used(one)[kind] for one in ledgers) for kind in _KINDS}
+
+
+def _tighter(one: Caps, other: Caps) -> Caps:
+    """Return caps of which each is the tighter of two."""
+    pairs = {kind.value: [cap for cap in (one.of(kind), other.of(kind)) if cap is not None] for kind in Kind}
+    return Caps.model_validate({name: min(caps) for name, caps in pairs.items() if caps})
+
+
+def _midnight(now: datetime) -> datetime:
+    return datetime.combine(now.astimezone(UTC).date(), time(), UTC)

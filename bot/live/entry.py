@@ -1,0 +1,400 @@
+"""An entry: one competition at work, from its first look to its end."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Literal
+
+from bot.configuration.competition import CompetitionSettings
+from bot.engine.attempts import load_tree
+from bot.execution.folder import RunFolder
+from bot.execution.own_grader import grader_text
+from bot.live.finish import finish_live
+from bot.live.live_run import LiveRun, begin_run, goes_on, live_run_of, run_as_it_was
+from bot.live.open_run import AtWork, open_work
+from bot.live.preparing import Task, Waiting, deadline_of, prepare
+from bot.live.shared import Shared
+from bot.notify.events import CompetitionOver, GraderUnusable
+from bot.notify.outbox import NO_RUN, notify
+from bot.report.finish import Ended
+from bot.report.result import RunResult
+from bot.status.problems import begin, begin_work_broken, end
+from bot.submission.files import FILES
+from scrapers.kaggle.polling.watch import Part
+from scrapers.snapshots.card import TaskCard
+from state.errors import (
+    BotError,
+    DownloadFailed,
+    InfrastructureFailure,
+    KaggleError,
+    NotAuthenticated,
+    NotSent,
+    SiteUnavailable,
+    SubmissionInDoubt,
+)
+from state.progress import end_run
+from state.steering import control
+from state.tables import Run
+
+__all__ = ["Entry", "State"]
+
+State = Literal["waiting", "working", "paused", "stopped", "over"]
+"""waiting: for a person, or for Kaggle; working: its search goes on, or would if there were room."""
+
+_LOOK_AGAIN = 3600.0
+"""Seconds of the clock after which what a competition waits for is looked at again."""
+_AFTER_FAILURE = 600.0
+_OVER_BY_ITSELF = timedelta(hours=1)
+_PASSING = (KaggleError, SiteUnavailable, InfrastructureFailure, DownloadFailed, SubmissionInDoubt)
+_ANOTHER_RUN = "another run was begun"
+_IN_ORDER = "its search is ended in order"
+_AFTERWARDS = timedelta(days=7)
+"""For so long after the end private scores are waited for."""
+_AT_THE_END: tuple[Part, ...] = ("competitions", "submissions", "top", "board")
+
+
+class Entry:
+    """One competition; `work` is its loop, and the other methods are what tasks call meanwhile."""
+
+    def __init__(self, slug: str, own: CompetitionSettings, shared: Shared) -> None:
+        self.slug = slug
+        self.own = own
+        self.state: State = "waiting"
+        self.why = "it has not been looked at yet"
+        self._shared = shared
+        self._open: AtWork | None = None
+        self._users = 0
+        self._unused = asyncio.Event()
+        self._unused.set()
+        self._changed = asyncio.Event()
+        self._again = False
+
+    async def work(self) -> None:
+        """Work on it until it is over or stopped; whatever fails is told, and tried again later."""
+        while True:
+            with self._shared.store.read() as session:
+                wish = control(session, self.slug)
+            try:
+                if wish == "stopped":
+                    await self._stop()
+                    return
+                if await self._step():
+                    return
+            except NotAuthenticated:
+                self._set("waiting", "Kaggle does not take the key")
+                await self._pause(_AFTER_FAILURE)
+            except BotError as error:
+                self._failed(error)
+                await self._pause(_AFTER_FAILURE)
+
+    def poll_is_due(self) -> bool:
+        """Return whether something of it is to be read from Kaggle now."""
+        if self.state == "stopped":
+            return False
+        card = self._card()
+        past = card is not None and self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS
+        return not past and self._shared.poller.wait(self.slug) <= 0
+
+    async def learn(self) -> None:
+        """Have what is new analysed, and what is strong change what is tried next."""
+        async with self._use() as here:
+            if here is not None:
+                await here.learn()
+
+    def board_moved(self) -> None:
+        """Open another round of drafts, as the leaderboard has moved."""
+        if self._open is not None:
+            self._open.turns.renew()
+
+    async def submit(self) -> None:
+        """Consider the best node, and send what may go."""
+        async with self._use() as here:
+            if here is not None:
+                await here.desk.consider()
+                await here.desk.send()
+
+    async def collect_outputs(self) -> None:
+        """Fetch what public kernels have written since."""
+        # Its run is not kept open for it: that takes long, and nothing of the run is needed on the way.
+        if self._open is not None:
+            await self._open.outputs.collect(self._shared.settings.polling.outputs_at_once)
+
+    async def settle(self) -> None:
+        """Take up the scores of what was sent, and say so if they have nothing to do with ours."""
+        async with self._use() as here:
+            if here is not None:
+                await here.desk.scores.settle()
+                here.desk.scores.relation()
+
+    async def propose_final(self) -> None:
+        """Tell the owner which submissions should count."""
+        async with self._use() as here:
+            if here is not None:
+                here.desk.scores.propose()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its run is worked on now."""
+        return self._open is not None
+
+    @property
+    def lower_is_better(self) -> bool | None:
+        """The direction of its metric, None where that is not known yet."""
+        card = self._card()
+        return None if card is None else card.lower_is_better
+
+    @property
+    def run_id(self) -> str | None:
+        """Its run, None where there is none yet."""
+        row = live_run_of(self._shared.store, self.slug)
+        return None if row is None else row.id
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When it ends, as far as it is known."""
+        card = self._card()
+        return None if card is None else deadline_of(self._shared, card, self.own)
+
+    @property
+    def best_node(self) -> int | None:
+        """The best node by validation."""
+        best = None if self._open is None else load_tree(self._open.context).best()
+        return None if best is None else best.id
+
+    def changed(self) -> None:
+        """Look again: at the owner's wishes, at what was read, at the deadline."""
+        self._changed.set()
+        if (here := self._open) is None:
+            return
+        with self._shared.store.read() as session:
+            wish = control(session, self.slug)
+        if wish == "stopped":
+            here.search.interrupt(_IN_ORDER)
+        deadline = deadline_of(self._shared, here.run.card, self.own)
+        seconds = (deadline - here.run.began).total_seconds() / self._shared.speed
+        if abs(seconds - here.context.budget.seconds) > 1.0:
+            self._again = True  # the deadline was moved
+            here.search.interrupt(_IN_ORDER)
+        self._shared.slots.pulse()
+
+    def configure(self, own: CompetitionSettings) -> None:
+        """Go on with these settings; what waited, or is to be scored by another file now, begins anew."""
+        here = self._open
+        graded_anew = here is not None and own.grader is not None and grader_text(own.grader) != here.grader
+        if own != self.own or self.state == "waiting" or graded_anew:
+            self.own, self._again = own, True
+            if self._open is not None:
+                self._open.search.interrupt(_IN_ORDER)
+            self._changed.set()
+
+    async def _step(self) -> bool:
+        """Go one step on: prepare, search, or end; returns whether nothing is left to be done."""
+        deadline = self.deadline
+        if deadline is not None and self._shared.clock.now() >= deadline:
+            return await self._end()
+        task = await prepare(self._shared, self.slug, self.own)
+        if isinstance(task, Waiting):
+            self._problem_over()
+            self._set("waiting", task.why)
+            await self._pause(_LOOK_AGAIN)
+            return False
+        if self._shared.clock.now() >= deadline_of(self._shared, task.card, self.own):
+            if live_run_of(self._shared.store, self.slug) is None:
+                self._set("over", "it was over before it was begun")
+                return True
+            return await self._end()
+        await self._search(task)
+        return False
+
+    async def _search(self, task: Task) -> None:
+        """Search until the time is used up, or somebody wants it otherwise; the desk stays open to the deadline."""
+        self._again = False
+        known = live_run_of(self._shared.store, self.slug)
+        if known is not None and known.status == "running" and not goes_on(known, task, self.own):
+            why = f"the scores of {known.id} would not compare, or it is another agent's"
+            self._shared.say(self.slug, f"another run is begun: {why}")
+            await self._finish(known, _ANOTHER_RUN)
+        run = begin_run(self._shared, task, self.own)
+        async with self._opened(run) as here:
+            if self._is_unscored(here):
+                await self._pause(_LOOK_AGAIN)
+                return
+            self._set("working", "")
+            self._problem_over()
+            searching = asyncio.create_task(here.search.run())
+            try:
+                await self._attend(here, searching)
+            except asyncio.CancelledError:
+                # Nodes in flight are left as they are, and go on with the next start.
+                here.search.interrupt(_IN_ORDER)
+                await asyncio.gather(searching, return_exceptions=True)
+                raise
+            if here.search.misconfigured or here.search.status == "failed":
+                raise BotError(here.search.stopped_by or "the search has failed")
+            if here.search.interrupted:
+                return
+            await self.submit()
+            await self._until_deadline(here)
+
+    async def _attend(self, here: AtWork, searching: "asyncio.Task[None]") -> None:
+        """Look after a search: pauses are shown, and a new best is told and considered."""
+        while not searching.done():
+            changed = asyncio.create_task(self._wait_for_change())
+            await asyncio.wait({searching, changed}, return_when=asyncio.FIRST_COMPLETED)
+            changed.cancel()
+            if self.state in ("working", "paused"):
+                paused = here.turns.paused()
+                self._set("paused" if paused else "working", "the owner has paused it" if paused else "")
+        searching.result()
+
+    async def _until_deadline(self, here: AtWork) -> None:
+        """Keep the desk open until the end: what is held may still be approved, and scores come in."""
+        while not self._again:
+            left = (deadline_of(self._shared, here.run.card, self.own) - self._shared.clock.now()).total_seconds()
+            with self._shared.store.read() as session:
+                if left <= 0 or control(session, self.slug) == "stopped":
+                    return
+            self._set("working", "its search is at its end; what was made may still be submitted")
+            await self._pause(min(left + 0.01, _LOOK_AGAIN))
+
+    async def _end(self) -> bool:
+        """Write the result once the competition is over, again while private scores come in; True when all is there."""
+        row = live_run_of(self._shared.store, self.slug)
+        card = self._card()
+        if row is None or card is None:
+            self._set("over", "it is over, and nothing was done")
+            return True
+        await self._read_the_end()
+        result = await self._finish(row, None)
+        self._problem_over()
+        private = result.score_kind == "private"
+        report = str(RunFolder(self._shared.runs / row.id).report)
+        over = CompetitionOver(
+            self.slug, row.id, result.score, private, result.rank, result.n_teams, result.medal, report
+        )
+        with self._shared.store.write() as tx:
+            notify(tx, over.notice(row.id))
+        late = self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS
+        if private or late or not result.submissions:
+            self._set("over", "")
+            return True
+        self._set("over", "private scores are waited for")
+        await self._pause(_LOOK_AGAIN)
+        return False
+
+    async def _stop(self) -> None:
+        """Bring its run to its end, as the owner wants no more of it; what was sent stays sent."""
+        row = live_run_of(self._shared.store, self.slug)
+        if row is not None and row.status == "running":
+            await self._finish(row, "the owner has stopped it")
+        self._problem_over()
+        self._set("stopped", "the owner has stopped it")
+
+    async def _finish(self, row: Run, stopped_by: str | None) -> RunResult:
+        """Write a run's result and report, and end it; may be done again.
+
+        Where something else than the competition's end stops it, what is not sent yet is given up first.
+        """
+        run, machinery = run_as_it_was(self._shared, row), self._shared.machinery
+        async with self._opened(run) as here:
+            if stopped_by is not None:
+                await here.desk.give_up(stopped_by)
+            await here.desk.scores.settle()
+            sandbox = machinery.sandbox.describe()
+            ended = Ended(run.folder, here.context, sandbox, here.stopwatch, "finished", stopped_by)
+            files = self._shared.competition(self.slug) / FILES
+            result = await finish_live(ended, files, machinery.worker)
+        with self._shared.store.write() as tx:
+            end_run(tx, run.id, "finished")
+        return result
+
+    def _is_unscored(self, here: AtWork) -> bool:
+        """Whether the owner's grader cannot score a view, which is told; scores that scripts print were not asked for."""
+        reason = here.context.executor.unscored if here.run.own.grader is not None else None
+        with self._shared.store.write() as tx:
+            if reason is None:
+                end(tx, f"grader/{self.slug}")
+                return False
+            told = f"{here.run.own.grader}: {reason}"
+            begin(tx, f"grader/{self.slug}", f"no score can be had: {told}", GraderUnusable(self.slug, told), asks=True)
+        self._set("waiting", f"no score can be had: {told}")
+        return True
+
+    async def _read_the_end(self) -> None:
+        """Read what the end changes now: some of it would not be due for a day."""
+        for part in _AT_THE_END:
+            with contextlib.suppress(KaggleError, SiteUnavailable, NotSent):
+                await self._shared.poller.poll(self.slug, part)
+
+    @asynccontextmanager
+    async def _opened(self, run: LiveRun) -> AsyncIterator[AtWork]:
+        try:
+            async with open_work(self._shared, run) as self._open:
+                try:
+                    yield self._open
+                finally:
+                    self._open = None
+                    # What tasks are at with it is ended before it is closed.
+                    await self._unused.wait()
+        finally:
+            self._open = None
+
+    @asynccontextmanager
+    async def _use(self) -> AsyncIterator[AtWork | None]:
+        """Give what is open, and keep it open while this lasts; None where nothing is."""
+        here = self._open
+        if here is None:
+            yield None
+            return
+        self._users += 1
+        self._unused.clear()
+        try:
+            yield here
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._unused.set()
+
+    def _card(self) -> TaskCard | None:
+        if self._open is not None:
+            return self._open.run.card
+        row = live_run_of(self._shared.store, self.slug)
+        return None if row is None else TaskCard.model_validate(row.config["card"])
+
+    def _set(self, state: State, why: str) -> None:
+        """Write down how it stands, where that is new."""
+        if (state, why) == (self.state, self.why):
+            return
+        self.state, self.why = state, why
+        with self._shared.store.write() as tx:
+            tx.record(f"entry.{state}", run_id=NO_RUN, competition=self.slug, why=why)
+        self._shared.say(self.slug, f"{state}: {why}" if why else state)
+
+    def _failed(self, error: BotError) -> None:
+        self._set("waiting", str(error))
+        # What a site or a machine cannot do now may be over by itself.
+        patience = _OVER_BY_ITSELF if isinstance(error, _PASSING) else timedelta(0)
+        with self._shared.store.write() as tx:
+            begin_work_broken(tx, f"entry/{self.slug}", self.slug, str(error), patience)
+
+    def _problem_over(self) -> None:
+        with self._shared.store.write() as tx:
+            end(tx, f"entry/{self.slug}")
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait so long by the clock, or until something has changed."""
+        waits = [
+            asyncio.ensure_future(self._shared.clock.sleep(seconds)),
+            asyncio.ensure_future(self._wait_for_change()),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
+
+    async def _wait_for_change(self) -> None:
+        await self._changed.wait()
+        self._changed.clear()

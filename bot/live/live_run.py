@@ -1,0 +1,243 @@
+"""A competition's live run: found again or begun, with its settings, its budget and its services."""
+
+import hashlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+
+from bot.agents.comind.policy import RoundsSettings
+from bot.agents.settings import AgentRunSettings
+from bot.community.learning import NEWEST_POSTS
+from bot.community.settings import ReadingSettings
+from bot.configuration.competition import CompetitionSettings
+from bot.engine.budget import RunBudget
+from bot.engine.context import RunContext
+from bot.engine.services import RunPlan, open_context
+from bot.execution.folder import RunFolder, run_id
+from bot.execution.own_grader import grader_text, keep_grader
+from bot.execution.stopwatch import Stopwatch
+from bot.execution.task import OwnerNote
+from bot.leaderboard.board import read_board
+from bot.live.budget import open_run
+from bot.live.preparing import Task, deadline_of
+from bot.live.shared import Shared
+from bot.models import Item
+from bot.models.settings import ModelChoice, ModelSettings
+from sandbox.share import share_of
+from scrapers.snapshots.card import TaskCard
+from state.clock import Clock
+from state.community import CommunityView
+from state.errors import UsageError
+from state.live import live_runs
+from state.progress import create_run, resume_run
+from state.steering import notes
+from state.store import Store
+from state.tables import Run
+
+__all__ = ["LiveRun", "begin_run", "choice_of", "goes_on", "live_run_of", "open_run_context", "run_as_it_was"]
+
+_SCRIPTS = 20
+"""Scripts for which a competition is to have time, one after the other."""
+_SHORTEST_LIMIT = 20.0
+"""Seconds, below which no script is given less for the sake of the others."""
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """A run that is in the store."""
+
+    id: str
+    card: TaskCard
+    task: Task
+    folder: RunFolder
+    settings: AgentRunSettings
+    own: CompetitionSettings
+    began: datetime
+
+
+@dataclass(frozen=True)
+class ClockTime:
+    """Seconds of the machine since a time of the clock, in which a rehearsal's weeks are minutes."""
+
+    clock: Clock
+    since: datetime
+    speed: float
+
+    def wall(self) -> float:
+        """Return how many have passed."""
+        return (self.clock.now() - self.since).total_seconds() / self.speed
+
+
+def live_run_of(store: Store, competition: str) -> Run | None:
+    """Return a competition's latest live run."""
+    with store.read() as session:
+        return next(reversed(live_runs(session, competition)), None)
+
+
+def goes_on(known: Run, task: Task, own: CompetitionSettings) -> bool:
+    """Whether a run goes on with these settings: it is the same agent's, and its scores mean the same."""
+    return known.agent == own.agent and known.config.get("scores") == _meaning(task.card, own)
+
+
+def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
+    """Take up the competition's run, or begin one where it does not go on with these settings (see `goes_on`).
+
+    Raises:
+        UsageError: its model is not there, or would have its code run where nothing contains it; or the grader is not there.
+    """
+    slug, choice = task.card.slug, choice_of(shared.machinery.models, own)
+    _ensure_contained(shared, choice)
+    settings = _settings(shared, own, choice)
+    config = {
+        "live": True,
+        "competition": slug,
+        "settings": settings.model_dump(mode="json"),
+        "own": own.model_dump(mode="json"),
+        "card": task.card.model_dump(mode="json"),
+        "scores": _meaning(task.card, own),
+    }
+    known = live_run_of(shared.store, slug)
+    with shared.store.write() as tx:
+        if known is None or not goes_on(known, task, own):
+            name = run_id(slug, own.agent, choice.spec, own.seed, tx.now())
+            row = create_run(
+                tx,
+                name,
+                competition=slug,
+                agent=own.agent,
+                model=choice.spec,
+                seed=own.seed,
+                cutoff=None,
+                config=config,
+            )
+        else:
+            resume_run(tx, known.id)
+            row = tx.session.get_one(Run, known.id)
+            row.config = config
+            tx.add(row)
+    folder = RunFolder(shared.runs / row.id, shared.store.path)
+    if not folder.path.exists():
+        folder.make()
+    if own.grader is not None:
+        try:
+            keep_grader(own.grader, folder)
+        except OSError as error:
+            raise UsageError(f"{own.grader} cannot be kept: {error.strerror or error}") from error
+    partial = folder.config.with_suffix(".partial")
+    partial.write_text(json.dumps({"run_id": row.id, **config}, indent=1) + "\n", encoding="utf-8")
+    partial.replace(folder.config)
+    return LiveRun(row.id, task.card, task, folder, settings, own, row.created_at)
+
+
+def run_as_it_was(shared: Shared, known: Run) -> LiveRun:
+    """Return a run by what it went by last, to bring it to its end: no model is asked any more."""
+    card = TaskCard.model_validate(known.config["card"])
+    settings = AgentRunSettings.model_validate(known.config["settings"]).model_copy(
+        update={"model": "builtin", "roles": {}}
+    )
+    task = Task(card, shared.competition(card.slug) / "data")
+    folder = RunFolder(shared.runs / known.id, shared.store.path)
+    own = CompetitionSettings.model_validate(known.config["own"])
+    return LiveRun(known.id, card, task, folder, settings, own, known.created_at)
+
+
+@asynccontextmanager
+async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -> AsyncIterator[RunContext]:
+    """Open a live run's services; raises as `open_context`."""
+    slug, store = run.card.slug, shared.store
+
+    def community(as_of: datetime) -> CommunityView:
+        return CommunityView(store, slug, as_of)
+
+    def say(line: str) -> None:
+        shared.say(slug, line)
+
+    deadline = deadline_of(shared, run.card, run.own)
+    elapsed = ClockTime(shared.clock, run.began, shared.speed)
+    seconds = max(1.0, (deadline - run.began).total_seconds() / shared.speed)
+    # A rehearsal's weeks are minutes of the machine, in which there is to be time for many scripts all the same.
+    longest = min(shared.settings.daemon.longest_script, max(_SHORTEST_LIMIT, seconds / _SCRIPTS))
+    budget = RunBudget(elapsed, seconds, None, longest=longest, speed=shared.speed)
+    plan = RunPlan(
+        run.id,
+        run.card,
+        run.task.data,
+        run.folder,
+        run.settings,
+        community,
+        lambda: _notes(shared, slug),
+        run.settings.of_agents,
+        lambda: _board(shared, run.card),
+    )
+    with open_run(shared.day, shared.settings.budget, run.own, store, run.id, slug) as spending:
+        async with open_context(
+            plan, shared.machinery, store, shared.clock, spending, budget, stopwatch, say
+        ) as context:
+            yield context
+
+
+def _meaning(card: TaskCard, own: CompetitionSettings) -> str:
+    """Return a hash of all that a validation score goes by: the metric, the columns, the split and the grader."""
+    grader = grader_text(own.grader) if own.grader is not None else ""
+    told = (card.metric.model_dump_json(), card.columns, own.seed, grader)
+    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+
+
+def _notes(shared: Shared, slug: str) -> tuple[OwnerNote, ...]:
+    with shared.store.read() as session:
+        found = notes(session, slug, shared.clock.as_of())
+    return tuple(OwnerNote(Item(f"note/{one.id}", one.at), one.text) for one in found)
+
+
+def _board(shared: Shared, card: TaskCard) -> tuple[float, ...]:
+    with shared.store.read() as session:
+        board = read_board(session, card.slug, lower_is_better=card.lower_is_better)
+    return tuple(board.scores) if board is not None and board.complete else ()
+
+
+def choice_of(models: ModelSettings, own: CompetitionSettings) -> ModelChoice:
+    """Return who answers for a competition. Raises UsageError: there is no key, or no such model."""
+    spec = own.model
+    if spec is not None and spec != "builtin" and ":" not in spec:
+        spec = f"openai:{spec}"
+    choice = models.resolve(spec)
+    return replace(choice, roles={**(choice.roles or {}), **own.roles})
+
+
+def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
+    """Refuse a model that was added while the daemon runs without a sandbox, as was good enough for the others."""
+    isolated = shared.machinery.sandbox.describe().isolation != "none"
+    if not isolated and choice.kind != "builtin" and shared.settings.daemon.sandbox != "process":
+        raise UsageError(
+            f"there is no sandbox for what {choice.spec} writes: install bubblewrap or Docker and start the daemon anew, or "
+            'say sandbox = "process" under [daemon], which contains nothing'
+        )
+
+
+def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> AgentRunSettings:
+    settings, daemon = shared.settings, shared.settings.daemon
+    described = shared.machinery.sandbox.describe()
+    rounds = RoundsSettings(drafts_per_round=max(RoundsSettings().drafts_per_round, daemon.slots))
+    return AgentRunSettings(
+        agent=own.agent,
+        model=choice.spec,
+        roles=dict(choice.roles or {}),
+        seconds=daemon.longest_script,
+        seed=own.seed,
+        sandbox=described.name,
+        image=described.image,
+        runtime=settings.sandbox.runtime if described.image else None,
+        parallel=daemon.slots,
+        environment=described.environment,
+        **asdict(share_of(settings.sandbox, shared.folder, parallel=daemon.slots, cpus=daemon.cpus)),
+        gpus=shared.gpus,
+        config=shared.file,
+        reading=ReadingSettings(newest=NEWEST_POSTS),
+        rounds=rounds,
+        calls_in_flight=settings.models.in_flight,
+        watch=settings.watch,
+        budget=settings.budget,
+        weights=settings.weights.folder if settings.weights.offer else None,
+    )

@@ -1,0 +1,146 @@
+"""At work: a live run whose services are open, and what tasks do with it while its search goes on."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from bot.agents.listing import AGENTS, READERS
+from bot.community.news import take_in_news
+from bot.engine.attempts import load_tree
+from bot.engine.context import RunContext
+from bot.engine.search import Search
+from bot.engine.tree import NodeView
+from bot.execution.own_grader import grader_text
+from bot.execution.stopwatch import Stopwatch
+from bot.live.live_run import LiveRun, open_run_context
+from bot.live.pacing import LiveTurns
+from bot.live.preparing import deadline_of
+from bot.live.shared import Shared
+from bot.live.slots import urgency
+from bot.notify.events import NewBest
+from bot.notify.outbox import notify
+from bot.submission.desk import Desk
+from bot.submission.files import OUTPUTS
+from bot.submission.kaggle import KaggleSubmitter
+from scrapers.kaggle.outputs import PublicOutputs
+from state.steering import control
+from state.tables import Node
+from state.tasks import put_task
+
+__all__ = ["AtWork", "open_work"]
+
+_RECENT = 10
+"""Nodes by which a competition's promise is judged."""
+_SLACK_BYTES, _TIMES_SAMPLE = 10_000_000, 20
+"""A public file that is larger than so many times the sample, and this, is no submission of this competition."""
+_ALL_OUTPUTS_BYTES = 200_000_000
+"""That public files of one competition may take; each file of ours is compared with all of them."""
+
+
+@dataclass
+class AtWork:
+    """A run, its search, and the desk that submits for it."""
+
+    shared: Shared
+    run: LiveRun
+    context: RunContext
+    stopwatch: Stopwatch
+    desk: Desk
+    grader: str
+    """The text of the owner's grader, by which the run is scored; nothing where there is none."""
+    turns: LiveTurns = field(init=False)
+    search: Search = field(init=False)
+    _told_best: int | None = None
+
+    def __post_init__(self) -> None:
+        """Make its search, which begins nothing yet."""
+        shared, run = self.shared, self.run
+        self.turns = LiveTurns(
+            shared.slots,
+            run.card.slug,
+            shared.store,
+            run.id,
+            shared.clock,
+            run.own.nodes_per_day,
+            paused=self._is_paused,
+            ended=self._node_ended,
+        )
+        strategy = AGENTS[run.settings.agent](self.context)
+        self.search = Search(self.context, strategy, run.settings.parallel, self.turns)
+
+    async def learn(self) -> None:
+        """Have new posts analysed, if the agent reads any; what is strong opens another round of drafts."""
+        if self.run.settings.agent not in READERS:
+            return
+        if (await take_in_news(self.context))["strong"]:
+            self.shared.say(self.run.card.slug, "something strong was posted: another round of drafts is opened")
+            self.turns.renew()
+
+    @property
+    def outputs(self) -> PublicOutputs:
+        """What public kernels have written, in the competition's folder."""
+        shared, card = self.shared, self.run.card
+        sample = self.context.executor.settings.data / "sample_submission.csv"
+        largest = _SLACK_BYTES + _TIMES_SAMPLE * (sample.stat().st_size if sample.is_file() else 0)
+        folder = shared.competition(card.slug) / OUTPUTS
+        return PublicOutputs(
+            shared.client, shared.store, card.slug, folder, card.submission_file, largest, _ALL_OUTPUTS_BYTES
+        )
+
+    def weight(self) -> float:
+        """Return how much of the machine it is to get now, relative to others."""
+        nodes = [node for node in load_tree(self.context).nodes if node.state != "running"]
+        gains, scored = _gains(nodes), any(node.valid for node in nodes)
+        deadline = deadline_of(self.shared, self.run.card, self.run.own)
+        recent = gains[-_RECENT:]
+        now = self.shared.clock.now()
+        return self.run.own.weight * urgency(now, deadline, recent=len(recent), gains=sum(recent), scored=scored)
+
+    def _node_ended(self) -> None:
+        """Tell of a new best node, and have it considered."""
+        tree, card = load_tree(self.context), self.context.card
+        best = tree.best()
+        if best is None or best.id == self._told_best:
+            return
+        earlier = max((n for n in tree.valid() if n.id < best.id), key=lambda n: n.fitness, default=None)
+        with self.shared.store.write() as tx:
+            row = tx.session.get_one(Node, (self.run.id, best.id))
+            title = row.plan.strip().splitlines()[0][:200] if row.plan.strip() else row.action
+            before = None if earlier is None else earlier.score
+            notify(tx, NewBest(card.slug, self.run.id, best.id, best.score or 0.0, before, title).notice(self.run.id))
+            put_task(tx, f"submit:{self.run.id}:node {best.id}", "submit", competition=card.slug)
+        self._told_best = best.id
+
+    def _is_paused(self) -> bool:
+        with self.shared.store.read() as session:
+            return control(session, self.run.card.slug) == "paused"
+
+
+@asynccontextmanager
+async def open_work(shared: Shared, run: LiveRun) -> AsyncIterator[AtWork]:
+    """Open a run's services, and have it take part in the slots while this lasts; raises as `open_run_context`."""
+    slug, stopwatch = run.card.slug, Stopwatch()
+    async with open_run_context(shared, run, stopwatch) as context:
+        submitter = KaggleSubmitter(shared.client, slug, run.card.submission_file)
+        desk = Desk(context, shared.competition(slug), run.own, submitter, shared.machinery.worker)
+        at_work = AtWork(shared, run, context, stopwatch, desk, grader_of(run))
+        shared.slots.join(slug, at_work.weight)
+        try:
+            yield at_work
+        finally:
+            shared.slots.leave(slug)
+
+
+def grader_of(run: LiveRun) -> str:
+    """Return the text of a run's own copy of its grader."""
+    return grader_text(run.folder.grader) if run.folder.grader.exists() else ""
+
+
+def _gains(nodes: list[NodeView]) -> list[bool]:
+    """Return of each node whether it was better than all before it."""
+    best, gains = float("-inf"), []
+    for node in nodes:
+        better = node.valid and node.fitness > best
+        gains.append(better)
+        best = node.fitness if better else best
+    return gains

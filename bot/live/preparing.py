@@ -1,0 +1,116 @@
+"""Preparing: whether a competition can be worked on, and if not, what a person has to do about it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from bot.configuration.competition import CompetitionSettings
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.execution.own_grader import check_grader
+from bot.live.shared import Shared
+from bot.notify.events import Event, GraderUnusable, RulesNotAccepted, TaskCardIncomplete
+from bot.status.problems import begin, end
+from scrapers.kaggle.competitions import Competitions
+from scrapers.kaggle.data import CompetitionData, Progress
+from scrapers.kaggle.task import KaggleTask
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.fields import parse_time
+from state.errors import UsageError
+from state.series import last, rules_hash
+
+__all__ = ["Task", "Waiting", "deadline_of", "prepare"]
+
+SITE = "https://www.kaggle.com/competitions/"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is worked on: the card, and the folder with the competition's files."""
+
+    card: TaskCard
+    data: Path
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Why a competition cannot be worked on yet, in a sentence that says what to do."""
+
+    why: str
+    lines: tuple[str, ...] = ()
+    """To be put into bot.toml."""
+
+
+async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task | Waiting:
+    """Ask Kaggle for all that is needed to begin; what needs a person is told to the owner, once.
+
+    Raises:
+        KaggleError, SiteUnavailable, DownloadFailed, DataChanged, UsageError: as of `KaggleTask` and `CompetitionData`.
+    """
+    facts = await Competitions(shared.client).get(slug)
+    if not facts.user_has_entered:
+        event = RulesNotAccepted(slug, f"{SITE}{slug}/rules", rules_hash(shared.store, slug, shared.clock.as_of()))
+        why = f"{slug} is not entered: accept its rules at {event.url}"
+        return _problem(shared, f"rules/{slug}", Waiting(why), event)
+    _over(shared, f"rules/{slug}")
+    if facts.is_kernels_submissions_only and own.kind != "csv":
+        return Waiting(f"{slug} takes notebooks instead of files, which the bot cannot submit yet")
+    data = CompetitionData(
+        shared.client,
+        slug,
+        shared.competition(slug),
+        own.sample_submission,
+        progress=_Told(shared, slug),
+    )
+    fetch: Callable[[], Awaitable[Path]] = data.fetch
+    task = KaggleTask(Competitions(shared.client), slug, fetch, METRIC_DIRECTIONS, own.card)
+    derived = await task.derived()
+    if derived.card is None:
+        lines = tuple(one.line for one in derived.missing)
+        card = TaskCardIncomplete(slug, str(shared.file or "bot.toml"), lines)
+        why = "; ".join(map(str, derived.missing))
+        return _problem(shared, f"card/{slug}", Waiting(why, lines), card)
+    _over(shared, f"card/{slug}")
+    if own.grader is not None:
+        try:
+            check_grader(own.grader)
+        except UsageError as error:
+            unusable = GraderUnusable(slug, str(error))
+            return _problem(shared, f"grader/{slug}", Waiting(f"no score can be had: {error}"), unusable)
+    return Task(derived.card, await task.files())
+
+
+class _Told:
+    """Logs how far data has come, at each tenth of it."""
+
+    def __init__(self, shared: Shared, slug: str) -> None:
+        self._shared, self._slug = shared, slug
+        self._last: tuple[str, int] | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        """Be told; from any thread."""
+        tenth = 10 * progress.done // progress.total if progress.total else progress.done // 100_000_000
+        if (progress.doing, tenth) != self._last:
+            self._last = (progress.doing, tenth)
+            self._shared.say(self._slug, str(progress).removeprefix(f"{self._slug}: "))
+
+
+def deadline_of(shared: Shared, card: TaskCard, own: CompetitionSettings) -> datetime:
+    """Return the deadline as it is known now: the owner's word, else what Kaggle said last, else the card's."""
+    if own.deadline is not None:
+        return own.deadline
+    with shared.store.read() as session:
+        reading = last(session, card.slug, "competition")
+    told = reading.data.get("deadline") if reading is not None else None
+    return parse_time(told) if told else card.deadline
+
+
+def _problem(shared: Shared, key: str, waiting: Waiting, event: Event) -> Waiting:
+    with shared.store.write() as tx:
+        begin(tx, key, waiting.why, event, asks=True)
+    return waiting
+
+
+def _over(shared: Shared, key: str) -> None:
+    with shared.store.write() as tx:
+        end(tx, key)

@@ -1,1 +1,0 @@
-"""Looking in: what a daemon's database says, read while the daemon runs."""

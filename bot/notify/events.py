@@ -1,0 +1,489 @@
+"""The notices of the owner: each a frozen dataclass whose fields fill the template of its kind."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from datetime import date, datetime
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from bot.budgets.kinds import Kind, words
+from bot.budgets.kinds import name as kind_name
+from bot.evaluation.grading.leaderboard import Medal
+from bot.notify import Notice, Plot
+from bot.notify.wording import FILTERS, MARKDOWN_FILTERS, escaped, plain
+from state.words import iso
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = [
+    "KINDS",
+    "ApprovalAsked",
+    "BoardMoved",
+    "BudgetReached",
+    "Choice",
+    "CompetitionDay",
+    "CompetitionOver",
+    "DailySummary",
+    "DiskLow",
+    "Event",
+    "FinalSelectionProposed",
+    "GraderUnusable",
+    "MedalChanged",
+    "NewBest",
+    "RankChanged",
+    "RulesNotAccepted",
+    "ScoresDisagree",
+    "SubmissionFailed",
+    "SubmissionRefused",
+    "SubmissionScored",
+    "TaskCardIncomplete",
+    "Trial",
+    "WorkBroken",
+    "shares_reached",
+]
+
+_TITLE = 200
+"""Characters; more is cut off, as a subject line is short."""
+_KEY_PART = 80
+"""Characters; a longer value is shown in a key by its hash."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Base of the notices.
+
+    A subclass is a frozen dataclass that sets `kind` and `once_per`; its template is `templates/<kind>.j2`, with the blocks
+    `title` and `text`. The template sees the fields by name (or what `context` returns) and the filters of
+    `bot.notify.wording`. It is rendered twice, as plain text and as Markdown: what it prints is cleaned of control
+    characters, and escaped in Markdown, as names and messages are foreign text.
+    """
+
+    kind: ClassVar[str]
+    """Such as `standing.rank`; the owner chooses by it what goes into the digest."""
+    once_per: ClassVar[tuple[str, ...]]
+    """Fields: two notices in which they are the same are one, so that nothing is sent twice after a restart."""
+    urgent: ClassVar[bool] = False
+    """Sent in quiet hours too."""
+
+    @property
+    def key(self) -> str:
+        """What it is de-duplicated by."""
+        return "/".join([self.kind, *(_key_part(getattr(self, name)) for name in self.once_per)])
+
+    def context(self) -> dict[str, Any]:
+        """Return what the template sees; by default the fields."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def plots(self) -> tuple[Plot, ...]:
+        """Return what is shown as a picture where that can be; the text says it too."""
+        return ()
+
+    def notice(self, run_id: str | None = None) -> Notice:
+        """Return it as it is sent.
+
+        Raises:
+            jinja2.TemplateError: the file is missing, or names something that is not in the context.
+        """
+        title, text = self._block("title", markdown=False), self._block("text", markdown=False)
+        markdown = self._block("text", markdown=True)
+        title = " ".join(title.split())[:_TITLE]
+        return Notice(self.key, self.kind, title, text, run_id, markdown, self.urgent, self.plots())
+
+    def _block(self, name: str, *, markdown: bool) -> str:
+        template = _environment(markdown).get_template(f"{self.kind}.j2")
+        context = template.new_context(self.context())
+        # Running the whole file first is what defines its macros.
+        for _ in template.root_render_func(context):
+            pass
+        return "".join(template.blocks[name](context)).strip()
+
+
+def _key_part(value: Any) -> str:
+    text = iso(value) if isinstance(value, datetime) else str(value)
+    return text if len(text) <= _KEY_PART else hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@cache
+def _environment(markdown: bool) -> "Environment":
+    # Imported here: a bot.toml that names kinds of notices is checked without writing one.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    # No browser reads it: HTML is escaped by what makes HTML of it.
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 - see above
+        finalize=partial(_printed, escaped if markdown else plain),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters.update(MARKDOWN_FILTERS if markdown else FILTERS)
+    return environment
+
+
+def _printed(finalize: Callable[[str], str], value: Any) -> Any:
+    # An undefined name stays what it is, so that Jinja refuses it.
+    return finalize(value) if isinstance(value, str) else value
+
+
+@dataclass(frozen=True)
+class RankChanged(Event):
+    """The team's rank on the leaderboard is another one."""
+
+    kind: ClassVar[str] = "standing.rank"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "at")
+
+    competition: str
+    rank: int
+    """From 1."""
+    earlier: int | None
+    """None: it had none."""
+    teams: int
+    score: float | None
+    at: datetime
+    """The leaderboard's own time."""
+    passed: int = 0
+    """Teams that have passed ours since the earlier rank."""
+    passed_by: tuple[str, ...] = ()
+    """The names of the first of them."""
+    private: bool = False
+    """Whether it is the private leaderboard, which is final."""
+
+
+@dataclass(frozen=True)
+class MedalChanged(Event):
+    """The rank is worth another medal than before; None: none."""
+
+    kind: ClassVar[str] = "standing.medal"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "at")
+
+    competition: str
+    medal: Medal | None
+    earlier: Medal | None
+    rank: int
+    teams: int
+    at: datetime
+    """The leaderboard's own time."""
+    private: bool = False
+    """Whether it is the private leaderboard, which is final."""
+
+
+@dataclass(frozen=True)
+class BoardMoved(Event):
+    """The best scores of the other teams have become much better: somebody has found something."""
+
+    kind: ClassVar[str] = "standing.board"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "at")
+
+    competition: str
+    first_before: float | None
+    first: float | None
+    """The best score of the others; `gold`: their last that is worth a gold medal."""
+    gold_before: float | None
+    gold: float | None
+    score: float | None
+    """Ours."""
+    rank: int | None
+    teams: int | None
+    at: datetime
+    """The leaderboard's own time."""
+
+
+@dataclass(frozen=True)
+class NewBest(Event):
+    """A node is better, by its validation score, than all before it."""
+
+    kind: ClassVar[str] = "standing.best"
+    once_per: ClassVar[tuple[str, ...]] = ("run", "node")
+
+    competition: str
+    run: str
+    node: int
+    score: float
+    earlier: float | None
+    """None: it is the first one."""
+    title: str
+    """What the node does, in a line."""
+
+
+@dataclass(frozen=True)
+class CompetitionOver(Event):
+    """A competition has ended, and what the run reached is written down."""
+
+    kind: ClassVar[str] = "standing.over"
+    once_per: ClassVar[tuple[str, ...]] = ("run", "private")
+
+    competition: str
+    run: str
+    score: float | None
+    """None: nothing was sent, or there is no score."""
+    private: bool
+    """Whether it is by the private leaderboard, which is final."""
+    rank: int | None
+    teams: int
+    medal: Medal | None
+    report: str
+    """Where the page lies."""
+
+
+@dataclass(frozen=True)
+class SubmissionScored(Event):
+    """The site gave a public score."""
+
+    kind: ClassVar[str] = "submission.scored"
+    once_per: ClassVar[tuple[str, ...]] = ("tag",)
+
+    competition: str
+    tag: str
+    """The submission is found by it at the site."""
+    node: int
+    public_score: float
+    validation_score: float | None
+
+
+@dataclass(frozen=True)
+class SubmissionFailed(Event):
+    """The submission may not have arrived, or was given up."""
+
+    kind: ClassVar[str] = "submission.failed"
+    once_per: ClassVar[tuple[str, ...]] = ("tag",)
+
+    competition: str
+    tag: str
+    node: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class SubmissionRefused(Event):
+    """The site will not take the file."""
+
+    kind: ClassVar[str] = "submission.refused"
+    once_per: ClassVar[tuple[str, ...]] = ("tag",)
+
+    competition: str
+    tag: str
+    node: int
+    words: str
+    """The site's own."""
+
+
+@dataclass(frozen=True)
+class ScoresDisagree(Event):
+    """Validation scores are no guide to public ones any more."""
+
+    kind: ClassVar[str] = "submission.disagree"
+    once_per: ClassVar[tuple[str, ...]] = ("run",)
+
+    competition: str
+    run: str
+    pairs: int
+    """Submissions with both scores."""
+    why: str
+
+
+@dataclass(frozen=True)
+class ApprovalAsked(Event):
+    """A submission is held until the owner approves it."""
+
+    kind: ClassVar[str] = "approval.asked"
+    once_per: ClassVar[tuple[str, ...]] = ("tag",)
+
+    competition: str
+    tag: str
+    node: int
+    id: str
+    """By which it is approved."""
+    validation_score: float | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One submission that is to count in the end."""
+
+    tag: str
+    node: int
+    public_score: float | None
+    validation_score: float | None
+
+
+@dataclass(frozen=True)
+class FinalSelectionProposed(Event):
+    """Which submissions should count; a person selects them on the website."""
+
+    kind: ClassVar[str] = "selection.proposed"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "deadline", "tags")
+
+    competition: str
+    choices: tuple[Choice, ...]
+    deadline: datetime
+    url: str
+
+    @property
+    def tags(self) -> str:
+        """Which they are: other scores of the same choice are no news."""
+        return ", ".join(sorted(choice.tag for choice in self.choices))
+
+
+@dataclass(frozen=True)
+class BudgetReached(Event):
+    """A share of a cap is spent."""
+
+    kind: ClassVar[str] = "budget.reached"
+    once_per: ClassVar[tuple[str, ...]] = ("level", "period", "what", "cap", "share")
+
+    level: str
+    """Whose budget, such as a run's id, a competition's name or `day`."""
+    period: str
+    """Which of its periods, such as `2020-01-31`; empty where it has none."""
+    what: Kind
+    share: Literal[50, 80, 100]
+    """Percent."""
+    spent: float
+    """In the kind's unit."""
+    cap: float
+
+    def context(self) -> dict[str, Any]:
+        """Return the amounts in words."""
+        amounts = {"spent": words(self.what, self.spent), "cap": words(self.what, self.cap)}
+        return {**super().context(), "what": kind_name(self.what), **amounts}
+
+
+def shares_reached(spent: float, cap: float) -> tuple[Literal[50, 80, 100], ...]:
+    """Return the shares of a cap that are spent; all of them where nothing may be spent."""
+    shares: tuple[Literal[50, 80, 100], ...] = (50, 80, 100)
+    return tuple(share for share in shares if spent * 100 >= cap * share)
+
+
+@dataclass(frozen=True)
+class RulesNotAccepted(Event):
+    """Somebody must accept a competition's rules on the website."""
+
+    kind: ClassVar[str] = "trouble.rules"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "rules_sha")
+    urgent: ClassVar[bool] = True
+
+    competition: str
+    url: str
+    rules_sha: str | None = None
+    """Of the rules page, hex; None: it could not be read. Rules that changed are a notice of their own."""
+
+
+@dataclass(frozen=True)
+class TaskCardIncomplete(Event):
+    """What the pages say of the task does not agree or is not all there: the owner writes the missing lines."""
+
+    kind: ClassVar[str] = "trouble.card"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "lines")
+    urgent: ClassVar[bool] = True
+
+    competition: str
+    file: str
+    """Where the lines go."""
+    lines: tuple[str, ...]
+    """Exactly as they are to be written, each with what is to be decided."""
+
+
+@dataclass(frozen=True)
+class GraderUnusable(Event):
+    """The file that the owner wants scores from cannot give any."""
+
+    kind: ClassVar[str] = "trouble.grader"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "why")
+    urgent: ClassVar[bool] = True
+
+    competition: str
+    why: str
+    """A sentence that names the file."""
+
+
+@dataclass(frozen=True)
+class WorkBroken(Event):
+    """Something keeps the bot from its work, and no other notice says what to do about it."""
+
+    kind: ClassVar[str] = "trouble.work"
+    once_per: ClassVar[tuple[str, ...]] = ("of", "since")
+    urgent: ClassVar[bool] = True
+
+    since: datetime
+    """When it began: the same trouble is one notice."""
+    of: str
+    """A competition, `Docker` or `bot.toml`."""
+    why: str
+
+
+@dataclass(frozen=True)
+class DiskLow(Event):
+    """There is no room for another run."""
+
+    kind: ClassVar[str] = "trouble.disk"
+    once_per: ClassVar[tuple[str, ...]] = ("folder", "since")
+    urgent: ClassVar[bool] = True
+
+    since: datetime
+    folder: str
+    free_gb: float
+    wanted_gb: float
+
+
+@dataclass(frozen=True)
+class CompetitionDay:
+    """One competition's day."""
+
+    competition: str
+    rank: int | None
+    teams: int | None
+    best_score: float | None
+    nodes: int
+    """Made that day, as the following."""
+    submissions: int
+    spent_usd: float | None
+    """None: of unknown price."""
+    days_left: float | None
+    """None: when it ends is not known."""
+    scores: tuple[tuple[datetime, float], ...] = ()
+    """The best validation score over time, oldest first."""
+
+
+@dataclass(frozen=True)
+class DailySummary(Event):
+    """What a day brought, competition by competition."""
+
+    kind: ClassVar[str] = "summary.daily"
+    once_per: ClassVar[tuple[str, ...]] = ("day",)
+
+    day: date
+    competitions: tuple[CompetitionDay, ...]
+    problems: tuple[str, ...] = ()
+    """What needs a person still, a line each."""
+
+    def plots(self) -> tuple[Plot, ...]:
+        """Return a line for each competition that has one."""
+        return tuple(
+            Plot(
+                f"{one.competition}: best validation score",
+                tuple(at for at, _ in one.scores),
+                tuple(score for _, score in one.scores),
+            )
+            for one in self.competitions
+            if len(one.scores) > 1
+        )
+
+
+@dataclass(frozen=True)
+class Trial(Event):
+    """A message that shows whether a service works."""
+
+    kind: ClassVar[str] = "notify.trial"
+    once_per: ClassVar[tuple[str, ...]] = ("at",)
+
+    at: datetime
+
+
+KINDS = frozenset(event.kind for event in Event.__subclasses__())
+"""Of all notices; the configuration sorts by them."""

@@ -1,0 +1,103 @@
+"""Accounts: what a day, a competition and a run have spent of what they may, from the ledger of all runs."""
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, time
+from typing import Literal, cast
+
+from sqlmodel import Session, col, select
+
+from bot.budgets.figures import Figure, figure
+from bot.budgets.kinds import Kind
+from bot.budgets.run_budget import used
+from bot.budgets.settings import BudgetSettings
+from bot.configuration.competition import CompetitionSettings
+from state.ledgers import Ledger, read_ledger
+from state.tables import Run
+
+__all__ = ["Account", "Allowance", "Level", "accounts", "midnight"]
+
+Level = Literal["day", "competition", "competition day", "run"]
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What may be spent, as it is configured."""
+
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
+    competitions: Mapping[str, CompetitionSettings] = field(default_factory=dict)
+
+    def caps(self, level: Level, competition: str) -> dict[Kind, float | None]:
+        """Return the cap of each kind, None where there is none; of two that hold the lower one.
+
+        Wall time has none: no measure of a daemon, as its clock's days may be shorter than the machine's.
+        """
+        levels = {"day": self.budget.day, "competition": self.budget.competition, "run": self.budget.run}
+        caps = {kind: levels[level].of(kind) if level in levels else None for kind in Kind}
+        caps[Kind.WALL_SECONDS] = None
+        own = self.competitions.get(competition)
+        if own is not None and level == "competition":
+            caps[Kind.MONEY] = _lower(caps[Kind.MONEY], own.max_cost)
+            caps[Kind.SUBMISSIONS] = _lower(caps[Kind.SUBMISSIONS], own.max_submissions)
+        if own is not None and level == "competition day":
+            caps[Kind.MONEY], caps[Kind.SUBMISSIONS] = own.max_cost_per_day, own.submissions_per_day
+        return caps
+
+
+@dataclass(frozen=True)
+class Account:
+    """What one level has spent, by kind."""
+
+    level: Level
+    name: str
+    """`day`, a competition's, or a run's id."""
+    competition: str
+    """Empty: all of them."""
+    period: str
+    """Such as `2026-11-20`; empty: all time."""
+    figures: Mapping[Kind, Figure]
+    unpriced: int
+    """Calls whose price is unknown, so that money is more than is said."""
+
+
+def midnight(now: datetime) -> datetime:
+    """Return when the day (UTC) began."""
+    return datetime.combine(now.date(), time(), now.tzinfo)
+
+
+def accounts(session: Session, allowance: Allowance, now: datetime) -> list[Account]:
+    """Return the account of the day, then of each competition, its day and its runs; what nothing was spent on is there too.
+
+    Args:
+        session: one state of the database.
+        allowance: what may be spent.
+        now: aware UTC; which day it is.
+    """
+    start, runs = midnight(now), session.exec(select(Run).order_by(col(Run.created_at))).all()
+    ever, today = _ledgers(session, None), _ledgers(session, start)
+    date = start.date().isoformat()
+    found = [_account(allowance, "day", "day", "", date, list(today.values()))]
+    for slug in sorted({*allowance.competitions, *(run.competition for run in runs)}):
+        own = [run.id for run in runs if run.competition == slug]
+        found.append(_account(allowance, "competition", slug, slug, "", [ever[id] for id in own]))
+        found.append(_account(allowance, "competition day", slug, slug, date, [today[id] for id in own]))
+        found += [_account(allowance, "run", id, slug, "", [ever[id]]) for id in own]
+    return found
+
+
+def _account(
+    allowance: Allowance, level: Level, name: str, competition: str, period: str, spent: list[Ledger]
+) -> Account:
+    caps, amounts = allowance.caps(level, competition), [used(ledger) for ledger in spent]
+    figures = {kind: figure(kind, caps[kind], sum(one[kind] for one in amounts), None) for kind in Kind}
+    return Account(level, name, competition, period, figures, sum(ledger.unpriced for ledger in spent))
+
+
+def _ledgers(session: Session, since: datetime | None) -> dict[str, Ledger]:
+    connection = cast(sqlite3.Connection, session.connection().connection.driver_connection)
+    return {ledger.run_id: ledger for ledger in read_ledger(connection, since)}
+
+
+def _lower(one: float | None, other: float | None) -> float | None:
+    return min((cap for cap in (one, other) if cap is not None), default=None)

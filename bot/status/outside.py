@@ -1,0 +1,148 @@
+"""Outside: how a competition stands at the site as it was last read: its end, our rank, what was sent and may be."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from bot.configuration.competition import CompetitionSettings
+from bot.evaluation.grading.leaderboard import Medal, medal_at
+from bot.status.accounts import midnight
+from state.outward import OPEN, may_be_there
+from state.polled import Reading
+from state.series import last, last_of_each
+from state.tables import Run, Submission
+
+__all__ = ["Rank", "Sent", "deadline", "rank", "sent"]
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Our team on the board that is shown."""
+
+    rank: int | None = None
+    """From 1; None: not on it, or not read."""
+    teams: int | None = None
+    medal: Medal | None = None
+    """What the rank would be worth now; None: nothing."""
+    score: float | None = None
+    """The public one, or the private one where that is what the rank is by."""
+    private: bool = False
+    """Whether the private board is what the rank is by."""
+    at: datetime | None = None
+    """Since when it is so."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Submissions: those that this bot sent, and what the site's and the owner's limits leave."""
+
+    today: int = 0
+    all: int = 0
+    left_today: int | None = None
+    """None: nobody has said how many there may be."""
+    open: int = 0
+    """Begun, and not settled."""
+    last_score: float | None = None
+    """The public score that came last."""
+
+
+def deadline(
+    session: Session,
+    competition: str,
+    settings: CompetitionSettings | None,
+    run: Run | None,
+    as_of: datetime | None = None,
+) -> datetime | None:
+    """Return when a competition ends: as the owner says, else the site (at a time), else the run's card; None: not known."""
+    if settings is not None and settings.deadline is not None:
+        return settings.deadline
+    facts = last(session, competition, "competition", as_of=as_of)
+    told = facts.data.get("deadline") if facts is not None else None
+    if told is None and run is not None:
+        told = (run.config.get("card") or {}).get("deadline")
+    return None if told is None else datetime.fromisoformat(told)
+
+
+def rank(session: Session, competition: str, as_of: datetime | None = None) -> Rank:
+    """Return our place on the board, as known at a time: as the watch over it says, else as the list of competitions does."""
+    watched = _reading(session, competition, "watch", as_of)
+    if watched is not None and (told := watched.data.get("standing", watched.data)).get("rank"):
+        private = bool(told.get("private"))
+        return _rank(told["rank"], told.get("teams"), _number(told.get("score")), watched.at, private=private)
+    listed = _reading(session, competition, "standing", as_of)
+    if listed is None:
+        return Rank()
+    return _rank(listed.data.get("user_rank"), listed.data.get("team_count"), None, listed.at)
+
+
+def _rank(rank: int | None, teams: int | None, score: float | None, at: datetime, *, private: bool = False) -> Rank:
+    # The site says 0 where it has nothing to say.
+    return Rank(rank or None, teams or None, medal_at(rank, teams) if rank and teams else None, score, private, at)
+
+
+def sent(session: Session, competition: str, settings: CompetitionSettings | None, now: datetime) -> Sent:
+    """Return what was sent, and what may be sent today."""
+    query = select(Submission).join(Run, col(Run.id) == col(Submission.run_id)).where(Run.competition == competition)
+    ours = session.exec(query.order_by(col(Submission.at))).all()
+    times = [one.sent_at or one.at for one in ours if may_be_there(one)]
+    scored = [one.score for one in ours if one.score is not None]
+    return Sent(
+        today=sum(at >= midnight(now) for at in times),
+        all=len(times),
+        left_today=_left(session, competition, settings, now, times),
+        open=sum(one.status in OPEN for one in ours),
+        last_score=scored[-1] if scored else _last_score(session, competition),
+    )
+
+
+def _left(
+    session: Session,
+    competition: str,
+    settings: CompetitionSettings | None,
+    now: datetime,
+    times: Sequence[datetime],
+) -> int | None:
+    """Return how many may be sent today, given when which were sent; None where no limit is known."""
+    limits, facts = last(session, competition, "limits"), last(session, competition, "competition")
+    today = sum(at >= midnight(now) for at in times)
+    daily = facts.data.get("max_daily_submissions") if facts is not None else None
+    bounds: list[int] = []
+    if limits is not None and limits.at >= midnight(now):
+        # What was sent since the site was asked is not yet off its count.
+        bounds.append(int(limits.data["num_allowed_now"]) - sum(at > limits.at for at in times))
+    elif daily:
+        bounds.append(daily - today)
+    if settings is not None and settings.submissions_per_day is not None:
+        bounds.append(settings.submissions_per_day - today)
+    if settings is not None and settings.max_submissions is not None:
+        bounds.append(settings.max_submissions - len(times))
+    return max(0, min(bounds)) if bounds else None
+
+
+def _last_score(session: Session, competition: str) -> float | None:
+    """Return the public score that the site lists for what was sent last, by whomever of the team."""
+    scored = [
+        (str(row.data.get("date") or ""), score)
+        for row in last_of_each(session, competition, "submission").values()
+        if (score := _number(row.data.get("public_score"))) is not None
+    ]
+    return max(scored)[1] if scored else None
+
+
+def _reading(session: Session, competition: str, kind: str, as_of: datetime | None) -> Reading | None:
+    query = select(Reading).where(Reading.competition == competition, Reading.kind == kind, Reading.name == "")
+    if as_of is not None:
+        query = query.where(Reading.at <= as_of)
+    row = session.exec(query.order_by(col(Reading.pk).desc()).limit(1)).first()
+    return row if row is not None and row.sha256 is not None else None
+
+
+def _number(value: Any) -> float | None:
+    """Return a score as the site writes it, which may be text; None where it is none."""
+    try:
+        return None if value is None or value == "" else float(value)
+    except (TypeError, ValueError):
+        return None

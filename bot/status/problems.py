@@ -1,0 +1,80 @@
+"""Problems that need a person: since when they last, kept as events of no run."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sqlmodel import Session
+
+from state.latest import latest, latest_of_each
+from state.store import NO_RUN, Transaction
+
+# Notices are imported where one is sent: `bot status` reads problems, and starts faster without them.
+if TYPE_CHECKING:
+    from bot.notify.events import Event
+
+__all__ = ["Problem", "begin", "begin_work_broken", "current", "end", "end_all_of"]
+
+_BEGAN, _ENDED = "problem.began", "problem.ended"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One problem that is not over."""
+
+    key: str
+    """By which it is begun and ended, such as `rules/titanic`."""
+    sentence: str
+    """What is wrong and what a person is to do about it."""
+    since: datetime
+
+
+def begin(tx: Transaction, key: str, sentence: str, event: "Event | None" = None, *, asks: bool = False) -> None:
+    """Write down that a problem began, and notify the owner; one that has begun already is left as it is.
+
+    Args:
+        tx: the transaction of what was found.
+        key: what the problem is, such as `rules/titanic`.
+        sentence: what is wrong and what a person is to do about it.
+        event: the notice; None: there is none.
+        asks: whether the sentence asks the owner for something; where it asks for something else than before, it is new.
+    """
+    before = latest(tx.session, NO_RUN, (_BEGAN, _ENDED), "key", key)
+    if before is not None and before.type == _BEGAN and (not asks or before.data["sentence"] == sentence):
+        return
+    tx.record(_BEGAN, run_id=NO_RUN, key=key, sentence=sentence)
+    if event is not None:
+        from bot.notify.outbox import notify
+
+        notify(tx, event.notice())
+
+
+def begin_work_broken(tx: Transaction, key: str, of: str, why: str, patience: timedelta = timedelta(0)) -> None:
+    """Write down what keeps the bot from its work; the owner is notified of what has lasted for longer than `patience`."""
+    from bot.notify.events import WorkBroken
+    from bot.notify.outbox import notify
+
+    begin(tx, key, f"{of}: {why}")
+    since = next(one.since for one in current(tx.session) if one.key == key)
+    if tx.now() - since >= patience:
+        notify(tx, WorkBroken(since, of, why).notice())
+
+
+def end(tx: Transaction, key: str) -> None:
+    """Write down that a problem is over, if there was one."""
+    before = latest(tx.session, NO_RUN, (_BEGAN, _ENDED), "key", key)
+    if before is not None and before.type == _BEGAN:
+        tx.record(_ENDED, run_id=NO_RUN, key=key)
+
+
+def end_all_of(tx: Transaction, name: str) -> None:
+    """End all problems of something, such as of a competition that is not worked on any more."""
+    for one in current(tx.session):
+        if one.key.split("/")[1:] == [name]:
+            end(tx, one.key)
+
+
+def current(session: Session) -> list[Problem]:
+    """Return the problems that are not over, the oldest first."""
+    latest_ones = latest_of_each(session, NO_RUN, (_BEGAN, _ENDED), "key")
+    return [Problem(key, row.data["sentence"], row.at) for key, row in latest_ones.items() if row.type == _BEGAN]

@@ -1,0 +1,225 @@
+"""How a daemon and its competitions stand, all read from one state of its database."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, get_args
+
+from sqlmodel import Session
+
+from bot.execution.disk_space import free_bytes
+from bot.status.accounts import Account, Allowance, accounts
+from bot.status.doubts import Doubt, doubts
+from bot.status.outside import Rank, Sent, deadline, rank, sent
+from bot.status.polls import PartPolled, Posts, polled, posts
+from bot.status.presence import PULSE, Presence, is_running, presence
+from bot.status.problems import Problem, current
+from bot.status.queue import Letters, Queued, dead, letters, queued
+from bot.status.runs import Doing
+from bot.status.steering import NoteRead, controls, held, notes_read
+from bot.status.work import Nodes, Pool, doing, latest_runs, lower_is_better, nodes_of, pool_of
+from state.latest import latest_of_each
+from state.pulses import last_pulse
+from state.store import NO_RUN, Store
+from state.tables import Event, Run
+
+__all__ = ["CompetitionStatus", "DaemonStatus", "EntryState", "RunLine", "Status", "entries", "status_of"]
+
+EntryState = Literal["not begun", "waiting", "working", "paused", "stopped", "over"]
+_ENTRY_EVENTS = tuple(f"entry.{state}" for state in get_args(EntryState) if state != "not begun")
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """A competition's run."""
+
+    id: str
+    agent: str
+    model: str
+    status: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class CompetitionStatus:
+    """How one competition stands."""
+
+    competition: str
+    configured: bool
+    """Whether bot.toml has a table for it."""
+    submit: bool
+    """Whether files are sent."""
+    state: EntryState
+    why: str | None
+    """What it waits for, in a sentence."""
+    since: datetime | None
+    control: str
+    """What the owner said last: `running`, `paused` or `stopped`."""
+    run: RunLine | None
+    deadline: datetime | None
+    days_left: float | None
+    polled: tuple[PartPolled, ...]
+    posts: Posts
+    pool: Pool
+    nodes: Nodes
+    doing: tuple[Doing, ...]
+    sent: Sent
+    doubts: tuple[Doubt, ...]
+    """What guards found last that has not passed, the latest first."""
+    held: tuple[int, ...]
+    """By which submissions that wait for the owner's word are approved."""
+    rank: Rank
+    spent: tuple[Account, ...]
+    """Of the competition, its day and its run."""
+    next: tuple[Queued, ...]
+    notes: tuple[NoteRead, ...]
+
+
+@dataclass(frozen=True)
+class DaemonStatus:
+    """How the daemon itself stands."""
+
+    folder: str
+    running: bool
+    now: datetime
+    """By its clock."""
+    since: datetime | None
+    """When it began last; None: never."""
+    ended: datetime | None
+    """When it ended in order; None while it runs, and where it was killed."""
+    alive: datetime | None
+    """When it last proved to be at work; None: never."""
+    version: str | None
+    process: int | None
+    database_bytes: int
+    free_bytes: int
+    """On the disk of its folder."""
+    spent: Account
+    """Of the day, over all competitions."""
+    problems: tuple[Problem, ...]
+    """What needs a person."""
+    dead: tuple[Queued, ...]
+    """Tasks that were given up."""
+    next: tuple[Queued, ...]
+    """Tasks of no competition."""
+    letters: Mapping[str, Letters]
+
+
+@dataclass(frozen=True)
+class Status:
+    """All that `bot status` shows."""
+
+    daemon: DaemonStatus
+    competitions: tuple[CompetitionStatus, ...]
+
+
+def status_of(store: Store, allowance: Allowance) -> Status:
+    """Return how all stands.
+
+    Args:
+        store: the daemon's database; its folder is the daemon's.
+        allowance: what is configured.
+    """
+    with store.read() as session:
+        said = presence(session)
+        now = (said.clock if said is not None else store.clock).now()
+        look = _Look(session, store.path, allowance, now, said, latest_runs(session), entries(session))
+        slugs = sorted({*allowance.competitions, *look.runs, *look.told})
+        spent, known, asked = accounts(session, allowance, now), posts(session), controls(session)
+        return Status(
+            look.daemon(spent[0]),
+            tuple(
+                look.competition(slug, spent, known.get(slug, Posts()), asked.get(slug, "running")) for slug in slugs
+            ),
+        )
+
+
+def entries(session: Session) -> dict[str, Event]:
+    """Return by competition the event that says how it stands: `entry.waiting` and the like."""
+    return latest_of_each(session, NO_RUN, _ENTRY_EVENTS, "competition")
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One look into one state of a database."""
+
+    session: Session
+    database: Path
+    allowance: Allowance
+    now: datetime
+    said: Presence | None
+    runs: Mapping[str, Run]
+    told: Mapping[str, Event]
+
+    def daemon(self, spent: Account) -> DaemonStatus:
+        session, said, folder = self.session, self.said, self.database.parent
+        pulse = last_pulse(session, PULSE)
+        return DaemonStatus(
+            folder=str(folder),
+            running=is_running(folder),
+            now=self.now,
+            since=said.since if said else None,
+            ended=said.ended if said else None,
+            alive=pulse.at if pulse else None,
+            version=said.version if said else None,
+            process=said.process if said else None,
+            database_bytes=_bytes(self.database),
+            free_bytes=free_bytes(folder),
+            spent=spent,
+            problems=tuple(current(session)),
+            dead=dead(session),
+            next=queued(session, ""),
+            letters=letters(session),
+        )
+
+    def competition(self, slug: str, spent: Sequence[Account], posts: Posts, control: str) -> CompetitionStatus:
+        session, settings = self.session, self.allowance.competitions.get(slug)
+        run, entry = self.runs.get(slug), self.told.get(slug)
+        ends = deadline(session, slug, settings, run)
+        own = [one for one in spent if one.competition == slug]
+        return CompetitionStatus(
+            competition=slug,
+            configured=settings is not None,
+            submit=settings is not None and settings.submit,
+            state=_state(entry),
+            why=_why(entry),
+            since=entry.at if entry else None,
+            control=control,
+            run=RunLine(run.id, run.agent, run.model, run.status, run.created_at) if run else None,
+            deadline=ends,
+            days_left=max(0.0, (ends - self.now).total_seconds() / 86_400) if ends else None,
+            polled=polled(session, slug),
+            posts=posts,
+            pool=pool_of(session, run.id) if run else Pool(),
+            nodes=self._nodes(run) if run else Nodes(),
+            doing=doing(session, run.id) if run else (),
+            sent=sent(session, slug, settings, self.now),
+            doubts=doubts(session, run.id) if run else (),
+            held=held(session, run.id) if run else (),
+            rank=rank(session, slug),
+            spent=tuple(one for one in own if one.level != "run" or (run is not None and one.name == run.id)),
+            next=queued(session, slug),
+            notes=notes_read(session, slug, run.id if run else None),
+        )
+
+    def _nodes(self, run: Run) -> Nodes:
+        return nodes_of(self.session, run.id, lower=lower_is_better(run, self.database.parent))
+
+
+def _state(entry: Event | None) -> EntryState:
+    found = "not begun" if entry is None else entry.type.removeprefix("entry.")
+    return next((state for state in get_args(EntryState) if state == found), "not begun")
+
+
+def _why(entry: Event | None) -> str | None:
+    if entry is None:
+        return None
+    told = (entry.data.get(name) for name in ("line", "why"))
+    return next((str(one) for one in told if one), None)
+
+
+def _bytes(path: Path) -> int:
+    """Return what a database takes on the disk, its log included."""
+    files = (path, path.with_name(f"{path.name}-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())

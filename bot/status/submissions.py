@@ -1,0 +1,102 @@
+"""Submissions as they are shown: what was sent or is to be, how it scored, and why; and what was decided last of what is not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlmodel import Session, col, func, select
+
+from state.approvals import approval_of
+from state.outward import CONSIDERED, submissions_of
+from state.tables import Event, Node, Run, Submission
+from state.words import iso
+
+__all__ = ["Shown", "Undone", "shown_submissions", "undone"]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One submission."""
+
+    at: datetime
+    """When it was sent, or intended where it was not."""
+    competition: str
+    node: int
+    how: str
+    validation: float | None
+    public: float | None
+    status: str
+    """As of `state.outward`, or `held` while it waits for its owner."""
+    why: str
+    tag: str
+    approval: int | None
+    """By which it is approved, where it waits."""
+
+
+@dataclass(frozen=True)
+class Undone:
+    """What was decided last of a node that is no submission."""
+
+    at: datetime
+    competition: str
+    node: int
+    decision: str
+    why: str
+    until: datetime | None
+
+
+def shown_submissions(session: Session, run: Run) -> list[Shown]:
+    """Return a run's submissions, the earliest first."""
+    said = _considered(session, run.id)
+    return [_shown(session, run, row, said.get(row.id, "")) for row in submissions_of(session, run.id)]
+
+
+def undone(session: Session, run: Run) -> Undone | None:
+    """Return what was decided last, where that made no submission."""
+    query = select(Event).where(Event.run_id == run.id, Event.type == CONSIDERED)
+    row = session.exec(query.order_by(col(Event.seq).desc()).limit(1)).first()
+    if row is None or row.node is None or row.data["submission"] is not None:
+        return None
+    until = row.data["until"]
+    return Undone(
+        row.at,
+        run.competition,
+        row.node,
+        row.data["decision"],
+        row.data["why"],
+        None if until is None else datetime.fromisoformat(until),
+    )
+
+
+def _considered(session: Session, run_id: str) -> Mapping[str, str]:
+    """Return why each submission was made, by its number."""
+    of = func.json_extract(col(Event.data), "$.submission")
+    rows = session.exec(
+        select(Event).where(Event.run_id == run_id, Event.type == CONSIDERED, of.is_not(None)).order_by(col(Event.seq))
+    )
+    told: dict[str, str] = {}
+    for row in rows:
+        data: dict[str, Any] = row.data
+        told.setdefault(data["submission"], data["why"])
+    return told
+
+
+def _shown(session: Session, run: Run, row: Submission, why: str) -> Shown:
+    node = session.get(Node, (run.id, row.node))
+    held = approval_of(session, run.id, row.id)
+    waits = held is not None and held.decision is None and row.status == "intended"
+    if waits and held is not None:
+        why = f"waits for `bot approve {held.id}` until {iso(held.expires_at)}: {held.why}"
+    return Shown(
+        at=row.sent_at or row.at,
+        competition=run.competition,
+        node=row.node,
+        how=row.handed_in,
+        validation=None if node is None else node.score,
+        public=row.score,
+        status="held" if waits else row.status,
+        why=row.message or why,
+        tag=row.tag,
+        approval=held.id if waits and held is not None else None,
+    )

@@ -1,0 +1,149 @@
+"""What the owner is told at the end of a day, and when a share of a budget is spent; both only read the database."""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+
+from sqlalchemy import case, func
+from sqlmodel import Session, col, select
+
+from bot.budgets.kinds import Kind
+from bot.notify.events import BudgetReached, CompetitionDay, DailySummary, shares_reached
+from bot.status.accounts import Account, Allowance, accounts
+from bot.status.outside import deadline, rank
+from bot.status.problems import current
+from bot.status.work import best_over_time, latest_runs, lower_is_better
+from state.outward import may_be_there
+from state.store import Store
+from state.tables import LedgerEntry, Node, Notification, Run, Submission
+
+__all__ = ["budget_notices", "daily_summary"]
+
+_DAY = timedelta(days=1)
+_MOST_POINTS = 200
+"""Of a line that is drawn."""
+
+
+def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) -> DailySummary:
+    """Return what a day (UTC) brought to each competition that was on.
+
+    Asked again for a day that is over, it says the same but for the problems, which are those of now.
+
+    Args:
+        store: the daemon's database.
+        day: which.
+        now: aware; what a day that is not over has brought so far.
+        allowance: what is configured.
+    """
+    start = datetime.combine(day, time(), UTC)
+    end = min(now, start + _DAY)
+    with store.read() as session:
+        runs = latest_runs(session)
+        days = [
+            _day(session, slug, allowance, start, end, run=runs.get(slug), folder=store.path.parent)
+            for slug in sorted({*allowance.competitions, *runs})
+            if _was_on(session, slug, allowance, start, end, run=runs.get(slug))
+        ]
+        problems = tuple(problem.sentence for problem in current(session))
+    return DailySummary(day, tuple(days), problems)
+
+
+def budget_notices(store: Store, allowance: Allowance, now: datetime) -> list[BudgetReached]:
+    """Return which shares of caps are spent and were not told yet; once they are told, it returns them no more.
+
+    A cap of nothing is told of only when something was spent. How many files a day takes is no budget: that it is used up
+    is as it should be.
+
+    Args:
+        store: the daemon's database.
+        allowance: what may be spent.
+        now: aware UTC; which day it is.
+    """
+    with store.read() as session:
+        reached = [
+            event
+            for account in accounts(session, allowance, now)
+            for kind in Kind
+            if (account.level, kind) != ("competition day", Kind.SUBMISSIONS)
+            for event in _reached(account, kind)
+        ]
+        keys = [event.key for event in reached]
+        told = set(session.exec(select(Notification.key).where(col(Notification.key).in_(keys))))
+    return [event for event in reached if event.key not in told]
+
+
+def _reached(account: Account, kind: Kind) -> Sequence[BudgetReached]:
+    figure = account.figures[kind]
+    if figure.cap is None or figure.spent <= 0:
+        return ()
+    return [
+        BudgetReached(account.name, account.period, kind, share, figure.spent, figure.cap)
+        for share in shares_reached(figure.spent, figure.cap)
+    ]
+
+
+def _was_on(
+    session: Session, slug: str, allowance: Allowance, start: datetime, end: datetime, *, run: Run | None
+) -> bool:
+    """Return whether a competition ended within a day or later, as far as that was known."""
+    ends = deadline(session, slug, allowance.competitions.get(slug), run, end)
+    return ends is None or ends >= start
+
+
+def _day(
+    session: Session,
+    slug: str,
+    allowance: Allowance,
+    start: datetime,
+    end: datetime,
+    *,
+    run: Run | None,
+    folder: Path,
+) -> CompetitionDay:
+    ends = deadline(session, slug, allowance.competitions.get(slug), run, end)
+    standing = rank(session, slug, end)
+    scores = () if run is None else best_over_time(session, run.id, end, lower=lower_is_better(run, folder))
+    return CompetitionDay(
+        competition=slug,
+        rank=standing.rank,
+        teams=standing.teams,
+        best_score=scores[-1][1] if scores else None,
+        nodes=_nodes(session, slug, start, end),
+        submissions=_sent(session, slug, start, end),
+        spent_usd=_spent(session, slug, start, end),
+        days_left=None if ends is None else max(0.0, (ends - end) / _DAY),
+        scores=_line(scores, end),
+    )
+
+
+def _nodes(session: Session, slug: str, start: datetime, end: datetime) -> int:
+    query = select(func.count()).select_from(Node).join(Run, col(Run.id) == col(Node.run_id))
+    return session.exec(query.where(Run.competition == slug, Node.created_at >= start, Node.created_at < end)).one()
+
+
+def _sent(session: Session, slug: str, start: datetime, end: datetime) -> int:
+    query = select(Submission).join(Run, col(Run.id) == col(Submission.run_id)).where(Run.competition == slug)
+    return sum(start <= (row.sent_at or row.at) < end for row in session.exec(query) if may_be_there(row))
+
+
+def _spent(session: Session, slug: str, start: datetime, end: datetime) -> float | None:
+    """Return USD; None where the price of something is not known."""
+    unpriced = (col(LedgerEntry.prompt_tokens) + col(LedgerEntry.completion_tokens) > 0) & col(
+        LedgerEntry.cost_usd
+    ).is_(None)
+    query = (
+        select(func.coalesce(func.sum(LedgerEntry.cost_usd), 0.0), func.count(case((unpriced, 1))))
+        .join(Run, col(Run.id) == col(LedgerEntry.run_id))
+        .where(Run.competition == slug, LedgerEntry.at >= start, LedgerEntry.at < end)
+    )
+    total, unknown = session.exec(query).one()
+    return None if unknown else total
+
+
+def _line(scores: Sequence[tuple[datetime, float]], end: datetime) -> tuple[tuple[datetime, float], ...]:
+    """Return a line up to the end of the day, of not too many points, the first and the last among them."""
+    if not scores:
+        return ()
+    step = -(-len(scores) // _MOST_POINTS)
+    kept = [*scores[:-1:step], scores[-1]]
+    return (*kept, (end, scores[-1][1])) if scores[-1][0] < end else tuple(kept)

@@ -1,0 +1,129 @@
+"""Work: what a run has made so far, what is worked on, and which of it is best."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import func
+from sqlmodel import Session, col, select
+
+from bot.execution.folder import RunFolder
+from bot.status.runs import Doing
+from state.live import live_runs
+from state.tables import Analysis, Draft, Execution, Idea, Node, Report, Run
+from state.words import iso
+
+__all__ = ["Nodes", "Pool", "best_over_time", "doing", "latest_runs", "lower_is_better", "nodes_of", "pool_of"]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """How much a run knows."""
+
+    analyses: int = 0
+    """Of posts, each of one."""
+    ideas: int = 0
+    drafts: int = 0
+    reports: int = 0
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """A run's nodes by how they stand, and the best of the valid ones."""
+
+    running: int = 0
+    valid: int = 0
+    buggy: int = 0
+    """Their code failed."""
+    failed: int = 0
+    """The engine failed."""
+    best: int | None = None
+    """None: there is none, or which way scores point is not known."""
+    best_score: float | None = None
+    """By validation."""
+
+    @property
+    def all(self) -> int:
+        """How many there are."""
+        return self.running + self.valid + self.buggy + self.failed
+
+
+def latest_runs(session: Session) -> dict[str, Run]:
+    """Return the latest live run of each competition that has one."""
+    return {run.competition: run for run in live_runs(session)}
+
+
+def lower_is_better(run: Run, folder: Path) -> bool | None:
+    """Return which way a run's scores point, by its card; None where that cannot be read.
+
+    Args:
+        run: the run.
+        folder: the daemon's, in which the run's folder lies.
+    """
+    card = run.config.get("card") or _card(RunFolder(folder / "runs" / run.id))
+    try:
+        return bool(card["metric"]["direction"] == "minimize")
+    except (KeyError, TypeError):
+        return None
+
+
+def pool_of(session: Session, run_id: str) -> Pool:
+    """Return how much a run knows."""
+    counts = [
+        session.exec(select(func.count()).select_from(table).where(col(table.run_id) == run_id)).one()
+        for table in (Analysis, Idea, Draft, Report)
+    ]
+    return Pool(*counts)
+
+
+def nodes_of(session: Session, run_id: str, *, lower: bool | None) -> Nodes:
+    """Return a run's nodes; `lower` says whether a smaller score is better, None that nobody knows."""
+    rows = session.exec(select(Node.status, func.count()).where(Node.run_id == run_id).group_by(Node.status)).all()
+    known: dict[str, int] = {status: count for status, count in rows if status in Nodes.__dataclass_fields__}
+    best = None
+    if lower is not None:
+        order = col(Node.score).asc() if lower else col(Node.score).desc()
+        query = select(Node.id, Node.score).where(Node.run_id == run_id, col(Node.score).is_not(None))
+        best = session.exec(query.order_by(order, col(Node.id)).limit(1)).first()
+    return Nodes(**known, best=best[0] if best else None, best_score=best[1] if best else None)
+
+
+def doing(session: Session, run_id: str) -> tuple[Doing, ...]:
+    """Return the nodes that are worked on, each with the execution that runs."""
+    going_on = select(Execution).where(Execution.run_id == run_id, col(Execution.reason).is_(None))
+    executions = {one.node: one for one in session.exec(going_on)}
+    nodes = select(Node.id, Node.action, Node.created_at).where(Node.run_id == run_id)
+    nodes = nodes.where((col(Node.status) == "running") | col(Node.id).in_(executions)).order_by(col(Node.id))
+    return tuple(
+        Doing(id, action, iso(one.started_at), one.id, one.view)
+        if (one := executions.get(id)) is not None
+        else Doing(id, action, iso(created_at))
+        for id, action, created_at in session.exec(nodes)
+    )
+
+
+def best_over_time(
+    session: Session, run_id: str, until: datetime, *, lower: bool | None
+) -> list[tuple[datetime, float]]:
+    """Return the best validation score each time that it became better, up to a time, the earliest first."""
+    query = select(Node.ended_at, Node.score).where(
+        Node.run_id == run_id, Node.status == "valid", col(Node.score).is_not(None), col(Node.ended_at) <= until
+    )
+    found: list[tuple[datetime, float]] = []
+    for at, score in () if lower is None else session.exec(query.order_by(col(Node.ended_at), col(Node.id))):
+        if at is None or score is None:
+            continue
+        if not found or (score < found[-1][1] if lower else score > found[-1][1]):
+            found.append((at, score))
+    return found
+
+
+def _card(folder: RunFolder) -> Mapping[str, Any]:
+    try:
+        found = json.loads(folder.config.read_text(encoding="utf-8"))["card"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,259 @@
+"""The facts that a decision on a file goes by: what the database says, what the site says, and what the file shows."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from bot.budgets.kinds import Kind, words
+from bot.budgets.levels import Level
+from bot.configuration.competition import CompetitionSettings
+from bot.engine.attempts import load_tree
+from bot.engine.context import RunContext
+from bot.evaluation.guarding import node_findings
+from bot.evaluation.guards.findings import doubts_of
+from bot.submission import Submitter
+from bot.submission.files import Files
+from bot.submission.policy import Decision, Facts, decide
+from state.approvals import let_pass
+from state.errors import BudgetExceeded, InfrastructureFailure, KaggleError, SiteUnavailable
+from state.live import deadline_of, live_runs
+from state.outward import OPEN, may_be_there, submissions_of
+from state.series import history, last
+from state.tables import Event, Node, Run, Submission
+
+__all__ = ["ACCEPTED", "AGAIN", "Asked", "Reviewer", "SubmissionState"]
+
+ACCEPTED = "rules.accepted"
+"""Event: the owner has read changed rules and goes on by them; its `sha256` is the page's."""
+AGAIN = timedelta(minutes=10)
+"""After which a site that could not be asked, or a worker that failed, is asked again."""
+
+
+@dataclass(frozen=True)
+class SubmissionState:
+    """What the database says of a live run's submissions and of the site at a moment."""
+
+    rows: Sequence[Submission]
+    """The run's submissions."""
+    earlier: Sequence[Submission]
+    """Those of the competition's other live runs."""
+    comparable: Sequence[float]
+    """Validation scores, as the metric has them, of what those of these runs have sent whose scores mean the same."""
+    sent: Sequence[Submission]
+    """What the site has or may have, of whatever run."""
+    deadline: datetime | None
+    entered: bool | None
+    closed: str | None
+    rules_sha: str | None
+    """Of the rules page, as it was read last; None: it was not, or there is none."""
+    rules_changed: bool
+    cap: BudgetExceeded | None
+    """The cap of the budget that is reached."""
+    key: str
+    """The same as long as there is no reason to decide anew; time alone changes it with the day and with the reserve."""
+
+    @property
+    def open(self) -> list[Submission]:
+        """Those of which something is left to be done."""
+        return [row for row in self.rows if row.status in OPEN]
+
+    @property
+    def there(self) -> list[Submission]:
+        """Those that count: the site has them, or may have them."""
+        return [row for row in self.rows if row.status in ("sending", "doubtful", "confirmed")]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked about: a node's file."""
+
+    node: int
+    sha256: str | None = None
+    """None: the file is not made yet."""
+    row: Submission | None = None
+    """Its submission, which counts neither as sent nor as what it has to be better than."""
+    wished: bool = False
+    approved: bool = False
+
+
+class Reviewer:
+    """Decides on the files of one live run, by the facts at the moment."""
+
+    def __init__(self, context: RunContext, settings: CompetitionSettings, submitter: Submitter, files: Files) -> None:
+        self._context = context
+        self._settings = settings
+        self._submitter = submitter
+        self._files = files
+
+    def state(self) -> SubmissionState:
+        """Return what the database says now."""
+        context = self._context
+        with context.store.read() as session:
+            return _state(session, context, self._settings)
+
+    def scores(self) -> Mapping[int, float]:
+        """Return the oriented validation scores of the nodes that have one."""
+        return {node.id: node.fitness for node in load_tree(self._context).valid()}
+
+    async def decide(self, asked: Asked) -> Decision:
+        """Decide on a file; the site is asked only if nothing that is known here settles it."""
+        state = self.state()
+        best, bar = self._best(asked, state)
+        facts = self._facts(asked, state, bar)
+        early = decide(replace(facts, noise=0.0), self._settings)
+        if early.verdict in ("never", "wait"):
+            return early
+        try:
+            if bar is not None and not asked.wished:
+                facts = replace(facts, noise=await self._files.noise(asked.node, best))
+            facts = await self._with_quota(await self._with_file(facts, asked, state))
+        except (SiteUnavailable, KaggleError, InfrastructureFailure) as error:
+            return Decision("wait", f"it could not be decided: {error}", self._context.clock.now() + AGAIN)
+        return decide(replace(facts, now=self._context.clock.now()), self._settings)
+
+    def _best(self, asked: Asked, state: SubmissionState) -> tuple[int | None, float | None]:
+        """Return what has to be bettered: the best that was sent; of something new, the best that is to be too.
+
+        That is a node of this run and its oriented score, None where an earlier run's is as good, and None, None without any.
+        """
+        scores = self.scores()
+        others = state.there if asked.row is not None else [*state.there, *state.open]
+        nodes = {row.node for row in others if asked.row is None or row.id != asked.row.id} & scores.keys()
+        best = max(nodes, key=lambda node: (scores[node], -node), default=None)
+        before = max(map(self._context.card.oriented, state.comparable), default=None)
+        if before is not None and (best is None or before >= scores[best]):
+            return None, before
+        return best, None if best is None else scores[best]
+
+    def _facts(self, asked: Asked, state: SubmissionState, best_sent: float | None) -> Facts:
+        now, cap = self._context.clock.now(), state.cap
+        sent = [row for row in state.sent if asked.row is None or row.tag != asked.row.tag]
+        return Facts(
+            now=now,
+            deadline=state.deadline,
+            remaining_today=None,
+            remaining_total=None,
+            sent_today=sum(row.sent_at is not None and row.sent_at.date() == now.date() for row in sent),
+            sent=len(sent),
+            score=self.scores().get(asked.node),
+            best_sent=best_sent,
+            noise=None,
+            entered=state.entered,
+            closed=state.closed,
+            rules_changed=state.rules_changed,
+            capped=None if cap is None or cap.renews else str(cap),
+            capped_today=str(cap) if cap is not None and cap.renews else None,
+            doubts=doubts_of(node_findings(self._context.store, self._context.run_id, asked.node)),
+            approved=asked.approved,
+            wished=asked.wished,
+            self_reported=self._context.executor.self_reported is not None,
+        )
+
+    async def _with_file(self, facts: Facts, asked: Asked, state: SubmissionState) -> Facts:
+        if asked.sha256 is None:
+            return facts
+        checked = await self._files.checked(asked.sha256)
+        kernel, share = await self._files.most_similar_kernel(asked.node)
+        again = self._again(asked, state)
+        return replace(facts, invalid=checked.invalid, copied=checked.copied, again=again, alike=share, kernel=kernel)
+
+    def _again(self, asked: Asked, state: SubmissionState) -> str | None:
+        """Say as what the same file was sent before, or put before the owner in vain; None: neither."""
+        same = [row for row in (*state.earlier, *state.rows) if row.file_sha == asked.sha256]
+        if asked.row is not None:
+            same = [row for row in same if row.tag != asked.row.tag]
+        with self._context.store.read() as session:
+            passed = [] if asked.approved else let_pass(session, same)
+        for row in passed:
+            return f"it was put before you as {self._named(row)}, and you did not let it go"
+        for row in same:
+            if may_be_there(row):
+                return f"it was sent as {self._named(row)}"
+            if row.status in OPEN and (asked.row is None or int(row.id) < int(asked.row.id)):
+                return f"it is to be sent as {self._named(row)}"
+        return None
+
+    def _named(self, row: Submission) -> str:
+        of = "" if row.run_id == self._context.run_id else f" of {row.run_id}"
+        return f"submission {row.id}, of node {row.node}{of}"
+
+    async def _with_quota(self, facts: Facts) -> Facts:
+        quota = await self._submitter.quota()
+        if quota.remaining is not None and quota.resets_at is None:
+            return replace(facts, remaining_total=quota.remaining)
+        return replace(facts, remaining_today=quota.remaining)
+
+
+def _state(session: Session, context: RunContext, settings: CompetitionSettings) -> SubmissionState:
+    run, now = session.get_one(Run, context.run_id), context.clock.now()
+    runs = live_runs(session, run.competition)
+    earlier = [row for one in runs if one.id != run.id for row in submissions_of(session, one.id)]
+    rows = submissions_of(session, run.id)
+    sent = [row for row in (*earlier, *rows) if may_be_there(row)]
+    reading = last(session, run.competition, "competition")
+    site: Mapping[str, Any] = {} if reading is None else reading.data if reading.sha256 is not None else {"gone": True}
+    deadline = deadline_of(session, run.competition, own=settings.deadline, card=context.card.deadline)
+    rules, changed = _rules(session, run.competition, runs)
+    late = deadline is not None and now >= deadline - timedelta(days=settings.reserved_days)
+    limits = last(session, run.competition, "limits")
+    left = {} if limits is None else {name: limits.data.get(name) for name in ("num_allowed_now", "limited_by_total")}
+    closed, entered, cap = _closed(site), site.get("user_has_entered"), _cap_reached(context.spending)
+    known = (now.date(), late, len(sent), deadline, entered, closed, rules, changed, left, cap is None)
+    return SubmissionState(
+        rows=rows,
+        earlier=earlier,
+        comparable=_comparable(session, run, runs, earlier),
+        sent=sent,
+        deadline=deadline,
+        entered=entered,
+        closed=closed,
+        rules_sha=rules,
+        rules_changed=changed,
+        cap=cap,
+        key=hashlib.sha256(repr((known, settings.model_dump_json())).encode()).hexdigest()[:12],
+    )
+
+
+def _cap_reached(spending: Level) -> BudgetExceeded | None:
+    """Return which cap of the budget keeps a file from being sent; None: none does."""
+    for level in reversed(spending.levels):
+        cap, spent = level.caps.of(Kind.MONEY), level.spent(Kind.MONEY)
+        if cap is not None and spent > cap:
+            of = f"of {words(Kind.MONEY, cap)} {words(Kind.MONEY, spent)} are spent"
+            return BudgetExceeded(f"the {level.name}'s cap on money is passed: {of}", renews=level.renews)
+    try:
+        with spending.reserve(submissions=1):
+            return None
+    except BudgetExceeded as error:
+        return error
+
+
+def _comparable(session: Session, run: Run, runs: Sequence[Run], earlier: Sequence[Submission]) -> list[float]:
+    same = {one.id for one in runs if one.config.get("scores") == run.config.get("scores")}
+    nodes = [session.get(Node, (row.run_id, row.node)) for row in earlier if row.run_id in same and may_be_there(row)]
+    return [node.score for node in nodes if node is not None and node.score is not None]
+
+
+def _closed(site: Mapping[str, Any]) -> str | None:
+    if site.get("gone"):
+        return "the site does not list the competition any more"
+    if site.get("is_kernels_submissions_only"):
+        return "the competition takes notebooks, not files"
+    return "the site takes no submissions any more" if site.get("submissions_disabled") else None
+
+
+def _rules(session: Session, competition: str, runs: Sequence[Run]) -> tuple[str | None, bool]:
+    """Return the rules page's hash, and whether it is another than that by which the first run began, or one accepted since."""
+    now = last(session, competition, "page", "rules")
+    if now is None:
+        return None, False
+    before = last(session, competition, "page", "rules", runs[0].created_at)
+    if before is None:
+        before = history(session, competition, "page", "rules")[0]
+    of_them = col(Event.run_id).in_([run.id for run in runs])
+    accepted = session.exec(select(Event.data).where(of_them, Event.type == ACCEPTED)).all()
+    return now.sha256, now.sha256 not in {before.sha256, *(data.get("sha256") for data in accepted)}

@@ -1,0 +1,236 @@
+"""The file that a node is submitted with: how it is made, kept and checked, and which public kernel its script is like."""
+
+import base64
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from sqlmodel import col, select
+
+from bot.engine.attempts import code, holdout_seconds
+from bot.engine.context import RunContext
+from bot.evaluation.execution import Execution
+from bot.evaluation.worker import Worker
+from bot.submission.exactly_once import copy_durably, file_hash
+from scrapers.posts.duplicates import band_digests, similarity
+from scrapers.posts.sketches import Sketch
+from state.errors import BotError, InfrastructureFailure, InvalidSubmission
+from state.likeness import KeptSketch, Likeness, SketchBand
+from state.store import Store
+from state.tables import KernelVersion
+
+__all__ = [
+    "FILES",
+    "OUTPUTS",
+    "Candidate",
+    "Checked",
+    "Files",
+    "HandedInAs",
+    "MadeFile",
+    "most_similar_kernel",
+    "refit",
+    "run_again",
+]
+
+FILES = "submissions"
+"""In the competition's folder: the files that are to be sent, or were."""
+OUTPUTS = "outputs"
+"""And those that public kernels have written."""
+
+HandedInAs = Literal["refit", "fold-average", "holdout"]
+MARGIN = 1.2
+"""A run on more rows is not started unless at least this many times the hold-out run's seconds are left."""
+
+_NOISE_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class MadeFile:
+    """A file that may be handed in, how it was made, and why it is this one."""
+
+    file: Path
+    how: HandedInAs
+    note: str
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A node's file, kept under its hash."""
+
+    file: Path
+    sha256: str
+    how: HandedInAs
+    note: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a file shows: why it is not valid, and which public one it is the same as; None where neither is so."""
+
+    invalid: str | None
+    copied: str | None
+
+
+class Files:
+    """The files of one live run."""
+
+    def __init__(self, context: RunContext, folder: Path, worker: Worker) -> None:
+        """Set it up.
+
+        Args:
+            context: the run.
+            folder: the competition's; files go to `submissions/<sha256>.csv` in it, and files that public kernels have written
+                are looked for in `OUTPUTS`.
+            worker: compares and resamples.
+        """
+        self._context, self._folder, self._worker = context, folder, worker
+        self._noise: dict[tuple[int, int | None], float | None] = {}
+        self._checked: dict[tuple[str, frozenset[str]], Checked] = {}
+
+    def kept(self, sha256: str) -> Path:
+        """Return where the file of a hash lies, if it does."""
+        return self._folder / FILES / f"{sha256}.csv"
+
+    async def made(self, node: int) -> Candidate:
+        """Run a node on all data and keep its file; see `refit`, which runs it once.
+
+        Raises:
+            InvalidSubmission: there is no file of it.
+            InfrastructureFailure: it could not be kept.
+        """
+        made = await refit(self._context, node, self._worker)
+        try:
+            sha = self._keep(made.file)
+        except FileNotFoundError as error:
+            raise InvalidSubmission(f"there is no file of node {node}: {error}") from error
+        except OSError as error:
+            raise InfrastructureFailure(f"the file of node {node} could not be kept: {error}") from error
+        return Candidate(self.kept(sha), sha, made.how, made.note)
+
+    async def checked(self, sha256: str) -> Checked:
+        """Return what a kept file shows. Raises InfrastructureFailure where that cannot be told."""
+        # What is public grows: a file that was like none of it may be like what came since.
+        public = frozenset(str(path) for path in (self._folder / OUTPUTS).rglob("*.csv"))
+        if (sha256, public) not in self._checked:
+            self._checked = {key: found for key, found in self._checked.items() if key[1] == public}
+            self._checked[sha256, public] = await self._check(self.kept(sha256))
+        return self._checked[sha256, public]
+
+    async def most_similar_kernel(self, node: int) -> tuple[str | None, float]:
+        """Return the visible kernel whose code is most like a node's; kernels come and go, so it is looked up each time."""
+        context = self._context
+        script, as_of = code(context, node), context.clock.as_of()
+        return await most_similar_kernel(context.store, context.card.slug, as_of, self._worker, script)
+
+    async def noise(self, node: int, other: int | None) -> float | None:
+        """Return the standard error of the difference of two nodes' validation scores; None where it cannot be told.
+
+        The other may be one of an earlier run (None), whose predictions are not looked for.
+        """
+        if (node, other) not in self._noise:
+            self._noise[node, other] = await self._difference(node, other)
+        return self._noise[node, other]
+
+    async def _difference(self, node: int, other: int | None) -> float | None:
+        found = await self._context.executor.noise(node, other, _NOISE_SECONDS)
+        if found.gain_error is not None:
+            return found.gain_error
+        # As if the two scores had nothing in common, which is the most that the difference can vary.
+        return None if found.score_error is None else found.score_error * 2**0.5
+
+    async def _check(self, file: Path) -> Checked:
+        context, outputs = self._context, self._folder / OUTPUTS
+        try:
+            holdout = await context.executor.view("holdout")
+            found = await self._worker.check_file(
+                file, holdout.data, outputs if outputs.is_dir() else None, context.card
+            )
+        except InvalidSubmission as error:
+            return Checked(str(error), None)
+        return Checked(None, found.copied)
+
+    def _keep(self, source: Path) -> str:
+        """Copy a file onto the disk itself under its hash, as a whole or not at all; returns the hash."""
+        folder = self._folder / FILES
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = folder / f".{source.parent.name}.partial"
+        sha = copy_durably(source, partial)
+        kept = self.kept(sha)
+        if kept.is_file() and file_hash(kept) == sha:
+            partial.unlink()
+        else:
+            partial.replace(kept)
+        return sha
+
+
+async def refit(context: RunContext, node: int, worker: Worker, *, later: int = 0) -> MadeFile:
+    """Run a node again on all data, and return the file that is to be handed in: the new one, if it agrees with the scored one.
+
+    Args:
+        context: the run.
+        node: whose script, with a score.
+        worker: compares the two files.
+        later: how many more such runs are to come, for which time is left.
+    """
+    scored = context.executor.submission_of(node, "holdout")
+    if context.executor.self_reported is not None:
+        return MadeFile(scored, "holdout", "the scored file, since no rows were withheld that a refit could learn from")
+    context.say(f"refitting node {node} on all data")
+    done = await run_again(context, node, "full", later=later)
+    if isinstance(done, str):
+        return MadeFile(scored, "holdout", f"the scored file, since {done}")
+    refitted = context.executor.submission_of(node, "full")
+    if not done.fine or not refitted.is_file():
+        return MadeFile(scored, "holdout", f"the scored file, since the refit failed: {done.error}")
+    try:
+        found = await worker.agree(refitted, scored, context.card)
+    except (InvalidSubmission, InfrastructureFailure) as error:
+        return MadeFile(scored, "holdout", f"the scored file, since the refit's could not be compared: {error}")
+    if not found.agrees:
+        return MadeFile(scored, "holdout", f"the scored file, since the refit's differs too much: {found.message}")
+    return MadeFile(refitted, "refit", "the refit on all data, which agrees with the scored run")
+
+
+async def run_again(context: RunContext, node: int, view: str, *, later: int) -> Execution | str:
+    """Run a node's script on another view, `later` more to come; returns a sentence where that could not be done."""
+    seconds = holdout_seconds(context, node) or 0.0
+    if context.budget.left() < MARGIN * seconds + 1:
+        return f"too little time was left for a run on `{view}`"
+    limit = context.budget.repeat_seconds(seconds, later)
+    try:
+        return await context.executor.execute(node, code(context, node), view, limit)
+    except BotError as error:
+        return f"the run on `{view}` failed: {error}"
+
+
+async def most_similar_kernel(
+    store: Store, competition: str, as_of: datetime, worker: Worker, script: str
+) -> tuple[str | None, float]:
+    """Return the public kernel that is most like a script, and the share of code they have in common; None where none is.
+
+    Sketches of the kernels that are visible at `as_of` are stored with them. Raises InfrastructureFailure.
+    """
+    made = await worker.sketch_script(script)
+    if made is None:
+        return None, 0.0
+    code, prose = (None if made[part] is None else base64.b64decode(str(made[part])) for part in ("code", "prose"))
+    own = Sketch(str(made["sha256"]), code, prose)
+    with store.read() as session:
+        near = select(SketchBand.sketch).where(col(SketchBand.digest).in_(band_digests(own, competition, "kernel")))
+        rows = session.exec(select(KeptSketch).where(col(KeptSketch.id).in_(near))).all()
+        shares = {row.id: similarity(own, Sketch(row.sha256, row.code, row.prose), "kernel") for row in rows}
+        visible = (
+            select(Likeness.sketch, KernelVersion.ref)
+            .join(KernelVersion, col(KernelVersion.id) == col(Likeness.post_id))
+            .where(
+                Likeness.competition == competition,
+                KernelVersion.competition == competition,
+                Likeness.kind == "kernel",
+                col(Likeness.sketch).in_(list(shares)),
+                col(Likeness.known_at) <= as_of,
+            )
+        )
+        found = [(shares[sketch], ref) for sketch, ref in session.exec(visible)]
+    share, kernel = max(found, default=(0.0, None))
+    return kernel, share

@@ -1,0 +1,204 @@
+"""What came of what was sent: its public score, how that relates to our own score, and which files should count."""
+
+import asyncio
+import math
+import statistics
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from bot.engine.context import RunContext
+from bot.leaderboard.board import number
+from bot.notify.events import Choice, FinalSelectionProposed, ScoresDisagree
+from bot.notify.outbox import notify
+from bot.submission.exactly_once import Also, ExactlyOnce
+from bot.submission.facts import Reviewer, SubmissionState
+from state.errors import KaggleError, SiteUnavailable, SubmissionRefused
+from state.outward import advance_submission, update_submission
+from state.polled import Reading
+from state.series import last
+from state.tables import Node, Submission
+from state.watermarks import watermark
+
+__all__ = ["Pair", "PublicScores", "Relation", "choose", "relation_of"]
+
+_PROPOSED = timedelta(days=2)
+"""Before the deadline, from when on a selection is proposed."""
+_COUNTED = 2
+"""Submissions that count in the end."""
+_POLLED = timedelta(hours=2)
+"""A list of submissions that was read within this time is taken as one that is read again and again."""
+_FEWEST = 6
+"""Pairs below which nothing is said: of so few, chance alone makes any correlation."""
+_FLOOR = 0.3
+"""Rank correlation below which validation scores are no guide to the board."""
+_FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One submission's two scores, as the metric has them."""
+
+    tag: str
+    validation: float
+    public: float
+
+
+@dataclass(frozen=True)
+class Relation:
+    """How two series of scores hang together."""
+
+    pairs: int
+    correlation: float | None
+    """Spearman's, ties at their mean rank; None for fewer than two pairs, or where one side is always the same."""
+    warning: str | None
+    """What to beware of; None: nothing."""
+
+
+class PublicScores:
+    """Follows up what was sent, in one live run."""
+
+    def __init__(self, context: RunContext, reviewer: Reviewer, once: ExactlyOnce, also: Also) -> None:
+        self._context, self._reviewer, self._once, self._also = context, reviewer, once, also
+        self._settling = asyncio.Lock()
+        self._asked: dict[str, tuple[datetime, timedelta]] = {}
+
+    async def settle(self) -> None:
+        """Write down public scores that have come, and what the site found invalid; a poll's reading is preferred to asking."""
+        async with self._settling:
+            state = self._reviewer.state()
+            for row in (*state.earlier, *state.there):
+                if row.status != "confirmed" or row.score is not None or row.ref is None:
+                    continue
+                reading, polled = self._read(row.ref)
+                if reading is not None and self._take(row, reading):
+                    continue
+                if not polled and row.run_id == self._context.run_id and self._may_ask(row.id):
+                    await self._ask(row)
+
+    def _read(self, ref: str) -> tuple[Reading | None, bool]:
+        """Return how the site's list shows a submission, and whether that list is read again and again."""
+        slug, now = self._context.card.slug, self._context.clock.now()
+        with self._context.store.read() as session:
+            at = watermark(session, slug, "submissions").at
+            return last(session, slug, "submission", ref), at is not None and now - at < _POLLED
+
+    def _take(self, row: Submission, reading: Reading) -> bool:
+        """Take over what a reading tells; return whether it is the end."""
+        status, score = reading.data.get("status"), number(reading.data.get("public_score"))
+        if status == "ERROR":
+            words = str(reading.data.get("error_description") or "the file is invalid, without a word why")
+            with self._context.store.write() as tx:
+                self._also(tx, advance_submission(tx, row.run_id, row.id, "refused", message=words))
+            return True
+        if status != "COMPLETE" or score is None:
+            return False
+        with self._context.store.write() as tx:
+            self._also(tx, update_submission(tx, row.run_id, row.id, score=score))
+        return True
+
+    def _may_ask(self, id: str) -> bool:
+        """Return whether the site may be asked again: at first after seconds, later after minutes."""
+        now = self._context.clock.now()
+        due, pause = self._asked.get(id, (now, _FIRST_PAUSE))
+        if now < due:
+            return False
+        self._asked[id] = (now + pause, min(pause * 1.5, _LONGEST_PAUSE))
+        return True
+
+    async def _ask(self, row: Submission) -> None:
+        try:
+            await self._once.score(row.id)
+        except SubmissionRefused as error:
+            self._context.say(f"{row.tag} was found invalid: {error}")
+        except (SiteUnavailable, KaggleError) as error:
+            self._context.say(f"{row.tag} has no score yet: {error}")
+
+    def pairs(self) -> list[Pair]:
+        """Return the two scores of each submission that has both, the earliest first."""
+        with self._context.store.read() as session:
+            found = [(row, session.get(Node, (row.run_id, row.node))) for row in self._reviewer.state().there]
+        return [
+            Pair(row.tag, node.score, row.score)
+            for row, node in found
+            if row.score is not None and node is not None and node.score is not None
+        ]
+
+    def relation(self) -> Relation:
+        """Return how the two scores hang together; the owner is warned once that they do not."""
+        context, found = self._context, relation_of(self.pairs())
+        if found.warning is not None:
+            event = ScoresDisagree(context.card.slug, context.run_id, found.pairs, found.warning)
+            known: dict[str, Any] = {"pairs": found.pairs, "correlation": found.correlation, "why": found.warning}
+            with context.store.write() as tx:
+                if notify(tx, event.notice(context.run_id)):
+                    tx.record("submission.relation_broken", run_id=context.run_id, **known)
+        return found
+
+    def propose(self) -> None:
+        """Tell the owner which files should count, in the last days before the deadline, and again when that changes."""
+        context, state = self._context, self._reviewer.state()
+        now = context.clock.now()
+        if state.deadline is None or not state.deadline - _PROPOSED <= now < state.deadline:
+            return
+        choices = self._choices(state)
+        if not choices:
+            return
+        url = f"https://www.kaggle.com/competitions/{context.card.slug}/submissions"
+        event = FinalSelectionProposed(context.card.slug, tuple(choices), state.deadline, url)
+        with context.store.write() as tx:
+            if notify(tx, event.notice(context.run_id)):
+                tx.record("selection.proposed", run_id=context.run_id, tags=[choice.tag for choice in choices])
+
+    def _choices(self, state: SubmissionState) -> list[Choice]:
+        rows = (*state.earlier, *state.rows)
+        confirmed = {row.file_sha: row for row in rows if row.status == "confirmed"}
+        with self._context.store.read() as session:
+            # Of other runs the public score alone can be compared.
+            nodes = {row.node: session.get(Node, (row.run_id, row.node)) for row in state.rows}
+        found = []
+        for row in confirmed.values():
+            node = nodes[row.node] if row.run_id == self._context.run_id else None
+            found.append(Choice(row.tag, row.node, row.score, None if node is None else node.score))
+        return choose(found, lower_is_better=self._context.card.lower_is_better)
+
+
+def relation_of(pairs: Sequence[Pair]) -> Relation:
+    """Return the relation of all pairs so far."""
+    correlation = _rank_correlation([pair.validation for pair in pairs], [pair.public for pair in pairs])
+    warning = None
+    if len(pairs) >= _FEWEST and (correlation is None or correlation < _FLOOR):
+        shown = "none" if correlation is None else f"one of {correlation:.2f}"
+        warning = (
+            f"the validation and public scores of {len(pairs)} submissions should have a rank correlation of at least "
+            f"{_FLOOR:g}, and have {shown}: what is better here need not be better there"
+        )
+    return Relation(len(pairs), correlation, warning)
+
+
+def _rank_correlation(left: Sequence[float], right: Sequence[float]) -> float | None:
+    """Return Spearman's correlation; here without numpy, which the bot's own process never loads."""
+    try:
+        return statistics.correlation(_mean_ranks(left), _mean_ranks(right))
+    except statistics.StatisticsError:
+        return None
+
+
+def _mean_ranks(values: Sequence[float]) -> list[float]:
+    ordered = sorted(values)
+    return [(bisect_left(ordered, value) + bisect_right(ordered, value)) / 2 for value in values]
+
+
+def choose(found: Sequence[Choice], *, lower_is_better: bool) -> list[Choice]:
+    """Return which submissions should count: the best by public score, and of the others the best by validation."""
+    sign = -1.0 if lower_is_better else 1.0
+
+    def worth(score: float | None) -> float:
+        return -math.inf if score is None else sign * score
+
+    public = max(found, key=lambda one: worth(one.public_score), default=None)
+    chosen = [] if public is None or public.public_score is None else [public]
+    others = sorted((one for one in found if one not in chosen), key=lambda one: -worth(one.validation_score))
+    return [*chosen, *others][:_COUNTED]

@@ -1,0 +1,106 @@
+"""A competition's live run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.configuration import Settings
+from bot.configuration.competition import CompetitionSettings
+from bot.configuration.daemon import DaemonSettings
+from bot.execution.stopwatch import Stopwatch
+from bot.live.live_run import begin_run, goes_on, live_run_of, open_run_context, run_as_it_was
+from bot.live.preparing import Task
+from scrapers.snapshots.card import MetricSpec, TaskCard
+from state.errors import UsageError
+from tests.bot.live.site_parts import shared
+from tests.bot.rehearsal.parts import served, tiny
+
+OWN = CompetitionSettings(model="builtin")
+
+
+async def test_a_run_is_taken_up_again_and_another_agent_begins_another(tmp_path: Path) -> None:
+    with served(tiny(tmp_path)) as site:
+        card = site.competition.card
+        async with shared(site, tmp_path / "state") as here:
+            task = Task(card, site.competition.snapshot.data)
+            first = begin_run(here, task, OWN)
+            site.clock.pass_by(hours=1)
+            assert begin_run(here, task, OWN).id == first.id
+            kept = json.loads(first.folder.config.read_text())
+            assert (kept["run_id"], kept["card"]["slug"], kept["live"]) == (first.id, card.slug, True)
+            assert first.folder.database == here.store.path
+            site.clock.pass_by(hours=1)
+            other = begin_run(here, task, CompetitionSettings(model="builtin", agent="aide"))
+            assert other.id != first.id
+            row = live_run_of(here.store, card.slug)
+            assert row is not None
+            assert row.id == other.id
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"seed": 1},
+        {"metric": {"name": "log_loss", "direction": "minimize", "params": {"eps": 1e-7}}},
+        {"key_columns": ("kind",)},
+        {"grader": "def grade(submission, answers):\n    return 2.0\n"},
+    ],
+)
+async def test_where_scores_would_mean_something_else_another_run_is_begun(
+    tmp_path: Path, changed: dict[str, Any]
+) -> None:
+    grader = tmp_path / "grader" / "grade.py"
+    grader.parent.mkdir()
+    grader.write_text("def grade(submission, answers):\n    return 1.0\n")
+    own = OWN.model_copy(update={"metric": str(grader)} if "grader" in changed else {})
+    with served(tiny(tmp_path)) as site:
+        card, data = site.competition.card, site.competition.snapshot.data
+        async with shared(site, tmp_path / "state") as here:
+            first = begin_run(here, Task(card, data), own)
+            assert begin_run(here, Task(card, data), own).id == first.id
+            if "grader" in changed:
+                assert first.folder.grader.read_text() == grader.read_text()
+                grader.write_text(changed["grader"])
+            later = own.model_copy(update={"seed": changed["seed"]} if "seed" in changed else {})
+            fields = {name: value for name, value in changed.items() if name in ("metric", "key_columns")}
+            task = Task(TaskCard.model_validate({**card.model_dump(), **fields}), data)
+            site.clock.pass_by(hours=1)
+            row = live_run_of(here.store, card.slug)
+            assert row is not None
+            assert not goes_on(row, task, later)
+            assert run_as_it_was(here, row).folder == first.folder
+            other = begin_run(here, task, later)
+            assert other.id != first.id
+            assert begin_run(here, task, later).id == other.id
+            assert other.folder.grader.is_file() == ("grader" in changed)
+
+
+async def test_a_grader_of_the_owners_scores_what_the_run_makes(tmp_path: Path) -> None:
+    grader = tmp_path / "grade.py"
+    grader.write_text("def grade(submission, answers):\n    return 1.0\n")
+    own = OWN.model_copy(update={"metric": str(grader)})
+    with served(tiny(tmp_path)) as site:
+        card = site.competition.card.model_copy(update={"metric": MetricSpec(name="grade.py", direction="minimize")})
+        async with shared(site, tmp_path / "state") as here:
+            run = begin_run(here, Task(card, site.competition.snapshot.data), own)
+            grader.write_text("def grade(submission, answers):\n    return 2.0\n")
+            async with open_run_context(here, run, Stopwatch()) as context:
+                kept = context.executor.settings.grader
+            assert kept == run.folder.grader
+            assert "return 1.0" in kept.read_text()
+
+
+async def test_a_model_that_is_not_ours_needs_a_sandbox_or_the_owners_word(tmp_path: Path) -> None:
+    with served(tiny(tmp_path)) as site:
+        task = Task(site.competition.card, site.competition.snapshot.data)
+        (tmp_path / "recording").mkdir()
+        foreign = CompetitionSettings(model=f"recorded:{tmp_path / 'recording'}")
+        async with shared(site, tmp_path / "auto") as here:
+            with pytest.raises(UsageError, match="there is no sandbox for what recorded:"):
+                begin_run(here, task, foreign)
+            assert live_run_of(here.store, site.competition.slug) is None
+        said = Settings(daemon=DaemonSettings(sandbox="process"))
+        async with shared(site, tmp_path / "said", said) as here:
+            assert begin_run(here, task, foreign).settings.sandbox == "process"

@@ -1,0 +1,78 @@
+"""When a live search may begin a node."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from bot.live.pacing import LiveTurns
+from bot.live.slots import Slots
+from state.clock import FastClock
+from state.errors import BudgetExceeded
+from state.progress import create_node, create_run
+from state.store import Store
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def turns(store: Store, *, per_day: int = 3, paused: bool = False) -> LiveTurns:
+    with store.write() as tx:
+        create_run(tx, "r", competition="c", agent="comind", model="m", seed=0, cutoff=None)
+    slots = Slots(2)
+    slots.join("c", lambda: 1.0)
+    return LiveTurns(slots, "c", store, "r", store.clock, per_day, paused=lambda: paused, ended=lambda: None)
+
+
+def begin(store: Store, count: int) -> None:
+    for _ in range(count):
+        with store.write() as tx:
+            create_node(tx, "r", action="draft")
+
+
+def test_a_day_has_so_many_nodes_and_the_next_day_has_them_again(tmp_path: Path):
+    clock = FastClock(NOON, 3600.0)
+    with Store.open(tmp_path / "bot.db", clock) as store:
+        mine = turns(store)
+        assert mine.free(0) == 2
+        begin(store, 2)
+        assert mine.free(0) == 1
+        begin(store, 1)
+        assert mine.free(0) == 0
+        assert mine.more_later()
+        clock.start += timedelta(days=1)
+        assert mine.free(0) == 2
+
+
+def test_nothing_is_begun_while_it_is_paused(tmp_path: Path):
+    with Store.open(tmp_path / "bot.db", FastClock(NOON, 1.0)) as store:
+        assert turns(store, paused=True).free(0) == 0
+
+
+def test_news_are_from_after_the_last_node_that_was_begun(tmp_path: Path):
+    with Store.open(tmp_path / "bot.db", FastClock(NOON, 1.0)) as store:
+        mine = turns(store)
+        assert mine.renewed_after() is None
+        begin(store, 2)
+        mine.renew()
+        begin(store, 1)
+        assert mine.renewed_after() == 2
+
+
+async def test_a_cap_of_the_day_is_waited_for_without_the_slot_and_another_is_not(tmp_path: Path):
+    with Store.open(tmp_path / "bot.db", FastClock(NOON, 1e6)) as store:
+        mine = turns(store)
+        mine.begin()
+        assert not await mine.renews(BudgetExceeded("the run's cap is reached"))
+        waiting = asyncio.create_task(mine.renews(BudgetExceeded("the day's cap is reached", renews=True)))
+        await asyncio.sleep(0)
+        assert mine.slots.shares["c"].running == 0
+        assert await waiting
+        assert store.clock.now() >= NOON + timedelta(hours=12)
+        assert mine.slots.shares["c"].running == 1
+
+
+async def test_a_new_day_is_a_change(tmp_path: Path):
+    with Store.open(tmp_path / "bot.db", FastClock(NOON, 1e6)) as store:
+        mine = turns(store)
+        async with asyncio.timeout(10):
+            await mine.changed()
+        assert store.clock.now() >= NOON + timedelta(hours=12)

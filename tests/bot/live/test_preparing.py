@@ -1,0 +1,117 @@
+"""Whether a competition can be worked on, and what its owner is told where it cannot."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlmodel import select
+
+from bot.configuration.competition import CompetitionSettings
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.live.preparing import Task, Waiting, deadline_of, prepare
+from bot.rehearsal.settings import SiteSettings
+from bot.status.problems import current
+from scrapers.snapshots.demo import DEMO_SLUG, write_demo
+from scrapers.snapshots.snapshot import Snapshot
+from state.store import Store
+from state.tables import Notification
+from tests.bot.live.site_parts import shared
+from tests.bot.rehearsal.parts import served, tiny
+
+OWN = CompetitionSettings(model="builtin")
+
+
+def told(store: Store) -> list[str]:
+    with store.read() as session:
+        return [row.kind for row in session.exec(select(Notification))]
+
+
+async def test_a_competition_that_is_entered_and_certain_can_be_worked_on(tmp_path: Path) -> None:
+    with served(tiny(tmp_path)) as site:
+        async with shared(site, tmp_path / "state") as here:
+            found = await prepare(here, site.competition.slug, OWN)
+            assert isinstance(found, Task)
+            assert found.card.metric.name == site.competition.card.metric.name
+            assert (found.data / "sample_submission.csv").is_file()
+            assert found.data.is_relative_to(here.competition(site.competition.slug))
+            assert told(here.store) == []
+
+
+async def test_rules_that_nobody_accepted_are_told_once_and_are_over_when_somebody_did(tmp_path: Path) -> None:
+    with served(tiny(tmp_path), SiteSettings(entered=False)) as site:
+        async with shared(site, tmp_path / "state") as here:
+            for _ in range(2):
+                found = await prepare(here, site.competition.slug, OWN)
+                assert isinstance(found, Waiting)
+                assert "accept its rules at https://www.kaggle.com/competitions/" in found.why
+            assert told(here.store) == ["trouble.rules"]
+            with here.store.read() as session:
+                assert [one.key for one in current(session)] == [f"rules/{site.competition.slug}"]
+            site.competition.settings = SiteSettings()
+            assert isinstance(await prepare(here, site.competition.slug, OWN), Task)
+            with here.store.read() as session:
+                assert current(session) == []
+
+
+async def test_a_card_that_is_not_certain_names_the_lines_that_settle_it(tmp_path: Path) -> None:
+    with served(tiny(tmp_path), SiteSettings(metric_shown=False)) as site:
+        # Nothing on its pages says what is measured.
+        site.competition.pages.content.clear()
+        async with shared(site, tmp_path / "state") as here:
+            found = await prepare(here, site.competition.slug, OWN)
+            assert isinstance(found, Waiting)
+            assert any(line.startswith("metric = ") for line in found.lines), found
+            assert told(here.store) == ["trouble.card"]
+            own = CompetitionSettings(metric="log_loss", direction="minimize")
+            assert isinstance(await prepare(here, site.competition.slug, own), Task)
+
+
+@pytest.mark.integration
+async def test_the_bundled_demo_is_certain_without_a_word_of_the_owner(tmp_path: Path) -> None:
+    demo = Snapshot.load(write_demo(tmp_path / "demo"), METRIC_DIRECTIONS)
+    with served(demo, at=demo.manifest.enabled_at + timedelta(days=10)) as site:
+        async with shared(site, tmp_path / "state") as here:
+            found = await prepare(here, DEMO_SLUG, OWN)
+            assert isinstance(found, Task), found
+            assert found.card.metric == demo.card.metric
+            assert (found.card.id_column, found.card.prediction_columns) == (
+                demo.card.id_column,
+                demo.card.prediction_columns,
+            )
+            assert told(here.store) == []
+
+
+async def test_the_deadline_is_the_owners_word_else_what_was_polled_last(tmp_path: Path) -> None:
+    with served(tiny(tmp_path)) as site:
+        async with shared(site, tmp_path / "state") as here:
+            card = site.competition.card
+            assert deadline_of(here, card, OWN) == card.deadline
+            await here.poller.poll(card.slug, "competitions")
+            assert deadline_of(here, card, OWN) == card.deadline
+            later = card.deadline + timedelta(days=1)
+            assert deadline_of(here, card, CompetitionSettings(deadline=later)) == later
+
+
+async def test_a_grader_that_cannot_be_used_is_told_until_it_is_mended(tmp_path: Path) -> None:
+    grader = tmp_path / "graders" / "grade.py"
+    own = CompetitionSettings(model="builtin", metric=str(grader), direction="minimize")
+    wrong = {
+        None: "cannot be read",
+        "def grade(submission, answers:": "is no Python, line 1",
+        "def score(submission, answers):\n    return 0.0\n": "defines no function grade",
+    }
+    with served(tiny(tmp_path)) as site:
+        async with shared(site, tmp_path / "state") as here:
+            for text, said in wrong.items():
+                if text is not None:
+                    grader.parent.mkdir(exist_ok=True)
+                    grader.write_text(text)
+                found = await prepare(here, site.competition.slug, own)
+                assert isinstance(found, Waiting)
+                assert f"{grader} {said}" in found.why
+            assert told(here.store) == ["trouble.grader"] * len(wrong)
+            grader.write_text("from mine import mean as grade\n")
+            found = await prepare(here, site.competition.slug, own)
+            assert isinstance(found, Task)
+            assert (found.card.metric.name, found.card.metric.direction) == ("grade.py", "minimize")
+            assert str(grader) in found.card.sources["metric"]

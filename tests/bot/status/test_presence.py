@@ -1,0 +1,64 @@
+"""Presence: what a daemon says of itself, and the clock that other processes have from it."""
+
+import os
+from datetime import UTC, datetime, timedelta
+from importlib import metadata
+from pathlib import Path
+
+from bot.status.presence import LOCK, began, ended, is_running, presence
+from sandbox.locks import take
+from state.clock import FastClock, SystemClock
+from state.store import Store
+from tests.state.conftest import START, StandingClock, clock, store
+
+__all__ = ["clock", "store"]
+
+
+def test_the_daemon_that_began_last_is_told_of(store: Store, clock: StandingClock) -> None:
+    with store.read() as session:
+        assert presence(session) is None
+    with store.write() as tx:
+        began(tx, 1)
+        ended(tx)
+    clock.pass_by(60)
+    with store.write() as tx:
+        began(tx, os.getpid())
+    with store.read() as session:
+        said = presence(session)
+    assert said is not None
+    assert (said.since, said.process, said.ended) == (START + timedelta(seconds=60), os.getpid(), None)
+    assert said.version == metadata.version("kaggle-bot")
+    assert isinstance(said.clock, SystemClock)
+
+
+def test_an_end_in_order_is_told_apart_from_a_kill(store: Store, clock: StandingClock) -> None:
+    with store.write() as tx:
+        began(tx, 1)
+    clock.pass_by(60)
+    with store.write() as tx:
+        ended(tx)
+    with store.read() as session:
+        said = presence(session)
+    assert said is not None
+    assert said.ended == clock.now()
+
+
+def test_a_rehearsals_clock_shows_other_processes_the_same_time(tmp_path: Path) -> None:
+    clock = FastClock(datetime(2020, 1, 1, tzinfo=UTC), 2000)
+    with Store.open(tmp_path / "bot.db", clock) as store:
+        with store.write() as tx:
+            began(tx, 1)
+        with store.read() as session:
+            said = presence(session)
+    assert said is not None
+    assert isinstance(said.clock, FastClock)
+    assert (said.clock.start, said.clock.speed, said.clock.began) == (clock.start, 2000, clock.began)
+
+
+def test_whoever_holds_the_lock_runs(tmp_path: Path) -> None:
+    assert not is_running(tmp_path)
+    lock = take(tmp_path / LOCK)
+    assert lock is not None
+    assert is_running(tmp_path)
+    lock.release()
+    assert not is_running(tmp_path)

@@ -1,0 +1,443 @@
+"""The desk: from the best node to its public score, at the stand-in site, under the policy, and after any death."""
+
+import asyncio
+import shutil
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.budgets.levels import Level
+from bot.budgets.settings import Caps
+from bot.configuration.competition import CompetitionSettings
+from bot.evaluation.guards.findings import suspicious
+from bot.evaluation.worker import Worker
+from bot.submission.facts import ACCEPTED
+from state.approvals import decide_approval, make_wish, open_wishes
+from state.series import last
+from state.tables import Approval
+from tests.bot.rehearsal.parts import DEADLINE
+from tests.bot.submission.desk_parts import GRADED, KERNEL, RUN, SENDING, Ground, Live, add_kernel, live, write
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+ASKING = CompetitionSettings(submit=True, approve="ask", approval_hours=2.0)
+
+
+async def test_the_best_node_is_refitted_sent_once_and_scored(run: Live) -> None:
+    run.node(2, 0.3)
+    run.node(3, 0.6)
+    desk = run.desk()
+    decision = await desk.consider()
+    assert decision is not None and (decision.verdict, decision.why) == ("send", "it is the first")
+    assert await desk.consider() is None
+    await desk.send()
+    await desk.send()
+    (row,) = run.submissions()
+    assert (row.node, row.status, row.handed_in) == (3, "confirmed", "refit")
+    (sent,) = run.site.site.submissions
+    assert (sent.tag, sent.sha256) == (row.tag, row.file_sha)
+    assert (run.folder / "submissions" / f"{row.file_sha}.csv").read_bytes() == (
+        run.run.executions / "n3-full-0" / "submission.csv"
+    ).read_bytes()
+
+    run.site.settle()
+    await desk.scores.settle()
+    (row,) = run.submissions()
+    assert row.score == pytest.approx(run.site.site.submissions[0].public_score)
+    assert [notice.kind for notice in run.notices("submission.scored")] == ["submission.scored"]
+    (pair,) = desk.scores.pairs()
+    assert (pair.tag, pair.public) == (row.tag, row.score)
+    run.assert_told_by_events()
+
+
+async def test_a_polled_reading_gives_the_score_without_asking(run: Live) -> None:
+    run.node(2, 0.5)
+    desk = run.desk()
+    await desk.consider()
+    await desk.send()
+    (row,) = run.submissions()
+    run.read("submission", str(row.ref), status="COMPLETE", public_score="0.4321")
+    asked = run.site.site.requests["GetSubmission"]
+    await desk.scores.settle()
+    assert run.submissions()[0].score == 0.4321
+    assert run.site.site.requests["GetSubmission"] == asked
+
+
+async def test_a_file_that_the_site_finds_invalid_is_told_and_counts_as_sent(run: Live) -> None:
+    run.node(2, 0.5)
+    desk = run.desk()
+    await desk.consider()
+    await desk.send()
+    (row,) = run.submissions()
+    run.read("submission", str(row.ref), status="ERROR", error_description="row 3 is odd")
+    await desk.scores.settle()
+    assert run.states() == [(2, "refused")]
+    assert "row 3 is odd" in run.notices("submission.refused")[0].body
+    assert await desk.consider() is None
+    run.assert_told_by_events()
+
+
+async def test_nothing_is_sent_unless_it_is_said_and_the_site_is_not_even_asked(run: Live) -> None:
+    run.node(2, 0.5)
+    desk = run.desk(CompetitionSettings())
+    decision = await desk.consider()
+    assert decision is not None and decision.verdict == "never"
+    await desk.send()
+    assert (run.submissions(), sum(run.site.site.requests.values())) == ([], 0)
+    (event,) = run.events("submission.considered")
+    assert (event.node, event.data["decision"]) == (2, "never")
+    decision = await run.desk(SENDING).consider()
+    assert decision is not None and decision.verdict == "send"
+
+
+async def test_a_node_is_considered_once_as_things_stand_also_by_another_process(run: Live) -> None:
+    run.node(2, 0.6)
+    desk = run.desk()
+    await desk.consider()
+    await desk.send()
+    run.node(3, 0.602)
+    decision = await desk.consider()
+    assert decision is not None and decision.verdict in ("wait", "never") and "standard errors" in decision.why
+    for other in (desk, run.desk()):
+        assert await other.consider() is None
+    run.clock.pass_by(days=1)
+    assert await desk.consider() is not None
+    assert await desk.consider() is None
+    assert len(run.events("submission.considered")) == 3
+
+
+@pytest.mark.integration
+async def test_files_are_spread_over_the_day_unless_the_gain_is_large(run: Live) -> None:
+    run.node(2, 0.1)
+    desk = run.desk()
+    await desk.consider()
+    await desk.send()
+    run.node(3, 0.8)  # far better
+    decision = await desk.consider()
+    assert decision is not None and decision.verdict == "send"
+    await desk.send()
+    assert run.states() == [(2, "confirmed"), (3, "confirmed")]
+
+
+async def test_what_a_better_one_overtook_is_withdrawn_without_a_word(run: Live) -> None:
+    run.node(2, 0.3)
+    desk = run.desk()
+    await desk.consider()
+    run.node(3, 0.9)
+    await desk.consider()
+    await desk.send()
+    assert run.states() == [(2, "withdrawn"), (3, "confirmed")]
+    assert [sent.tag for sent in run.site.site.submissions] == [run.submissions()[1].tag]
+    assert run.notices("submission.failed") == []
+    run.assert_told_by_events()
+
+
+async def test_rules_that_change_stop_everything_until_their_owner_has_read_them(run: Live) -> None:
+    run.read("page", "rules", content="be kind")
+    run.node(2, 0.5)
+    desk = run.desk()
+    await desk.consider()
+    run.clock.pass_by(minutes=1)
+    run.read("page", "rules", content="be kinder")
+    await desk.send()
+    assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
+    decision = await desk.consider()
+    assert decision is not None and "rules page has changed" in decision.why
+    (notice,) = run.notices("trouble.rules")
+    assert notice.urgent
+    with run.store.write() as tx:
+        page = last(tx.session, run.context.card.slug, "page", "rules")
+        assert page is not None
+        tx.record(ACCEPTED, run_id=RUN, sha256=page.sha256)
+    await desk.consider()
+    await desk.send()
+    assert run.states() == [(2, "withdrawn"), (2, "confirmed")]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ({"user_has_entered": False}, "not entered"),
+        ({"submissions_disabled": True}, "takes no submissions"),
+        ({"is_kernels_submissions_only": True}, "takes notebooks"),
+        ({"deadline": "2020-01-10T11:00:00Z"}, "deadline was at"),
+    ],
+)
+async def test_what_is_known_of_the_site_forbids(run: Live, facts: dict[str, object], why: str) -> None:
+    run.node(2, 0.5)
+    desk = run.desk()
+    await desk.consider()
+    run.read("competition", **facts)
+    await desk.send()
+    decision = await desk.consider()
+    assert decision is not None and why in decision.why
+    assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
+
+
+async def test_a_copy_of_a_public_file_is_never_sent_and_the_next_best_is(run: Live) -> None:
+    run.node(2, 0.4)
+    run.node(3, 0.7)
+    outputs = run.folder / "outputs" / "ann-linear"
+    outputs.mkdir(parents=True)
+    (outputs / "submission.csv").write_bytes((run.run.executions / "n3-full-0" / "submission.csv").read_bytes())
+    desk = run.desk()
+    decision = await desk.consider()
+    assert decision is not None
+    assert (decision.verdict, decision.why) == (
+        "never",
+        "the file is not our own: every value is that of the public file ann-linear/submission.csv",
+    )
+    await desk.consider()
+    await desk.send()
+    assert run.states() == [(2, "confirmed")]
+
+
+async def test_a_file_that_becomes_a_copy_while_it_waits_is_not_sent(run: Live) -> None:
+    run.node(2, 0.5)
+    desk = run.desk(ASKING)
+    await desk.consider()
+    await desk.send()
+    outputs = run.folder / "outputs" / "bob__copied"
+    outputs.mkdir(parents=True)
+    (outputs / "21-0.csv").write_bytes((run.run.executions / "n2-full-0" / "submission.csv").read_bytes())
+    with run.store.write() as tx:
+        decide_approval(tx, approval(run).id or 0, "approved", "ann")
+    await desk.send()
+    assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
+
+
+async def test_the_same_file_is_neither_asked_about_nor_sent_again_as_another_nodes(run: Live) -> None:
+    run.node(2, 0.4)
+    desk = run.desk(ASKING)
+    await desk.consider()
+    run.clock.pass_by(hours=3)
+    await desk.send()  # nobody has approved it in time
+    run.node(3, 0.7)
+    for view in ("holdout", "full"):
+        for name in ("submission.csv", "validation_predictions.csv"):
+            theirs = run.run.executions / f"n2-{view}-0" / name
+            if theirs.exists():
+                shutil.copyfile(theirs, run.run.executions / f"n3-{view}-0" / name)
+    decision = await desk.consider()
+    assert decision is not None and decision.verdict == "never"
+    assert "it was put before you as submission 1, of node 2, and you did not let it go" in decision.why
+    assert len(run.notices("approval.asked")) == 1
+
+
+async def test_an_invalid_file_is_never_sent(run: Live) -> None:
+    run.node(2, 0.4)
+    for view in ("holdout", "full"):
+        write(run.run.executions / f"n2-{view}-0" / "submission.csv", {"r0240": 0.5})
+    decision = await run.desk().consider()
+    assert decision is not None and "is not valid" in decision.why and decision.of_file
+
+
+async def test_a_script_that_is_nearly_a_public_kernel_is_held_and_names_it(run: Live) -> None:
+    add_kernel(run.store, run.context.card.slug, KERNEL)
+    run.node(2, 0.5, code=KERNEL + "\nprint('mine')\n")
+    desk = run.desk()
+    decision = await desk.consider()
+    assert decision is not None and decision.verdict == "hold"
+    assert "the public kernel ann/strong" in decision.why
+    await desk.send()
+    assert run.site.site.submissions == []
+    assert "ann/strong" in run.notices("approval.asked")[0].body
+
+
+async def test_what_a_guard_doubts_is_held_with_the_reason(run: Live) -> None:
+    run.node(2, 0.5, found=suspicious("too good", "5% is left where the others left half"))
+    desk = run.desk()
+    decision = await desk.consider()
+    assert decision is not None and decision.verdict == "hold"
+    await desk.send()
+    assert run.site.site.submissions == []
+    assert "5% is left where the others left half" in run.notices("approval.asked")[0].body
+
+
+async def test_what_is_to_be_approved_is_asked_once_and_goes_when_it_is(run: Live) -> None:
+    run.node(2, 0.5)
+    desk = run.desk(ASKING)
+    await desk.consider()
+    for _ in range(3):
+        await desk.send()
+    assert (run.states(), run.site.site.submissions) == ([(2, "intended")], [])
+    assert len(run.notices("approval.asked")) == 1
+    held = approval(run)
+    with run.store.write() as tx:
+        decide_approval(tx, held.id or 0, "approved", "ann")
+    await run.desk(ASKING).send()
+    assert run.states() == [(2, "confirmed")]
+    run.assert_told_by_events()
+
+
+async def test_what_nobody_approves_in_time_is_withdrawn_told_and_not_asked_again(run: Live) -> None:
+    run.node(2, 0.5)
+    desk = run.desk(ASKING)
+    await desk.consider()
+    run.clock.pass_by(hours=2)
+    await desk.send()
+    assert (run.states(), approval(run).decision) == ([(2, "withdrawn")], "expired")
+    assert "nobody approved it within 2 hours" in run.notices("submission.failed")[0].body
+    run.clock.pass_by(days=1)
+    assert await desk.consider() is None
+    run.assert_told_by_events()
+
+
+async def test_what_the_owner_refuses_is_not_sent(run: Live) -> None:
+    run.node(2, 0.5)
+    desk = run.desk(ASKING)
+    await desk.consider()
+    with run.store.write() as tx:
+        decide_approval(tx, approval(run).id or 0, "refused", "ann")
+    await desk.send()
+    assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
+    assert run.notices("submission.failed") == []
+    assert await desk.consider() is None
+
+
+@pytest.mark.integration
+async def test_a_better_one_is_asked_about_in_place_of_one_that_waits(run: Live) -> None:
+    run.node(2, 0.3)
+    desk = run.desk(ASKING)
+    await desk.consider()
+    run.node(3, 0.9)
+    await desk.consider()
+    await desk.send()
+    assert run.states() == [(2, "withdrawn"), (3, "intended")]
+    assert approval(run).decision == "moot"
+
+
+async def test_a_wish_goes_whatever_its_gain_but_not_past_the_rules(run: Live) -> None:
+    run.node(2, 0.7)
+    run.node(3, 0.5)
+    desk = run.desk(ASKING)
+    with run.store.write() as tx:
+        make_wish(tx, RUN, 3, "ann")
+    decision = await desk.consider()
+    assert decision is not None and (decision.verdict, decision.why) == ("send", "its owner asked for it")
+    await desk.send()
+    assert run.states() == [(3, "confirmed")]
+    with run.store.read() as session:
+        assert open_wishes(session, RUN) == []
+    run.read("competition", submissions_disabled=True)
+    with run.store.write() as tx:
+        make_wish(tx, RUN, 2, "ann")
+    decision = await desk.consider()
+    assert decision is not None and decision.verdict == "never"
+    with run.store.read() as session:
+        assert open_wishes(session, RUN) == []
+
+
+@pytest.mark.integration
+async def test_the_days_quota_is_kept_and_the_rest_goes_tomorrow(
+    the_ground: Ground, tmp_path: Path, worker: Worker
+) -> None:
+    site = GRADED.model_copy(update={"daily_submissions": 5})
+    settings = CompetitionSettings(submit=True, submissions_per_day=1)
+    async with live(the_ground, tmp_path, worker, settings=site) as run:
+        run.node(2, 0.2)
+        desk = run.desk(settings)
+        await desk.consider()
+        await desk.send()
+        run.node(3, 0.9)
+        decision = await desk.consider()
+        assert decision is not None and decision.verdict == "wait"
+        assert decision.until is not None and decision.until.hour == 0
+        await desk.send()
+        assert len(run.site.site.submissions) == 1
+        run.clock.time = decision.until
+        await desk.consider()
+        await desk.send()
+        assert run.states() == [(2, "confirmed"), (3, "confirmed")]
+
+
+async def test_a_cap_of_the_budget_is_kept(the_ground: Ground, tmp_path: Path, worker: Worker) -> None:
+    with closing(Level("competition", Caps(submissions=1))) as level:
+        async with live(the_ground, tmp_path, worker, spending=level) as run:
+            run.node(2, 0.2)
+            desk = run.desk()
+            await desk.consider()
+            await desk.send()
+            run.node(3, 0.9)
+            decision = await desk.consider()
+            assert decision is not None and "cap on submissions is reached" in decision.why
+            assert len(run.site.site.submissions) == 1
+
+
+async def test_a_site_that_cannot_be_asked_sends_nothing_and_is_asked_again_later(run: Live) -> None:
+    run.node(2, 0.5)
+    desk = run.desk()
+    url = run.submitter.client.url  # type: ignore[attr-defined]
+    run.submitter.client.url = url.replace("127.0.0.1", "127.0.0.2")  # type: ignore[attr-defined]
+    assert url != run.submitter.client.url  # type: ignore[attr-defined]
+    decision = await desk.consider()
+    assert decision is not None and decision.verdict == "wait"
+    assert await desk.consider() is None
+    run.submitter.client.url = url  # type: ignore[attr-defined]
+    run.clock.pass_by(hours=2)
+    decision = await desk.consider()
+    assert decision is not None and decision.verdict == "send"
+
+
+@pytest.mark.integration
+async def test_the_final_selection_is_proposed_in_the_last_days_and_again_when_it_changes(run: Live) -> None:
+    desk = run.desk()
+    for number, (quality, test) in enumerate(((0.2, 0.9), (0.6, 0.5)), 2):
+        run.node(number, quality, test=test)
+        await desk.consider()
+        await desk.send()
+    run.site.settle()
+    await desk.scores.settle()
+    desk.scores.propose()
+    assert run.notices("selection.proposed") == []
+    run.clock.time = DEADLINE - timedelta(days=1)
+    for _ in range(2):
+        desk.scores.propose()
+    (notice,) = run.notices("selection.proposed")
+    first, second = run.submissions()
+    assert notice.body.index(first.tag) < notice.body.index(second.tag), "the best by public score comes first"
+    run.node(4, 0.95)
+    await desk.consider()
+    await desk.send()
+    run.site.settle()
+    await desk.scores.settle()
+    desk.scores.propose()
+    assert len(run.notices("selection.proposed")) == 2
+    assert len(run.events("selection.proposed")) == 2
+
+
+@pytest.mark.integration
+async def test_that_validation_is_no_guide_any_more_is_told_once(run: Live) -> None:
+    desk = run.desk()
+    for number in range(2, 9):
+        run.node(number, number / 10, test=1.0 - number / 10)
+        with run.store.write() as tx:
+            make_wish(tx, RUN, number, "ann")
+        run.clock.pass_by(days=1)
+        await desk.consider()
+        await desk.send()
+    run.site.settle()
+    await desk.scores.settle()
+    for _ in range(2):
+        found = desk.scores.relation()
+        assert found.pairs == 7 and found.correlation is not None and found.correlation < -0.9
+    assert len(run.notices("submission.disagree")) == len(run.events("submission.relation_broken")) == 1
+
+
+def approval(run: Live) -> Approval:
+    with run.store.read() as session:
+        return session.get_one(Approval, 1)
+
+
+@pytest.mark.integration
+async def test_all_of_it_may_be_called_side_by_side(run: Live) -> None:
+    run.node(2, 0.4)
+    run.node(3, 0.8)
+    desk = run.desk()
+    for _ in range(3):
+        await asyncio.gather(*(call() for call in (desk.consider, desk.send, desk.scores.settle) * 2))
+    assert run.states() == [(3, "confirmed")]
+    assert len(run.site.site.submissions) == 1

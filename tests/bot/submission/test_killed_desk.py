@@ -1,0 +1,82 @@
+"""The desk killed at every point: whoever takes the run up again sends each file once, asks once and tells once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.configuration.competition import CompetitionSettings
+from bot.evaluation.worker import Worker
+from state.approvals import decide_approval, undecided
+from state.steps import Steps
+from state.store import Store, Transaction
+from tests.bot.submission.desk_parts import RUN, SENDING, Ground, Live, live
+from tests.bot.submission.parts import Fate, Killed, MortalSubmitter
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.integration]
+
+ASKING = CompetitionSettings(submit=True, approve="ask")
+
+
+class MortalStore(Store):
+    """A store whose process may die before, in and after each write."""
+
+    fate = Fate()
+
+    @contextmanager
+    def write(self, *, durable: bool = True) -> Iterator[Transaction]:
+        self.fate.boundary("before a write")
+        with super().write(durable=durable) as tx:
+            yield tx
+            self.fate.boundary("before its commit")
+        self.fate.boundary("after its commit")
+
+
+async def one_life(run: Live, settings: CompetitionSettings, fate: Fate) -> None:
+    """Work as one process does, from opening the database to its end or its death."""
+    with MortalStore.open(run.store.path, run.clock) as store:
+        store.fate = fate
+        executor = run.context.executor
+        steps = Steps(store, RUN)
+        executor._store, executor._steps = store, steps  # this process's own
+        context = replace(run.context, store=store, steps=steps)
+        desk = replace(run, context=context).desk(settings, MortalSubmitter(run.submitter, fate))
+        for _ in range(2):
+            await desk.consider()
+            await desk.send()
+            if settings.approve == "ask":
+                with store.write() as tx:
+                    for held in undecided(tx.session):
+                        decide_approval(tx, held.id or 0, "approved", "ann")
+        await desk.send()
+        run.site.settle()
+        await desk.scores.settle()
+
+
+@pytest.mark.parametrize("settings", [SENDING, ASKING], ids=["auto", "ask"])
+async def test_killed_anywhere_it_loses_nothing_and_sends_nothing_twice(
+    the_ground: Ground, tmp_path: Path, worker: Worker, settings: CompetitionSettings
+) -> None:
+    at = 0
+    while True:
+        async with live(the_ground, tmp_path / str(at), worker) as run:
+            run.node(2, 0.6)
+            fate = Fate(at)
+            try:
+                await one_life(run, settings, fate)
+            except Killed:
+                run.clock.pass_by(hours=1)
+                await one_life(run, settings, Fate())
+            (row,) = [row for row in run.submissions() if row.status != "withdrawn"]
+            assert (row.node, row.status) == (2, "confirmed"), fate.seen[-1]
+            assert [sent.tag for sent in run.site.site.submissions] == [row.tag], fate.seen[-1]
+            assert row.score is not None
+            assert len(run.notices("submission.scored")) == 1
+            assert len(run.notices("approval.asked")) == (settings.approve == "ask")
+            run.assert_told_by_events()
+        if fate.passed <= at:
+            assert at > 20
+            return
+        at += 1
