@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
+from bot.agents import AgentName
 from bot.agents.builtin import BuiltinModel, baseline_script
 from bot.agents.comind.briefing import comind
-from bot.agents.settings import AgentName
 from bot.agents.tree.aide import aide
 from bot.engine.context import RunContext
 from bot.engine.services import BuiltIn

@@ -1,17 +1,14 @@
 """What every run is told, with the settings of the agents that may work on it."""
 
-from typing import Literal
-
 from pydantic import BaseModel
 
+from bot.agents import AgentName
 from bot.agents.comind.policy import RoundsSettings
 from bot.agents.tree.policy import TreeSearchSettings
 from bot.community.settings import ReadingSettings
 from bot.engine.settings import RunSettings
 
-__all__ = ["AgentName", "AgentRunSettings"]
-
-AgentName = Literal["comind", "aide"]
+__all__ = ["AgentRunSettings"]
 
 
 class AgentRunSettings(RunSettings):

@@ -12,7 +12,7 @@ __all__ = ["COMMANDS", "app"]
 COMMANDS = {
     "run": (
         "bot.cli.run:run",
-        "Compete in the configured competitions until it is ended: watch, learn, train, submit, and tell the owner.",
+        "Compete in the configured competitions until it is ended: watch, learn, train, submit, and notify the owner.",
     ),
     "replay": (
         "bot.cli.replay:replay",

@@ -1,11 +1,11 @@
 """`bot approve`: let a submission go that is held, or refuse it; and accept a rules page that has changed."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
+from bot.cli.options import Config, Json
 from bot.cli.output import print_json
 from bot.cli.steering import who
 from state.errors import UsageError
@@ -26,8 +26,8 @@ def approve(
     rules: Annotated[
         bool, typer.Option("--rules", help="you have read a competition's changed rules, and it goes on by them")
     ] = False,
-    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    config: Config = None,
+    json: Json = False,
 ) -> None:
     """Let a held submission go; the daemon sends it under the same checks as any other.
 

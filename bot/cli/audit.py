@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from bot.cli.options import Json
 from bot.cli.output import print_json
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.folder import RunFolder
@@ -22,7 +23,7 @@ def audit(
     snapshot: Annotated[
         Path | None, typer.Option(help="the snapshot, where it is no longer where the run found it")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    json: Json = False,
 ) -> None:
     """Check every prompt of a run against its database and the snapshot; exits with 1 if anything is found.
 

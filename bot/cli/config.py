@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bot.cli.configured import settings_file
+from bot.cli.options import Json
 from bot.cli.output import print_json, print_table
 from state.errors import ConfigurationError, UsageError
 
@@ -20,9 +21,7 @@ File = Annotated[Path | None, typer.Argument(help="a bot.toml; default: ./bot.to
 
 
 @config_app.command()
-def check(
-    file: File = None, json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False
-) -> None:
+def check(file: File = None, json: Json = False) -> None:
     """Name everything that is wrong with the file, by line, and exit with 2; or sum up what it configures.
 
     A grader that cannot be used yet is a warning alone: `bot run` waits for it.
@@ -50,15 +49,13 @@ def check(
 
 
 @config_app.command()
-def show(
-    file: File = None, json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False
-) -> None:
+def show(file: File = None, json: Json = False) -> None:
     """Show every setting that holds, and where it comes from: the default, a line of the file, or a variable.
 
     Example: bot config show
     """
     from bot.configuration import read_configuration
-    from bot.configuration.showing import shown
+    from bot.configuration.shown_settings import shown
 
     found = settings_file(file)
     settings = list(shown(read_configuration(found)))
@@ -97,7 +94,7 @@ def _warnings(configuration: "Configuration") -> "list[Mistake]":
 
 
 def _summary(configuration: "Configuration") -> dict[str, Any]:
-    from bot.configuration.showing import given, keys
+    from bot.configuration.shown_settings import given, keys
 
     competitions = configuration.settings.competitions
     return {
@@ -114,7 +111,7 @@ def _print(configuration: "Configuration") -> None:
     else:
         count = len(summary["given"])
         typer.echo(f"{configuration.file}: nothing is wrong; it gives {count} key{'' if count == 1 else 's'}")
-    from bot.configuration.showing import given
+    from bot.configuration.shown_settings import given
 
     for one in given(configuration):
         typer.echo(f"  {one.key} = {one.text}")

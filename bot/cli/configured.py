@@ -18,8 +18,8 @@ def settings_file(given: Path | None) -> Path | None:
     return file.resolve() if file else None
 
 
-def configured(file: Path | None) -> "Settings":
-    """Read the settings; without a file all are as by default.
+def configured(given: Path | None) -> "Settings":
+    """Read the settings of the file that is given, else of bot.toml in the current folder, else those by default.
 
     Raises:
         ConfigurationError: something in the file is wrong; the error holds every mistake.
@@ -27,7 +27,7 @@ def configured(file: Path | None) -> "Settings":
     # Here, as it imports every part that has a table, and only commands that read one should pay for that.
     from bot.configuration import read_settings
 
-    return read_settings(file)
+    return read_settings(settings_file(given))
 
 
 def model_settings(settings: "Settings") -> "ModelSettings":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from bot.cli.configured import configured, settings_file
+from bot.cli.configured import configured
 from bot.cli.daemon_store import daemon_database
 from state.clock import SystemClock
 from state.errors import UsageError
@@ -42,7 +42,7 @@ def allowance(config: Path | None) -> "Allowance":
     """Return what the configuration lets be spent."""
     from bot.status.accounts import Allowance
 
-    settings = configured(settings_file(config))
+    settings = configured(config)
     return Allowance(settings.budget, settings.competitions)
 
 

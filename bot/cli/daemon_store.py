@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.cli.configured import configured, settings_file
+from bot.cli.configured import configured
 from sandbox.locks import is_held
 from state.clock import SystemClock
 from state.errors import UsageError
@@ -21,7 +21,7 @@ def daemon_database(config: Path | None) -> Path:
     Raises:
         ConfigurationError: the configuration is wrong.
     """
-    return configured(settings_file(config)).daemon.folder / "bot.db"
+    return configured(config).daemon.folder / "bot.db"
 
 
 def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":

@@ -4,14 +4,24 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bot.cli.configured import configured, model_settings, settings_file
+from bot.cli.options import Config, Json
 from bot.cli.output import print_json
+from bot.configuration import Settings
 from bot.doctor import Check
+from bot.doctor.daemon import (
+    check_backups,
+    check_daemon,
+    check_daemon_database,
+    check_log_file,
+    check_service,
+)
 from bot.doctor.gpus import check_devices, check_gpus, check_toolkit
+from bot.doctor.kaggle import check_kaggle
 from bot.doctor.machine import (
     check_cgroups,
     check_database,
@@ -20,21 +30,20 @@ from bot.doctor.machine import (
     check_python,
     check_share,
 )
-from bot.doctor.models import check_fallbacks, check_model, is_foreign
+from bot.doctor.models import check_models, is_foreign
+from bot.doctor.notify import check_notify
 from bot.doctor.sandboxes import check_bubblewrap, check_docker, check_environment, check_isolation, engine_info
+from bot.service.status import status_here
 from sandbox.engine import ENGINE_FAILURES
 from sandbox.gpu import open_gpus
 from sandbox.instance import instance_of
 from state.errors import ConfigurationError
 
-if TYPE_CHECKING:
-    from bot.configuration import Settings
-
 
 def doctor(
     out: Annotated[Path, typer.Option(help="folder that runs are written to")] = Path("runs"),
-    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    config: Config = None,
+    json: Json = False,
 ) -> None:
     """Check every part: Python, sandboxes, GPU, model, Kaggle and the competitions, the daemon, disk, database.
 
@@ -55,8 +64,6 @@ def doctor(
 
 
 def _checks(out: Path, file: Path | None) -> Iterator[Check]:
-    from bot.doctor.notify import check_notify  # here, as no other command should pay for what it imports
-
     configuration, settings = _configuration(file)
     models = model_settings(settings)
     yield check_python()
@@ -73,43 +80,26 @@ def _checks(out: Path, file: Path | None) -> Iterator[Check]:
         if gpus.all():
             yield check_devices(gpus)
             yield check_toolkit(_engine())
-    yield check_model(models)
-    yield from check_fallbacks(models)
-    yield from _kaggle(settings)
+    yield from check_models(models)
+    yield from check_kaggle(settings.kaggle, settings.competitions, rehearsal=settings.daemon.rehearsal)
     yield check_notify(settings.notify)
-    yield from _daemon(settings)
+    yield check_daemon(settings.daemon, settings.disk)
+    yield check_daemon_database(settings.daemon.folder)
+    yield check_backups(settings.daemon.folder, datetime.now(UTC))
+    yield from filter(None, (check_log_file(settings.daemon), check_service(status_here())))
     yield check_disk(out, settings.disk)
     yield check_database(out)
     yield check_leases()
 
 
-def _configuration(file: Path | None) -> tuple[list[Check], "Settings"]:
+def _configuration(file: Path | None) -> tuple[list[Check], Settings]:
     """Return what is found of the file, and its settings; those by default where it is wrong, to go on with."""
     try:
         settings = configured(file)
     except ConfigurationError as error:
         mend = "mend that line; `bot config example` shows what may stand there. The other checks go by the defaults"
-        return [Check("configuration", "fails", str(one), mend) for one in error.problems], configured(None)
+        return [Check("configuration", "fails", str(one), mend) for one in error.problems], Settings()
     return [Check("configuration", "ok", str(file) if file else "there is no bot.toml: all is as by default")], settings
-
-
-def _kaggle(settings: "Settings") -> Iterator[Check]:
-    # Here, as no other command should pay for what they import.
-    from bot.doctor.competitions import check_competitions
-    from bot.doctor.kaggle import check_kaggle
-
-    yield check_kaggle(settings.kaggle, needed=bool(settings.competitions))
-    yield from check_competitions(settings.kaggle, settings.competitions, rehearsal=settings.daemon.rehearsal)
-
-
-def _daemon(settings: "Settings") -> Iterator[Check]:
-    from bot.doctor import daemon
-    from bot.service.status import status_here
-
-    yield daemon.check_daemon(settings.daemon, settings.disk)
-    yield daemon.check_daemon_database(settings.daemon.folder)
-    yield daemon.check_backups(settings.daemon.folder, datetime.now(UTC))
-    yield from filter(None, (daemon.check_log_file(settings.daemon), daemon.check_service(status_here())))
 
 
 def _engine() -> dict[str, object] | None:

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.cli.configured import configured, settings_file
+from bot.cli.configured import configured
+from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_table
 from sandbox import BackEndChoice
 from sandbox.environments import DEFAULT, GROUPS, Environment, Group, environment_named, environments_in
@@ -14,9 +15,6 @@ from state.errors import UsageError
 env_app = typer.Typer(
     name="env", help="Environments: the packages that scripts run with, apart from the bot's own.", no_args_is_help=True
 )
-
-Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 
 
 @env_app.command()
@@ -94,7 +92,7 @@ def check(
     from sandbox.choose import choose
     from sandbox.environments.checking import check_environment
 
-    settings = configured(settings_file(config)).sandbox
+    settings = configured(config).sandbox
     environment = environment_named(settings.environments_folder, name)
     back_end = choose(sandbox, trusted=True, settings=settings, environment=environment)
     found = check_environment(back_end, environment)
@@ -136,7 +134,7 @@ def _groups(names: str) -> tuple[Group, ...]:
 
 
 def _folder(config: Path | None) -> Path:
-    return configured(settings_file(config)).sandbox.environments_folder
+    return configured(config).sandbox.environments_folder
 
 
 def _record(environment: Environment) -> dict[str, Any]:

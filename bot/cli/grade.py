@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bot.cli.grade_many import average, grade_list
+from bot.cli.options import Json
 from bot.cli.output import number, print_json, print_table
 from bot.evaluation.answers import Grade
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -42,7 +43,7 @@ def grade(
         bool,
         typer.Option("--pad-missing", help="count a missing report as no submission instead of leaving out its seed"),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    json: Json = False,
 ) -> None:
     """Grade a submission file: validity with reasons, score, medals, win rate. Or a list of them, of many competitions.
 

@@ -2,12 +2,12 @@
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bot.cli.daemon_reading import as_json, daemon_now, daemon_to_read, runs_of
+from bot.cli.options import Config
 from bot.cli.output import number, print_json, print_table
 from state.errors import UsageError
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["ideas", "reports"]
 
 Competition = Annotated[str | None, typer.Argument(help="the competition; default: all", show_default=False)]
-Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
 
 _WIDTH = 100
 _SHOWN_SOURCES = 4

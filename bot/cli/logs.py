@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.configured import configured, settings_file
+from bot.cli.configured import configured
 from bot.cli.daemon_reading import daemon_now, daemon_to_read
+from bot.cli.options import Config
 from bot.cli.output import print_json
 from state.errors import UsageError
 
 if TYPE_CHECKING:
-    from bot.logs.events import EventLog, Told
+    from bot.logs.events import EventLog, LoggedEvent
 
 __all__ = ["logs"]
 
@@ -32,7 +33,7 @@ def logs(
     since: Annotated[str | None, typer.Option(metavar="TIME", help="how far back, such as 90s, 30m, 1h or 2d")] = None,
     lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="how many, where --since is not given")] = 100,
     everything: Annotated[bool, typer.Option("--all", help="each call, step and charge too")] = False,
-    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
+    config: Config = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object an event")] = False,
 ) -> None:
     """Show what happened: the events in the daemon's database, while it runs or afterwards.
@@ -68,7 +69,7 @@ def _follow(log: "EventLog", last: int, *, json: bool) -> None:
         _print(found, json=json)
 
 
-def _print(found: "Iterable[Told]", *, json: bool) -> None:
+def _print(found: "Iterable[LoggedEvent]", *, json: bool) -> None:
     from bot.models.quoting import clean
 
     for one in found:
@@ -88,6 +89,6 @@ def _duration(text: str) -> timedelta:
 
 
 def _where(config: Path | None) -> str:
-    file = configured(settings_file(config)).daemon.log_file
+    file = configured(config).daemon.log_file
     there = f"in {file}" if file else "on its stderr; under systemd: journalctl -u kaggle-bot"
     return f"the daemon's own log is {there}"

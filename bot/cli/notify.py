@@ -1,12 +1,12 @@
 """`bot notify`: try out how the owner is told."""
 
 import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.configured import configured, settings_file
+from bot.cli.configured import configured
+from bot.cli.options import Config
 from bot.cli.output import print_json
 from state.clock import SystemClock
 from state.errors import NotificationFailed, UsageError
@@ -25,7 +25,7 @@ def _notify() -> None:
 
 @notify_app.command()
 def test(
-    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
+    config: Config = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object a service")] = False,
 ) -> None:
     """Send one message to each service of the table `notify`, and say of each whether it took it. Exits with 1 if one did not.
@@ -36,7 +36,7 @@ def test(
     from bot.notify.events import Trial
     from bot.notify.services import open_services
 
-    settings = configured(settings_file(config)).notify
+    settings = configured(config).notify
     if not settings.services:
         raise UsageError('there is no service to test: name one in bot.toml, [notify] services = ["SLACK_URL"]')
     services = open_services(settings)

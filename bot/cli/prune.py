@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.configured import configured, settings_file
+from bot.cli.configured import configured
+from bot.cli.options import Config, Json
 from bot.cli.output import print_json
 from bot.execution.disk_space import free_bytes
 from bot.execution.prune import prune as prune_runs
@@ -23,13 +24,13 @@ def prune(
         float | None, typer.Option(min=0, help="keep the views of runs that ended since; default: 14, or as configured")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what would go")] = False,
-    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
+    config: Config = None,
     forget: Annotated[
         str | None,
         typer.Option(metavar="COMPETITION", help="remove from --database what was collected for it and made of that"),
     ] = None,
     database: Annotated[Path | None, typer.Option(help="the database for --forget")] = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    json: Json = False,
 ) -> None:
     """Remove what killed runs left (containers, processes, work folders) and the views of runs that ended long ago.
 
@@ -45,7 +46,7 @@ def prune(
         return
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}: name the one that holds the runs")
-    settings = configured(settings_file(config)).disk
+    settings = configured(config).disk
     days = settings.keep_days if keep_days is None else keep_days
     found = prune_runs(folder, days, datetime.now(UTC), dry_run=dry_run)
     total, free = sum(one.bytes for one in found), free_bytes(folder)

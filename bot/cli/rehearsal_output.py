@@ -73,7 +73,7 @@ def progress(site: "Site", clock: FastClock) -> str:
     return f"{now:%Y-%m-%d %H:%M} UTC | {asked} requests | {faults} faults | {parts}"
 
 
-def tell(results: Sequence[Mapping[str, Any]], *, json: bool) -> None:
+def show_results(results: Sequence[Mapping[str, Any]], *, json: bool) -> None:
     """Print what came of each competition: a line of JSON, or a table."""
     for result in results:
         if json:

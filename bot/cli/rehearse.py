@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.output import progress_line
-from bot.cli.rehearsal_output import announce, progress, tell
+from bot.cli.rehearsal_output import announce, progress, show_results
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.time_shift import begun_together
 from scrapers.snapshots.fields import parse_time
@@ -82,7 +82,7 @@ def rehearse(
             site.settle()
         now = clock.now()
         results = [result_of(site, competition, now) for competition in site.competitions]
-    tell(results, json=json)
+    show_results(results, json=json)
     if until_end and any(result["over"] and not result["scored"] for result in results):
         raise typer.Exit(1)
 

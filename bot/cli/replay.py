@@ -12,6 +12,7 @@ import typer
 from bot.agents.comind.policy import RoundsSettings
 from bot.agents.listing import AGENTS
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
+from bot.cli.options import Config
 from bot.cli.running import Job, report, run_all
 from bot.community.learning import NEWEST_POSTS
 from bot.community.settings import ReadingSettings
@@ -75,7 +76,7 @@ def replay(
     gpus: Annotated[
         int | None, typer.Option(min=0, help="GPUs an execution holds; default: 1 where there is one")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
+    config: Config = None,
     out: Annotated[Path, typer.Option(help="folder that receives a folder for each run")] = Path("runs"),
     json: Annotated[bool, typer.Option("--json", help="print one result.json a line")] = False,
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from bot.cli.options import Json
 from bot.cli.output import print_json
 from bot.execution.folder import RunFolder
 from state.restore import restore as restore_database
@@ -17,7 +18,7 @@ def restore(
     backup: Annotated[
         Path | None, typer.Option("--from", help="a daily backup; default: the automatic one beside the database")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    json: Json = False,
 ) -> None:
     """Put the automatic backup, or another one, in the place of a damaged database, which is kept aside, never deleted.
 

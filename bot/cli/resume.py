@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.configured import configured, model_settings, redactor_of, settings_file
+from bot.cli.configured import configured, model_settings, redactor_of
 from bot.cli.running import Failed, Job, Outcome, report, run_all
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
@@ -67,7 +67,7 @@ def _jobs(folders: Sequence[RunFolder], moved: Mapping[str, Snapshot]) -> Iterat
 def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, moved: Mapping[str, Snapshot]) -> Job:
     found = next((one for slug, one in moved.items() if is_of(run_id, slug)), None)
     snapshot = found or Snapshot.load(settings.snapshot, METRIC_DIRECTIONS)
-    configuration = configured(settings_file(settings.config))
+    configuration = configured(settings.config)
     models = model_settings(configuration)
     environments, name = configuration.sandbox.environments_folder, settings.environment
     sandbox = choose(

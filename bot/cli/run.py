@@ -3,12 +3,12 @@
 import asyncio
 import faulthandler
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bot.cli.configured import settings_file
+from bot.cli.options import Config
 from state.errors import BotError, ConfigurationError, UsageError
 
 EX_CONFIG = 78
@@ -16,12 +16,12 @@ EX_CONFIG = 78
 
 
 def run(
-    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
+    config: Config = None,
     until_over: Annotated[
         bool, typer.Option("--until-over", help="end when all competitions are over, as for a rehearsal")
     ] = False,
 ) -> None:
-    """Compete in the configured competitions until it is ended: watch, learn, train, submit, and tell the owner.
+    """Compete in the configured competitions until it is ended: watch, learn, train, submit, and notify the owner.
 
     SIGTERM and Ctrl-C end it in order, SIGHUP has the configuration read again. Exits with 78 for a configuration that
     cannot work, and with 1 if a part of it fails again and again.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.options import Json
 from bot.cli.output import print_json
 from bot.service.layout import CREDENTIALS, PROGRAM, SERVICE, Layout
 from state.errors import UsageError
@@ -22,7 +23,6 @@ Root = Annotated[
     Path | None, typer.Option(help="write files below this folder, as for a package, and touch nothing else")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="only say what would be done")]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 
 
 @service_app.command()
@@ -49,14 +49,14 @@ def install(
     """
     from bot.service.changes import make
     from bot.service.installing import install as changes
-    from bot.service.installing import wish
+    from bot.service.installing import install_options
 
     layout = _layout(root)
     named = _program(program, layout)
     systemd = _systemd(layout, dry_run=dry_run)
-    wished = wish(layout, named, docker=docker, gpu=gpu)
-    done = list(make(changes(layout, wished, _configuration(), systemd), dry_run=dry_run))
-    _tell(done, dry_run=dry_run, json=json)
+    options = install_options(layout, named, docker=docker, gpu=gpu)
+    done = list(make(changes(layout, options, _configuration(), systemd), dry_run=dry_run))
+    _report(done, dry_run=dry_run, json=json)
     if systemd and not json and not dry_run:
         for step in _next_steps(layout, systemd, changed=bool(done)):
             typer.echo(step)
@@ -81,7 +81,7 @@ def uninstall(
     layout = _layout(root)
     systemd = _systemd(layout, dry_run=dry_run)
     done = list(make(changes(layout, systemd, purge=purge), dry_run=dry_run))
-    _tell(done, dry_run=dry_run, json=json)
+    _report(done, dry_run=dry_run, json=json)
     if not (json or purge) and layout.configuration.is_dir():
         typer.echo(f"{layout.configuration} and {layout.state} stay; --purge removes them as well")
 
@@ -142,7 +142,7 @@ def _configuration() -> str:
     return example(Settings(daemon=DaemonSettings(dir=Layout().state)))
 
 
-def _tell(done: Sequence[str], *, dry_run: bool, json: bool) -> None:
+def _report(done: Sequence[str], *, dry_run: bool, json: bool) -> None:
     if json:
         print_json({"dry_run": dry_run, "changes": list(done)})
         return
@@ -176,5 +176,5 @@ def _lines(found: "ServiceStatus") -> Iterator[str]:
         yield f"next prune: {found.next_prune or 'never'}"
     for name, filled in (found.credentials or {}).items():
         yield f"credential {name}: {'there' if filled else 'empty'}"
-    for trouble in found.trouble:
-        yield f"trouble: {trouble}"
+    for problem in found.problems:
+        yield f"problem: {problem}"

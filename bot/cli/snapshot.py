@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from bot.cli.options import Json
 from bot.cli.output import print_json
 from bot.cli.snapshot_import import import_app
 from bot.cli.snapshot_import_bench import mle_bench
@@ -22,7 +23,7 @@ snapshot_app.add_typer(import_app)
 @snapshot_app.command()
 def check(
     snapshot: Annotated[Path, typer.Argument(help="the snapshot's folder")],
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    json: Json = False,
 ) -> None:
     """Check a snapshot against format 1, and name everything that is wrong, with file and line.
 

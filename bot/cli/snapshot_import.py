@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from bot.cli.options import Json
 from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.imports.mle_live.community import Kinds
@@ -36,7 +37,7 @@ def mle_live(
     competition: Annotated[
         list[str] | None, typer.Option(metavar="SLUG", help="only this one; may be given several times")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    json: Json = False,
 ) -> None:
     """Lay the forums and kernels of MLE-Live folders onto tasks: a snapshot for each competition that has both.
 

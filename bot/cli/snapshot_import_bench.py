@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from bot.cli.options import Json
 from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
@@ -38,7 +39,7 @@ def mle_bench(
     competition: Annotated[list[str] | None, typer.Option(help="only this one (may be given again)")] = None,
     enabled_at: Annotated[str | None, typer.Option(help="the start, where a leaderboard has no dates")] = None,
     deadline: Annotated[str | None, typer.Option(help="the end, where a leaderboard has no dates")] = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    json: Json = False,
 ) -> None:
     """Make a snapshot of each prepared MLE-bench competition; one that is there already is skipped.
 

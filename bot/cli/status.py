@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from bot.cli.daemon_store import daemon_database
+from bot.cli.options import Config
 from state.errors import UsageError
 
 _RUNS = Path("runs")
@@ -19,7 +20,7 @@ def status(
             show_default=False,
         ),
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
+    config: Config = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object, or one a run")] = False,
 ) -> None:
     """Show how the daemon and each of its competitions stand: what it does, waits for, has spent, and does next.

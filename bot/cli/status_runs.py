@@ -1,6 +1,5 @@
 """`bot status` of runs in folders."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,27 +59,21 @@ def _row(one: RunStanding, now: datetime) -> tuple[str, ...]:
         one.status,
         nodes,
         number(one.best_score),
-        _three(one.budget["wall_seconds"], _seconds),
-        _three(one.budget["money"], _dollars) + more,
+        _three(one.budget["wall_seconds"], "{:.0f} s"),
+        _three(one.budget["money"], "${:.2f}") + more,
         *(_count(one.budget[kind]) for kind in ("calls", "executions", "submissions")),
         doing,
     )
 
 
-def _three(figure: Figure, words: Callable[[float], str]) -> str:
-    return " / ".join("–" if value is None else words(value) for value in (figure.spent, figure.left, figure.projected))
+def _three(figure: Figure, form: str) -> str:
+    return " / ".join(
+        "–" if value is None else form.format(value) for value in (figure.spent, figure.left, figure.projected)
+    )
 
 
 def _count(figure: Figure) -> str:
     return f"{figure.spent:.0f}" if figure.cap is None else f"{figure.spent:.0f} of {figure.cap:.0f}"
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.0f} s"
-
-
-def _dollars(value: float) -> str:
-    return f"${value:.2f}"
 
 
 def _doing(work: Doing, now: datetime) -> str:

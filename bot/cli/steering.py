@@ -9,6 +9,7 @@ import typer
 
 from bot.cli.configured import configured, settings_file
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
+from bot.cli.options import Config, Json
 from bot.cli.output import print_json
 from state.errors import UsageError
 from state.steering import LONGEST_NOTE, ControlState, Note, add_note, control, notes, set_control
@@ -18,8 +19,6 @@ from state.words import iso
 __all__ = ["note", "pause", "stop", "unpause", "who"]
 
 Competition = Annotated[str, typer.Argument(help="the competition, as its table in bot.toml is named")]
-Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 
 
 def note(
@@ -47,7 +46,7 @@ def note(
     with open_daemon_store(config, create=True) as store:
         with store.write() as tx:
             added = add_note(tx, competition, words, who())
-        _tell(store, {**_shown(added)}, f"note {added.id} on {competition} is kept", json=json)
+        _report(store, {**_shown(added)}, f"note {added.id} on {competition} is kept", json=json)
 
 
 def pause(competition: Competition, config: Config = None, json: Json = False) -> None:
@@ -82,7 +81,7 @@ def _change(config: Path | None, competition: str, state: ControlState, *, json:
             changed = set_control(tx, competition, state, who())
         said = f"{competition} is {state}" + (f", and was {before}" if changed else " already")
         shown = {"competition": competition, "state": state, "before": before, "changed": changed}
-        _tell(store, shown, said, json=json)
+        _report(store, shown, said, json=json)
 
 
 def _check_configured(config: Path | None, competition: str) -> None:
@@ -143,7 +142,7 @@ def _show_notes(store: Store, competition: str, *, json: bool) -> None:
         typer.echo(f"there are no notes on {competition}")
 
 
-def _tell(store: Store, shown: dict[str, Any], said: str, *, json: bool) -> None:
+def _report(store: Store, shown: dict[str, Any], said: str, *, json: bool) -> None:
     running = daemon_is_running(store)
     if json:
         print_json({**shown, "database": str(store.path), "daemon_running": running})

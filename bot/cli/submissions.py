@@ -1,11 +1,11 @@
 """`bot submissions`: what was sent, what waits, and why, while the daemon runs."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bot.cli.daemon_reading import as_json, daemon_to_read, runs_of
+from bot.cli.options import Config
 from bot.cli.output import number, print_json, print_table
 
 __all__ = ["submissions"]
@@ -15,7 +15,7 @@ _COLUMNS = ("time (UTC)", "competition", "node", "how", "validation", "public", 
 
 def submissions(
     competition: Annotated[str | None, typer.Argument(help="one competition; default: all")] = None,
-    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
+    config: Config = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object a submission")] = False,
 ) -> None:
     """Show what was submitted and what waits, with both scores and why; and of what was decided otherwise the last.

@@ -1,12 +1,12 @@
 """`bot submit`: ask the daemon to submit one node's file now, and wait a moment for what it says."""
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
+from bot.cli.options import Config, Json
 from bot.cli.output import print_json
 from bot.cli.steering import who
 from state.errors import UsageError
@@ -24,8 +24,8 @@ def submit(
     competition: Annotated[str, typer.Argument(help="the competition, as its table in bot.toml is named")],
     node: Annotated[int, typer.Argument(help="the node's number, as `bot status` and the report have it")],
     wait: Annotated[float, typer.Option(min=0, help="seconds to wait for the daemon's word")] = 10.0,
-    config: Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")] = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    config: Config = None,
+    json: Json = False,
 ) -> None:
     """Have one node's file submitted: under the same checks as any other, but whatever its validation score.
 

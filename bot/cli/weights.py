@@ -12,7 +12,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from bot.cli.configured import configured, settings_file
+from bot.cli.configured import configured
+from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_table
 from bot.weights.adding import add_weights
 from bot.weights.catalog import WeightFile, Weights
@@ -23,9 +24,6 @@ from state.errors import BotError, UsageError
 weights_app = typer.Typer(
     name="weights", help="Pretrained weights that scripts find read-only in weights/.", no_args_is_help=True
 )
-
-Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 
 
 @weights_app.command("list")
@@ -38,7 +36,10 @@ def list_weights(config: Config = None, json: Json = False) -> None:
     if json:
         print_json({"dir": str(folder.path), "weights": [_record(folder, weights) for weights in folder.catalog]})
         return
-    rows = [(w.name, folder.state(w), _size(w), str(w.released), w.licence, w.about) for w in folder.catalog]
+    rows = [
+        (w.name, folder.state(w), f"{w.bytes / 1e6:.0f} MB", str(w.released), w.licence, w.about)
+        for w in folder.catalog
+    ]
     print_table(("name", "state", "size", "released", "licence", "what it is"), rows, title=str(folder.path))
 
 
@@ -120,15 +121,11 @@ async def _add(folder: WeightsFolder, facts: dict[str, Any], urls: Sequence[str]
 
 
 def _folder(config: Path | None) -> WeightsFolder:
-    return WeightsFolder(configured(settings_file(config)).weights.folder)
+    return WeightsFolder(configured(config).weights.folder)
 
 
 def _record(folder: WeightsFolder, weights: Weights) -> dict[str, Any]:
     return weights.model_dump(mode="json") | {"state": folder.state(weights), "bytes": weights.bytes}
-
-
-def _size(weights: Weights) -> str:
-    return f"{weights.bytes / 1e6:.0f} MB"
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The file bot.toml: one tree of tables, read once, checked as a whole, told as it is and by example."""
 
 from bot.configuration.reading import Configuration, read_configuration, read_settings
-from bot.configuration.tree import Settings
+from bot.configuration.settings import Settings
 
 __all__ = ["Configuration", "Settings", "read_configuration", "read_settings"]

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from bot.agents import AgentName
 from bot.models.sections import Roles
 from scrapers.kaggle.card.overrides import CardOverrides
 
@@ -19,7 +20,7 @@ class CompetitionSettings(CardOverrides):
     The other keys say what its task is; they go before whatever Kaggle says.
     """
 
-    agent: Literal["comind", "aide"] = Field(default="comind", description="the agent that works on it")
+    agent: AgentName = Field(default="comind", description="the agent that works on it")
     weight: float = Field(
         default=1.0,
         gt=0,

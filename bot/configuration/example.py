@@ -9,8 +9,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bot.configuration.fields import described, holds
-from bot.configuration.tree import Settings
-from bot.configuration.writing import toml_key, toml_value
+from bot.configuration.settings import Settings
+from bot.configuration.toml_values import toml_key, toml_value
 
 __all__ = ["example"]
 

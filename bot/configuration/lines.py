@@ -1,4 +1,4 @@
-"""On which line of a TOML text each table and key stands, and which are given twice: tomllib tells neither."""
+"""On which line of a TOML text each table and key stands, and which are given twice: tomllib says neither."""
 
 import tomllib
 from collections.abc import Iterator

@@ -58,7 +58,7 @@ class Where:
     lines: Lines
 
     def mistake(self, kind: Kind, path: KeyPath, sentence: str) -> Mistake:
-        """Return the mistake that a sentence tells of the key at a path; secrets in either are not repeated."""
+        """Return the mistake that a sentence describes, at the key of a path; secrets in either are not repeated."""
         key = masked(name_of(path))
         return Mistake(str(self.file), self.lines.line(path), masked(f"{key} {sentence}".strip()), kind, key)
 

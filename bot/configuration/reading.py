@@ -11,12 +11,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from bot.configuration.contradictions import contradictions
 from bot.configuration.fields import name_of
 from bot.configuration.lines import KeyPath, Lines, scan
 from bot.configuration.mistakes import Mistake, Where, invalid
 from bot.configuration.secret_texts import Secret, find_secrets, masked
-from bot.configuration.together import contradictions
-from bot.configuration.tree import Settings
+from bot.configuration.settings import Settings
 from state.errors import ConfigurationError
 from state.settings_paths import FOLDER
 

@@ -1,26 +1,20 @@
 """The check of configured competitions: has this user entered each, and is it certain what its task is?"""
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from bot.configuration.competition import CompetitionSettings
 from bot.doctor import Check
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.own_grader import check_grader
-from scrapers.kaggle.client import KaggleClient, open_client, open_http
+from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competition, Competitions
-from scrapers.kaggle.credentials import find_credentials
-from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.rehearsal_clock import site_clock
-from scrapers.kaggle.settings import KaggleSection, Patience
 from scrapers.kaggle.task import KaggleTask
-from state.clock import Clock, SystemClock
+from state.clock import Clock
 from state.errors import BotError, KaggleError, NotEntered, NotFound, SiteUnavailable, UsageError
 
 __all__ = ["check_competitions"]
 
-_PATIENCE = Patience(attempts=1, connect=5.0, silence=10.0, whole=15.0)
 _MOST_LINES = 3
 
 
@@ -28,55 +22,28 @@ class _NotFetched(BotError):
     """The data would have to be fetched, which a check does not do."""
 
 
-def check_competitions(
-    section: KaggleSection,
-    competitions: Mapping[str, CompetitionSettings],
-    clock: Clock | None = None,
-    *,
-    rehearsal: bool = False,
+async def check_competitions(
+    client: KaggleClient, competitions: Mapping[str, CompetitionSettings], clock: Clock
 ) -> list[Check]:
-    """Ask Kaggle about each, with a few questions, and change nothing; nothing is checked without a key.
+    """Ask Kaggle about each, with a few questions, and change nothing.
 
     Args:
-        section: `[kaggle]` of bot.toml.
-        competitions: its tables `[competitions.SLUG]`.
-        clock: tells which deadlines have passed; None: the machine's.
-        rehearsal: whether that is the clock of the stand-in site.
+        client: asks.
+        competitions: the tables `[competitions.SLUG]` of bot.toml.
+        clock: says which deadlines have passed.
     """
+    return [await _or_why_not(Competitions(client), slug, settings, clock) for slug, settings in competitions.items()]
+
+
+async def _or_why_not(competitions: Competitions, slug: str, settings: CompetitionSettings, clock: Clock) -> Check:
     try:
-        credentials = find_credentials()
-    except UsageError:
-        return []  # the check of Kaggle says so
-
-    async def all_of_them() -> list[Check]:
-        patient = section.model_copy(update={"patience": _PATIENCE})
-        async with open_client(patient, SystemClock(), Tally(), lambda: credentials) as client:
-            return [check async for check in _checks(client, competitions, clock or await told())]
-
-    async def told() -> Clock:
-        if not rehearsal:
-            return SystemClock()
-        async with open_http(_PATIENCE) as http:
-            return await site_clock(http, section.url)
-
-    try:
-        return asyncio.run(all_of_them()) if competitions else []
-    except (UsageError, SiteUnavailable):
-        return []  # the check of Kaggle says that its address cannot be used, or does not answer
-
-
-async def _checks(
-    client: KaggleClient, competitions: Mapping[str, CompetitionSettings], clock: Clock
-) -> AsyncIterator[Check]:
-    for slug, settings in competitions.items():
-        try:
-            yield await _check(Competitions(client), slug, settings, clock)
-        except (NotFound, NotEntered):
-            # Kaggle says the same of a wrong name and of some competitions that were not entered.
-            mend = f"[competitions.{slug}] in bot.toml is to be named by the last part of its address; {_enter(slug)}"
-            yield Check(slug, "fails", "Kaggle has no competition of this name, or it is not entered", mend)
-        except (KaggleError, SiteUnavailable) as error:
-            yield Check(slug, "warning", f"could not be looked at: {error}", "see the check of kaggle, or try again")
+        return await _check(competitions, slug, settings, clock)
+    except (NotFound, NotEntered):
+        # Kaggle says the same of a wrong name and of some competitions that were not entered.
+        mend = f"[competitions.{slug}] in bot.toml is to be named by the last part of its address; {_enter(slug)}"
+        return Check(slug, "fails", "Kaggle has no competition of this name, or it is not entered", mend)
+    except (KaggleError, SiteUnavailable) as error:
+        return Check(slug, "warning", f"could not be looked at: {error}", "see the check of kaggle, or try again")
 
 
 async def _check(competitions: Competitions, slug: str, settings: CompetitionSettings, clock: Clock) -> Check:
@@ -96,7 +63,7 @@ async def _check(competitions: Competitions, slug: str, settings: CompetitionSet
     try:
         derived = await task.derived()
     except _NotFetched:
-        return Check(slug, "ok", "entered; its card is certain but for what the data tells")
+        return Check(slug, "ok", "entered; its card is certain but for what the data will show")
     if derived.card is not None:
         return Check(slug, "ok", "entered; its card is certain")
     lines = "; ".join(f"{one.field}: {one.why}" for one in derived.missing[:_MOST_LINES])

@@ -78,13 +78,13 @@ def check_backups(folder: Path, now: datetime) -> Check:
     if not path.is_file() and not files:
         return Check(part, "ok", "none are needed before there is a database")
     if not files:
-        mend = "they are made while the daemon runs: start it; does its log or `bot logs` tell of a backup that failed?"
+        mend = "they are made while the daemon runs: start it; does its log, or `bot logs`, name a backup that failed?"
         return Check(part, "warning", f"there is none of {path}", mend)
     newest = max(datetime.fromtimestamp(file.stat().st_mtime, UTC) for file in files)
     size = sum(file.stat().st_size for file in files) / 1e6
     found = f"{len(daily)} daily; the newest of {newest:%Y-%m-%d %H:%M} UTC; {size:.0f} MB"
     if now - newest > _OLD and is_running(folder):
-        return Check(part, "warning", found, "a daemon runs and makes none: `bot logs` tells why, such as a full disk")
+        return Check(part, "warning", found, "a daemon runs and makes none: `bot logs` shows why, such as a full disk")
     return Check(part, "ok", found)
 
 
@@ -108,8 +108,8 @@ def check_service(found: ServiceStatus | None) -> Check | None:
     if found is None or not found.installed:
         return None
     part = "service"
-    if found.trouble:
-        return Check(part, "fails" if found.failed else "warning", found.state, "; ".join(found.trouble))
+    if found.problems:
+        return Check(part, "fails" if found.failed else "warning", found.state, "; ".join(found.problems))
     if found.restarts:
         why = f"journalctl -u {SERVICE} -e shows why"
         return Check(part, "warning", f"{found.state}, restarted {found.restarts} times by systemd", why)

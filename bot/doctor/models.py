@@ -20,31 +20,20 @@ def is_foreign(settings: ModelSettings) -> bool:
         return True
 
 
-def check_model(settings: ModelSettings) -> Check:
-    """Ask the configured endpoint which models it has, which costs nothing."""
+def check_models(settings: ModelSettings) -> Iterator[Check]:
+    """Ask the configured endpoint, and each that may be fallen back on, which models it has, which costs nothing."""
     try:
         choice = settings.resolve(None)
     except UsageError as error:
-        return Check("model", "fails", "the configuration names no model", str(error))
+        yield Check("model", "fails", "the configuration names no model", str(error))
+        return
     if choice.kind == "builtin":
         mend = "set OPENAI_API_KEY (or OPENAI_BASE_URL) and OPENAI_MODEL, or [models] in bot.toml"
-        return Check(
-            "model", "warning", "none configured: the built-in rules answer, which are no language model", mend
-        )
-    return _check("model", Endpoint.configured(settings, choice), choice)
-
-
-def check_fallbacks(settings: ModelSettings) -> Iterator[Check]:
-    """Ask the same of every endpoint that may be fallen back on; none where the list or the first one cannot be used."""
-    try:
-        choice = settings.resolve(None)
-    except UsageError:
+        yield Check("model", "warning", "none configured: the built-in rules answer, which are no language model", mend)
         return
-    if choice.kind == "builtin":
-        return
-    for number in range(1, len(settings.section.fallback) + 1):
-        endpoint = Endpoint.fallback(settings, choice, number)
-        yield _check(f"fallback {number}", endpoint, settings.fallback_choice(choice, number))
+    for number in range(len(settings.section.fallback) + 1):
+        endpoint = Endpoint.configured(settings, choice, number)
+        yield _check(f"fallback {number}" if number else "model", endpoint, settings.choice_at(choice, number))
 
 
 def _check(part: str, endpoint: Endpoint, choice: ModelChoice) -> Check:

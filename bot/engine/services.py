@@ -23,7 +23,7 @@ from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import OwnerNote, TaskText
 from bot.models import CallLimits, Model
 from bot.models.ask import Asker
-from bot.models.open import open_model, written_down
+from bot.models.open import open_model, record_change
 from bot.models.recorded import RecordingWriter
 from bot.models.settings import ModelSettings
 from bot.weights.folder import WeightsFolder, weights_line
@@ -115,7 +115,7 @@ async def open_context(
                 clock,
                 builtin=lambda: machinery.builtin.model(settings.seed),
                 max_cost=settings.caps.money,
-                told=written_down(store, plan.id, say),
+                on_change=record_change(store, plan.id, say),
             )
         )
         asker = Asker(

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time
 
 from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
-from bot.budgets.opening import used
+from bot.budgets.run_budget import used
 from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration.competition import CompetitionSettings
 from state.clock import Clock

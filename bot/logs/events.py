@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlmodel import Session
-
 from bot.logs.sentences import QUIET, TROUBLE, sentence
 from state.store import NO_RUN, Store, as_stored
 from state.words import iso
 
-__all__ = ["EventLog", "Told"]
+__all__ = ["EventLog", "LoggedEvent"]
 
 _PAGE = 500
 _SELECT = """
@@ -29,7 +27,7 @@ _EVER = "0001-01-01 00:00:00.000000"
 
 
 @dataclass(frozen=True)
-class Told:
+class LoggedEvent:
     """One event."""
 
     id: int
@@ -65,46 +63,42 @@ class EventLog:
     competition: str | None = None
     all: bool = False
 
-    def newest(self, count: int) -> list[Told]:
+    def newest(self, count: int) -> list[LoggedEvent]:
         """Return the newest events, the oldest of them first."""
         return self._read(_BACKWARD, most=count)[::-1]
 
-    def since(self, since: datetime) -> Iterator[Told]:
+    def since(self, since: datetime) -> Iterator[LoggedEvent]:
         """Yield the events since a time."""
-        return self._pages(0, as_stored(since))
+        after = 0
+        while page := self._read(_FORWARD, after=after, since=as_stored(since)):
+            yield from page
+            after = page[-1].id
 
     def last(self) -> int:
         """Return the number of the newest event of all, quiet and of other competitions too; 0 where there is none."""
         with self.store.read() as session:
             return int(session.connection().exec_driver_sql(_NEWEST).scalar_one())
 
-    def news(self, after: int) -> tuple[list[Told], int]:
+    def news(self, after: int) -> tuple[list[LoggedEvent], int]:
         """Return the events after one of them, a page at the most, and after which to ask next."""
-        with self.store.read() as session:
-            newest = int(session.connection().exec_driver_sql(_NEWEST).scalar_one())
-            found = self._rows(session, _FORWARD, after=after)
-        return found, found[-1].id if len(found) == _PAGE else max(newest, after)
+        # First, so that what is written meanwhile is asked for next time, or is found now.
+        newest = self.last()
+        found = self._read(_FORWARD, after=after)
+        last = found[-1].id if found else after
+        return found, last if len(found) == _PAGE else max(newest, last)
 
-    def _pages(self, after: int, since: str) -> Iterator[Told]:
-        while page := self._read(_FORWARD, after=after, since=since):
-            yield from page
-            after = page[-1].id
-
-    def _read(self, query: str, *, after: int = 0, since: str = _EVER, most: int = _PAGE) -> list[Told]:
-        with self.store.read() as session:
-            return self._rows(session, query, after=after, since=since, most=most)
-
-    def _rows(
-        self, session: Session, query: str, *, after: int = 0, since: str = _EVER, most: int = _PAGE
-    ) -> list[Told]:
+    def _read(self, query: str, *, after: int = 0, since: str = _EVER, most: int = _PAGE) -> list[LoggedEvent]:
         values = {"after": after, "since": since, "competition": self.competition, "most": most}
         bound = {**values, "all": self.all, "quiet": json.dumps(sorted(QUIET))}
-        return [_told(*row) for row in session.connection().exec_driver_sql(query, bound)]
+        with self.store.read() as session:
+            return [_event(*row) for row in session.connection().exec_driver_sql(query, bound)]
 
 
-def _told(id: int, run_id: str, at: str, type: str, node: int | None, data: str, competition: str | None) -> Told:
+def _event(
+    id: int, run_id: str, at: str, type: str, node: int | None, data: str, competition: str | None
+) -> LoggedEvent:
     held = json.loads(data)
     of = competition or held.get("competition")
-    return Told(
+    return LoggedEvent(
         id, datetime.fromisoformat(at).replace(tzinfo=UTC), type, None if run_id == NO_RUN else run_id, of, node, held
     )

@@ -25,7 +25,7 @@ Fields = MutableMapping[str, Any]
 
 
 def timed(_: WrappedLogger, __: str, fields: Fields) -> Fields:
-    """Add the machine's time: what a log tells is of this machine, whatever clock the bot works by."""
+    """Add the machine's time: a log is of this machine, whatever clock the bot works by."""
     fields["at"] = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return fields
 

@@ -18,7 +18,7 @@ QUIET = frozenset(
         ),
     }
 )
-"""Types that tell of each small effect: shown when all are asked for."""
+"""Types of each small effect: shown when all are asked for."""
 
 TROUBLE = frozenset(
     {

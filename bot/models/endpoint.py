@@ -55,41 +55,31 @@ class Endpoint:
     """Keys of other endpoints by name, which must not reach this one."""
 
     @classmethod
-    def configured(cls, settings: ModelSettings, choice: ModelChoice) -> Self:
-        """Return the endpoint of the settings, for the chosen models.
+    def configured(cls, settings: ModelSettings, choice: ModelChoice, number: int = 0) -> Self:
+        """Return an endpoint of the settings, for the chosen models.
+
+        Args:
+            settings: all that is configured.
+            choice: who answers at the first endpoint.
+            number: 0 is the first endpoint, n the n-th fallback.
 
         Raises:
-            UsageError: there is neither a key nor an address.
+            UsageError: its key is not set, and there is no address that may do without one.
         """
         section = settings.section
-        return cls(
-            settings.key,
-            choice.model_for,
-            settings.base_url,
-            section.timeout,
-            section.max_tokens,
-            section.retries,
-        )
-
-    @classmethod
-    def fallback(cls, settings: ModelSettings, choice: ModelChoice, number: int) -> Self:
-        """Return the endpoint of the settings' n-th fallback, counted from 1.
-
-        Raises:
-            UsageError: its key is not set.
-        """
-        section, own = settings.section, settings.section.fallback[number - 1]
+        own = section.fallback[number - 1] if number else None
+        first = own is None or own.base_url is None
         place = f"fallback {number} under [models] in bot.toml"
-        first = own.base_url is None
+        key = FIRST.key if first else f"`key` of {place}"
         return cls(
-            settings.fallback_key(number),
-            settings.fallback_choice(choice, number).model_for,
-            settings.base_url if first else own.base_url,
-            section.timeout if own.timeout is None else own.timeout,
+            settings.key_at(number),
+            settings.choice_at(choice, number).model_for,
+            settings.base_url if own is None or own.base_url is None else own.base_url,
+            section.timeout if own is None or own.timeout is None else own.timeout,
             section.max_tokens,
-            section.retries if own.retries is None else own.retries,
+            section.retries if own is None or own.retries is None else own.retries,
             names=Names(
-                own.key or (FIRST.key if first else f"`key` of {place}"),
+                own.key if own and own.key else key,
                 FIRST.address if first else f"`base_url` of {place}",
             ),
         )

@@ -40,8 +40,8 @@ class AnswererChanged:
         return f"{self.after} answers in place of {self.before}: {self.why}"
 
 
-Told = Callable[[AnswererChanged], None]
-"""Is told of each change, after the answer came and before it is handed on."""
+OnChange = Callable[[AnswererChanged], None]
+"""Called with each change, after the answer came and before it is handed on."""
 
 
 class _Call:
@@ -85,14 +85,14 @@ class FallbackModel:
     Each has a `Breaker`; one that is left in peace is asked after all others, so that a call only fails if none answers.
     """
 
-    def __init__(self, answerers: Sequence[Answerer], clock: Clock, told: Told = lambda change: None) -> None:
-        """Take those that may answer, in order, and who is told when another one does."""
+    def __init__(self, answerers: Sequence[Answerer], clock: Clock, on_change: OnChange = lambda change: None) -> None:
+        """Take those that may answer, in order, and what is called when another one does."""
         self._answerers = tuple(answerers)
         self._breakers = {a.name: Breaker(clock) for a in answerers}
         if len(self._breakers) < len(self._answerers):
             raise ValueError("two answerers have one name")
         self._errors: dict[str, ModelError] = {}
-        self._told = told
+        self._on_change = on_change
         self._current = self._answerers[0]
 
     def estimate(self, role: str, usage: Usage) -> float | None:
@@ -155,7 +155,7 @@ class FallbackModel:
         return call.charged(completion)
 
     def _answered(self, answerer: Answerer, call: _Call) -> None:
-        """Close its breaker, and tell of a change."""
+        """Close its breaker, and report a change."""
         before = self._current
         self._breakers[answerer.name].succeed()
         order = self._answerers.index
@@ -168,7 +168,7 @@ class FallbackModel:
         why = None
         if order(answerer) > order(before):
             why = call.why or f"{before.name}: {self._errors[before.name]}"
-        self._told(AnswererChanged(before.name, answerer.name, why))
+        self._on_change(AnswererChanged(before.name, answerer.name, why))
 
 
 class LastResort:

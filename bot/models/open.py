@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from bot.models import Model
 from bot.models.bounds import Estimate, free
 from bot.models.endpoint import Endpoint, OpenAIModel
-from bot.models.fallback import Answerer, AnswererChanged, FallbackModel, LastResort, Told
+from bot.models.fallback import Answerer, AnswererChanged, FallbackModel, LastResort, OnChange
 from bot.models.pricing import Pricing
 from bot.models.recorded import RecordedModel
 from bot.models.settings import ModelChoice, ModelSettings
@@ -32,7 +32,7 @@ async def open_model(
     *,
     builtin: Callable[[], Model],
     max_cost: float | None,
-    told: Told = lambda change: None,
+    on_change: OnChange = lambda change: None,
 ) -> AsyncIterator[OpenedModel]:
     """Open the chosen model for one run, with what is to answer when it does not, and close it afterwards.
 
@@ -42,7 +42,7 @@ async def open_model(
         clock: what pauses are counted by.
         builtin: makes the built-in model.
         max_cost: cap in USD of the run; with one, every price must be known.
-        told: is told when another one answers than before (`written_down` keeps it in the run).
+        on_change: called when another one answers than before (`record_change` keeps it in the run).
 
     Raises:
         UsageError: an endpoint has no key, or a price is unknown under a money cap.
@@ -62,21 +62,21 @@ async def open_model(
             if len(answerers) == 1:
                 yield OpenedModel(answerers[0].model, answerers[0].estimate)
             else:
-                either = FallbackModel(answerers, clock, told)
+                either = FallbackModel(answerers, clock, on_change)
                 yield OpenedModel(either, either.estimate)
     else:
         yield OpenedModel(builtin(), free)
 
 
-def written_down(store: Store, run_id: str, say: Callable[[str], None]) -> Told:
+def record_change(store: Store, run_id: str, say: Callable[[str], None]) -> OnChange:
     """Return what makes a line of progress, and the event `model.changed`, of a change of who answers in a run."""
 
-    def tell(change: AnswererChanged) -> None:
+    def record(change: AnswererChanged) -> None:
         say(f"model: {change}")
         with store.write() as tx:
             tx.record("model.changed", run_id=run_id, before=change.before, after=change.after, why=change.why)
 
-    return tell
+    return record
 
 
 def _endpoints(
@@ -85,14 +85,10 @@ def _endpoints(
     """Yield each endpoint in the order of asking, with its name for people and its prices; raises as `open_model`."""
     section = settings.section
     for number in range(len(section.fallback) + 1):
-        prices, models = section.prices, choice
-        if number == 0:
-            endpoint = Endpoint.configured(settings, choice)
-        else:
-            endpoint = Endpoint.fallback(settings, choice, number)
-            prices = {**prices, **section.fallback[number - 1].prices}
-            models = settings.fallback_choice(choice, number)
-        pricing = Pricing(prices, base_url=endpoint.base_url)
+        endpoint = Endpoint.configured(settings, choice, number)
+        models = settings.choice_at(choice, number)
+        own = section.fallback[number - 1].prices if number else {}
+        pricing = Pricing({**section.prices, **own}, base_url=endpoint.base_url)
         pricing.ensure_price_known(models.models, max_cost)
         named = f"{models.name} at {place(endpoint.base_url)}"
         yield (f"fallback {number} ({named})" if number else named), endpoint, pricing

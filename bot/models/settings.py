@@ -138,19 +138,23 @@ class ModelSettings:
             )
         return SecretStr(DUMMY_KEY)
 
-    def fallback_choice(self, choice: ModelChoice, number: int) -> ModelChoice:
-        """Return which models a fallback, counted from 1, answers with in place of those chosen."""
+    def choice_at(self, choice: ModelChoice, number: int) -> ModelChoice:
+        """Return which models answer at an endpoint: those chosen at the first, 0, and a fallback's own, counted from 1."""
+        if number == 0:
+            return choice
         own = self.section.fallback[number - 1]
         if own.model is None:
             return ModelChoice("openai", choice.name, {**(choice.roles or {}), **own.roles})
         return ModelChoice("openai", own.model, dict(own.roles))
 
-    def fallback_key(self, number: int) -> SecretStr:
-        """Return the key of a fallback, counted from 1.
+    def key_at(self, number: int) -> SecretStr:
+        """Return the key of the first endpoint, 0, or of a fallback, counted from 1.
 
         Raises:
             UsageError: the variable that it names holds none.
         """
+        if number == 0:
+            return self.key
         fallback = self.section.fallback[number - 1]
         if fallback.key is None:
             return self.key if fallback.base_url is None else SecretStr(DUMMY_KEY)
@@ -176,7 +180,7 @@ class ModelSettings:
         choice = self._configured() if spec is None else self._named(spec)
         if choice.kind == "openai":
             for number in range(1, len(self.section.fallback) + 1):
-                _ = self.fallback_key(number)
+                _ = self.key_at(number)
         return choice
 
     def _named(self, spec: str) -> ModelChoice:

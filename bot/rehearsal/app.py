@@ -19,7 +19,6 @@ from bot.rehearsal.methods import OPEN, methods
 from bot.rehearsal.rendering import share_of
 from bot.rehearsal.site import Site
 from bot.rehearsal.status_page import page
-from bot.rehearsal.uploads import add, begin
 from bot.rehearsal.wire import Binary, Call, Redirect, Refused, error_body, finished
 from state.clock import FastClock
 
@@ -103,18 +102,16 @@ class App:
         upload = self._site.uploads.at(place, now)
         if upload is None:
             return PlainTextResponse("Not found", 404)
-        if begin(upload, request.headers.get("content-range")):
-            async for chunk in request.stream():
-                add(upload, chunk)
-        if upload.complete:
-            return PlainTextResponse("", 200)
-        have = len(upload.content)
-        return Response(status_code=308, headers={"range": f"bytes=0-{have - 1}"} if have else {})
+        upload.content.clear()
+        async for chunk in request.stream():
+            upload.add(chunk)
+        if not upload.complete:
+            raise Refused(400, "Fewer bytes than were announced")
+        return PlainTextResponse("", 200)
 
     async def _download(self, place: str, request: Request, now: datetime) -> Response:
-        query = request.query_params
-        expires, signature = query.get("X-Goog-Expires", ""), query.get("X-Goog-Signature", "")
-        stored = await run_in_threadpool(self._site.storage.open, place, expires, signature, now)
+        signature = request.query_params.get("X-Goog-Signature", "")
+        stored = await run_in_threadpool(self._site.storage.open, place, signature, now)
         return FileResponse(stored.path, headers=stored.headers, media_type="application/octet-stream")
 
     def _refusal(self, refused: Refused) -> Response:

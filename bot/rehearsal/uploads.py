@@ -1,13 +1,10 @@
-"""Files that are uploaded: a token and an address for each, and bytes that arrive in one go or bit by bit."""
+"""Files that are uploaded: a token and an address for each, and the bytes that arrive there."""
 
-import re
 import secrets
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from bot.rehearsal.wire import Refused
-
-_RANGE = re.compile(r"bytes (?:\*|(\d+)-(\d+))/(\d+|\*)")
 
 
 @dataclass
@@ -25,6 +22,16 @@ class Upload:
     def complete(self) -> bool:
         """Whether all that was announced has arrived."""
         return len(self.content) == self.length
+
+    def add(self, chunk: bytes) -> None:
+        """Add bytes that have arrived.
+
+        Raises:
+            Refused: more bytes than were announced.
+        """
+        if len(self.content) + len(chunk) > self.length:
+            raise Refused(400, "More bytes than were announced")
+        self.content += chunk
 
 
 class Uploads:
@@ -66,38 +73,3 @@ class Uploads:
         if not upload.complete:
             raise Refused(400, "The upload has not been completed")
         return upload
-
-
-def begin(upload: Upload, content_range: str | None) -> bool:
-    """Prepare an upload for the bytes of a PUT; return whether the request brings any.
-
-    Without `Content-Range` the file begins anew; `bytes */N` asks how much has arrived; `bytes A-B/N` goes on at A,
-    which must be where the upload stands.
-
-    Raises:
-        Refused: a range that cannot be read or does not fit.
-    """
-    if content_range is None:
-        upload.content.clear()
-        return True
-    found = _RANGE.fullmatch(content_range.strip())
-    if found is None:
-        raise Refused(400, "Invalid Content-Range")
-    if found[1] is None:
-        return False
-    start = int(found[1])
-    if start > len(upload.content):
-        raise Refused(416, "The range does not begin where the upload stands")
-    del upload.content[start:]
-    return True
-
-
-def add(upload: Upload, chunk: bytes) -> None:
-    """Add bytes that have arrived.
-
-    Raises:
-        Refused: more bytes than were announced.
-    """
-    if len(upload.content) + len(chunk) > upload.length:
-        raise Refused(400, "More bytes than were announced")
-    upload.content += chunk

@@ -183,13 +183,12 @@ def _without_defaults(value: Any, unknown_fields: bool) -> Any:
         return [_without_defaults(item, unknown_fields) for item in value]
     if not isinstance(value, dict):
         return value
-    said = {name: item for name, item in value.items() if item is not None and _is_sent(name, item)}
-    kept = {name: _without_defaults(item, unknown_fields) for name, item in said.items()}
+    kept = {
+        name: _without_defaults(item, unknown_fields)
+        for name, item in value.items()
+        if item or isinstance(item, dict) or (name in _OPTIONAL and item is not None)
+    }
     return kept | ({"renderHint": 3} if unknown_fields and "id" in kept else {})
-
-
-def _is_sent(name: str, value: Any) -> bool:
-    return name in _OPTIONAL or isinstance(value, dict) or bool(value)
 
 
 def listed(name: str, items: Iterable[Any], token: str = "", **more: Any) -> Json:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from sqlmodel import col, select
 
 from bot.agents.listing import AGENTS, BUILT_IN, READERS
-from bot.budgets.opening import RunAccount, open_budget, wall_limit
+from bot.budgets.run_budget import RunAccount, open_budget, wall_limit
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.heartbeat import beating, last_beat

@@ -128,16 +128,8 @@ class Act:
     """Something that is not a file's matter."""
 
     said: str
-    due: Callable[[], bool]
-    act: Callable[[], None]
-
-    def is_due(self) -> bool:
-        """Whether it is to be done."""
-        return self.due()
-
-    def make(self) -> None:
-        """Do it."""
-        self.act()
+    is_due: Callable[[], bool]
+    make: Callable[[], None]
 
 
 def make(changes: Iterable[Change], *, dry_run: bool) -> Iterator[str]:

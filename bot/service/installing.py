@@ -9,10 +9,10 @@ from pathlib import Path
 from bot.service.changes import Act, Change, Folder, Gone, Text, due, sentences
 from bot.service.layout import CREDENTIALS, PRUNE, SERVICE, TIMER, USER, Layout
 from bot.service.systemd import Systemd
-from bot.service.units import CREDENTIAL_NAME, DROP_INS, Wish, drop_ins, shipped, units
+from bot.service.units import CREDENTIAL_NAME, DROP_INS, InstallOptions, drop_ins, shipped, units
 from state.errors import UsageError
 
-__all__ = ["install", "uninstall", "unit_changes", "wish"]
+__all__ = ["install", "install_options", "uninstall", "unit_changes"]
 
 _DOCKER = "docker"
 """The group that may speak to the engine."""
@@ -20,7 +20,9 @@ _BACKOFF_SINCE = 254
 """systemd's version that lets the time between restarts grow."""
 
 
-def wish(layout: Layout, program: Path, *, docker: bool | None = None, gpu: bool | None = None) -> Wish:
+def install_options(
+    layout: Layout, program: Path, *, docker: bool | None = None, gpu: bool | None = None
+) -> InstallOptions:
     """Return how it is to be installed: what is not said stays as an earlier installation has it.
 
     Raises:
@@ -31,22 +33,22 @@ def wish(layout: Layout, program: Path, *, docker: bool | None = None, gpu: bool
         return (layout.units / f"{SERVICE}.d" / f"{name}.conf").exists() if given is None else given
 
     backoff = Systemd().version() >= _BACKOFF_SINCE
-    return Wish(program, docker=or_as_it_is(docker, "docker"), gpu=or_as_it_is(gpu, "gpu"), backoff=backoff)
+    return InstallOptions(program, docker=or_as_it_is(docker, "docker"), gpu=or_as_it_is(gpu, "gpu"), backoff=backoff)
 
 
-def install(layout: Layout, wish: Wish, configuration: str, systemd: Systemd | None) -> list[Change]:
+def install(layout: Layout, options: InstallOptions, configuration: str, systemd: Systemd | None) -> list[Change]:
     """Return all that must hold for the service to be installed; what is its owner's is made once and never changed.
 
     Args:
         layout: where everything lies.
-        wish: how it is to be installed.
+        options: how it is to be installed.
         configuration: the bot.toml to begin with.
         systemd: of the machine; None below another root, where only files are written.
 
     Raises:
-        UsageError: what is wished for cannot be had here.
+        UsageError: an option cannot be had here.
     """
-    if systemd and wish.docker and not _is_known(grp.getgrnam, _DOCKER):
+    if systemd and options.docker and not _is_known(grp.getgrnam, _DOCKER):
         raise UsageError(f"there is no group {_DOCKER}: install a Docker engine first (Debian package docker.io)")
     files: list[Change] = [
         Text(layout.account, shipped("sysusers.conf")),
@@ -56,26 +58,26 @@ def install(layout: Layout, wish: Wish, configuration: str, systemd: Systemd | N
         Folder(layout.credentials, private=True),
         *(Text(layout.credentials / name, "", keep=True, mode=0o600) for name in CREDENTIALS),
     ]
-    of_units = unit_changes(layout, wish)
+    of_units = unit_changes(layout, options)
     if systemd is None:
         return [*files, *of_units]
     account = Act(
         f"make the user {USER}",
         lambda: not _is_known(pwd.getpwnam, USER),
-        _telling(systemd, "systemd-sysusers", str(layout.account)),
+        _changing(systemd, "systemd-sysusers", str(layout.account)),
     )
     return [*files, account, *of_units, _reload(systemd, of_units), *_enable(systemd)]
 
 
-def unit_changes(layout: Layout, wish: Wish) -> list[Change]:
+def unit_changes(layout: Layout, options: InstallOptions) -> list[Change]:
     """Return what must hold of the units and our drop-ins; those of others beside them stay.
 
     Raises:
         UsageError: this user may not see which credentials there are.
     """
     # Units name them as they lie on the machine, wherever they are written.
-    wanted = drop_ins(wish, _names(layout.credentials), Layout().credentials)
-    texts = {**units(wish.program), **wanted}
+    wanted = drop_ins(options, _names(layout.credentials), Layout().credentials)
+    texts = {**units(options.program), **wanted}
     return [
         *(Text(layout.units / name, content) for name, content in texts.items()),
         *(Gone(layout.units / name) for name in DROP_INS if name not in wanted),
@@ -108,7 +110,7 @@ def uninstall(layout: Layout, systemd: Systemd | None, *, purge: bool) -> list[C
     ]
     if systemd:
         account.append(
-            Act(f"remove the user {USER}", lambda: _is_known(pwd.getpwnam, USER), _telling(systemd, "userdel", USER))
+            Act(f"remove the user {USER}", lambda: _is_known(pwd.getpwnam, USER), _changing(systemd, "userdel", USER))
         )
     return [*stop, *files, *reload, *folders, *account]
 
@@ -124,7 +126,7 @@ def _reload(systemd: Systemd, files: Sequence[Change]) -> Change:
             for unit in (SERVICE, PRUNE, TIMER)
         )
 
-    return Act("let systemd read its units anew", is_due, _telling(systemd, "systemctl", "daemon-reload"))
+    return Act("let systemd read its units anew", is_due, _changing(systemd, "systemctl", "daemon-reload"))
 
 
 def _enable(systemd: Systemd) -> list[Change]:
@@ -133,8 +135,8 @@ def _enable(systemd: Systemd) -> list[Change]:
 
     service, timer = ("systemctl", "enable", SERVICE), ("systemctl", "enable", "--now", TIMER)
     return [
-        Act(f"start {SERVICE} with the machine", lambda: not systemd.is_enabled(SERVICE), _telling(systemd, *service)),
-        Act(f"start {TIMER}, now and with the machine", timer_is_off, _telling(systemd, *timer)),
+        Act(f"start {SERVICE} with the machine", lambda: not systemd.is_enabled(SERVICE), _changing(systemd, *service)),
+        Act(f"start {TIMER}, now and with the machine", timer_is_off, _changing(systemd, *timer)),
     ]
 
 
@@ -144,11 +146,11 @@ def _stop(systemd: Systemd, unit: str) -> Change:
         runs = state.get("ActiveState") not in {"inactive", "failed"}
         return systemd.is_enabled(unit) or (state.get("LoadState") == "loaded" and runs)
 
-    return Act(f"stop {unit}", is_due, _telling(systemd, "systemctl", "disable", "--now", unit))
+    return Act(f"stop {unit}", is_due, _changing(systemd, "systemctl", "disable", "--now", unit))
 
 
-def _telling(systemd: Systemd, *command: str) -> Callable[[], None]:
-    return lambda: systemd.tell(*command)
+def _changing(systemd: Systemd, *command: str) -> Callable[[], None]:
+    return lambda: systemd.change(*command)
 
 
 def _names(folder: Path) -> list[str]:

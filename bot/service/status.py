@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.service.changes import due
-from bot.service.installing import unit_changes, wish
+from bot.service.installing import install_options, unit_changes
 from bot.service.layout import CREDENTIALS, SERVICE, TIMER, Layout
 from bot.service.systemd import Systemd
 from bot.service.units import DROP_INS
@@ -42,7 +42,7 @@ class ServiceStatus:
     process: int | None
     memory_bytes: int | None
     failed: bool
-    trouble: tuple[str, ...]
+    problems: tuple[str, ...]
     """What is wrong, each with what to do."""
     drop_ins: tuple[str, ...]
     """Ours that are there, such as `kaggle-bot.service.d/docker.conf`."""
@@ -69,7 +69,9 @@ def service_status(layout: Layout, systemd: Systemd) -> ServiceStatus:
         starts_with_machine=found.get("UnitFileState") == "enabled",
         process=int(process) if process.isdecimal() and process != "0" else None,
         memory_bytes=int(memory) if memory.isdecimal() else None,
-        trouble=tuple([*_trouble(found), *_outdated(layout), *_no_key(credentials)] if installed else [_NOT_INSTALLED]),
+        problems=tuple(
+            [*_failure(found), *_outdated(layout), *_no_key(credentials)] if installed else [_NOT_INSTALLED]
+        ),
         drop_ins=tuple(name for name in DROP_INS if (layout.units / name).exists()),
         credentials=credentials,
         next_prune=systemd.show(TIMER, ["NextElapseUSecRealtime"]).get("NextElapseUSecRealtime", ""),
@@ -85,7 +87,7 @@ def status_here() -> ServiceStatus | None:
         return None
 
 
-def _trouble(found: Mapping[str, str]) -> Iterator[str]:
+def _failure(found: Mapping[str, str]) -> Iterator[str]:
     if found.get("NeedDaemonReload") == "yes":
         yield "systemd has not read its files since they changed: `systemctl daemon-reload`"
     state, status = found.get("ActiveState"), found.get("ExecMainStatus", "")
@@ -99,7 +101,7 @@ def _trouble(found: Mapping[str, str]) -> Iterator[str]:
 def _outdated(layout: Layout) -> Iterator[str]:
     named = re.search(r"^ExecStart=(\S+)", (layout.units / SERVICE).read_text(encoding="utf-8"), re.MULTILINE)
     try:
-        changes = unit_changes(layout, wish(layout, Path(named[1] if named else "/")))
+        changes = unit_changes(layout, install_options(layout, Path(named[1] if named else "/")))
     except UsageError:
         return  # root alone sees which credentials the units must name
     if due(changes):

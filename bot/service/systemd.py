@@ -47,7 +47,7 @@ class Systemd:
         """Return whether a unit runs."""
         return self._run("systemctl", "is-active", unit).stdout.strip() == "active"
 
-    def tell(self, *command: str) -> None:
+    def change(self, *command: str) -> None:
         """Run a command that changes something.
 
         Raises:

@@ -8,7 +8,7 @@ from pathlib import Path
 from bot.service.layout import CREDENTIALS, PROGRAM, PRUNE, SERVICE, TIMER
 from state.errors import UsageError
 
-__all__ = ["CREDENTIAL_NAME", "DROP_INS", "Wish", "drop_ins", "shipped", "units"]
+__all__ = ["CREDENTIAL_NAME", "DROP_INS", "InstallOptions", "drop_ins", "shipped", "units"]
 
 _CHOSEN = {"docker": (SERVICE, PRUNE), "gpu": (SERVICE,), "backoff": (SERVICE,)}
 DROP_INS = (*(f"{unit}.d/{name}.conf" for name, of in _CHOSEN.items() for unit in of), f"{SERVICE}.d/credentials.conf")
@@ -18,7 +18,7 @@ _PLAIN_PATH = re.compile(r"/[A-Za-z0-9/._+@-]+")
 
 
 @dataclass(frozen=True)
-class Wish:
+class InstallOptions:
     """How the service is to be installed."""
 
     program: Path
@@ -46,16 +46,16 @@ def units(program: Path) -> dict[str, str]:
     return {name: shipped(name).replace(str(PROGRAM), str(program)) for name in (SERVICE, PRUNE, TIMER)}
 
 
-def drop_ins(wish: Wish, credentials: Sequence[str], folder: Path) -> dict[str, str]:
-    """Return the drop-ins that are wished for, by their path relative to the folder of units.
+def drop_ins(options: InstallOptions, credentials: Sequence[str], folder: Path) -> dict[str, str]:
+    """Return the drop-ins that are chosen, by their path relative to the folder of units.
 
     Args:
-        wish: which of them.
+        options: which of them.
         credentials: names of those in the folder; of those that the unit does not load by itself a drop-in is made.
         folder: of credentials, as the service manager sees it.
     """
-    wished = {"docker": wish.docker, "gpu": wish.gpu, "backoff": wish.backoff}
-    names = [f"{unit}.d/{name}.conf" for name, of in _CHOSEN.items() if wished[name] for unit in of]
+    chosen = {"docker": options.docker, "gpu": options.gpu, "backoff": options.backoff}
+    names = [f"{unit}.d/{name}.conf" for name, of in _CHOSEN.items() if chosen[name] for unit in of]
     found = {name: shipped(name) for name in names}
     if more := sorted(set(credentials) - set(CREDENTIALS)):
         lines = (f"LoadCredential={name}:{folder / name}" for name in more)

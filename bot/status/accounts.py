@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select
 
 from bot.budgets.figures import Figure, figure
 from bot.budgets.kinds import Kind
-from bot.budgets.opening import used
+from bot.budgets.run_budget import used
 from bot.budgets.settings import BudgetSettings
 from bot.configuration.competition import CompetitionSettings
 from state.ledgers import Ledger, read_ledger

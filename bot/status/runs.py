@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from bot.budgets.figures import Figure, figure, project, share
 from bot.budgets.kinds import Kind
-from bot.budgets.opening import used
+from bot.budgets.run_budget import used
 from bot.budgets.settings import BudgetSettings
 from bot.execution.folder import RunFolder, is_live
 from bot.execution.running import is_running

@@ -147,7 +147,7 @@ def test_it_is_started_when_it_says_that_it_is_ready(running: Booted) -> None:
     found = json.loads(running.bot("service", "status", "--json").stdout)
     assert (found["active"], found["process"]) == (True, process(running))
     assert found["credentials"]["KAGGLE_API_TOKEN"]
-    assert found["trouble"] == []
+    assert found["problems"] == []
 
 
 def test_its_watchdog_is_fed(running: Booted) -> None:
@@ -219,7 +219,7 @@ def test_a_wrong_configuration_ends_it_once_with_78(machine: Booted) -> None:
     assert (machine.show(SERVICE, "ActiveState"), machine.show(SERVICE, "SubState")) == ("failed", "failed")
     assert machine.show(SERVICE, "NRestarts") == "0"
     told = machine.bot("service", "status", status=1).stdout
-    assert "trouble: the configuration is wrong: `journalctl -u kaggle-bot.service -e`" in told
+    assert "problem: the configuration is wrong: `journalctl -u kaggle-bot.service -e`" in told
     assert "no_such_key" in machine.journal(SERVICE)
 
 

@@ -15,7 +15,7 @@ from bot.cli import app
 from bot.configuration import read_settings
 from bot.doctor.gpus import check_devices, check_gpus, check_toolkit
 from bot.doctor.machine import check_cgroups, check_database, check_disk, check_leases
-from bot.doctor.models import check_fallbacks, check_model
+from bot.doctor.models import check_models
 from bot.execution.disk_space import DiskSettings
 from bot.models.settings import Environment, ModelSettings
 from sandbox.gpu import Gpus
@@ -131,7 +131,7 @@ def test_the_models_endpoint_is_asked(
     with models_server(status, *names) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
-        found = check_model(model_settings())
+        found = next(check_models(model_settings()))
     assert (found.status, word in found.found) == (verdict, True), found
 
 
@@ -145,7 +145,7 @@ def test_a_dummy_key_is_said_and_fine_for_a_server_of_ones_own(
     monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
     with models_server(200, "gpt-x") as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
-        found = check_model(model_settings())
+        found = next(check_models(model_settings()))
     assert (found.status, "a dummy key" in found.found) == ("ok", said), found
 
 
@@ -155,14 +155,14 @@ def test_a_dummy_key_is_wrong_for_openai(monkeypatch: pytest.MonkeyPatch, url: s
     monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
     if url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
-    found = check_model(model_settings())
+    found = next(check_models(model_settings()))
     assert (found.status, found.found) == ("fails", "OPENAI_API_KEY holds a dummy key, which OpenAI does not take")
 
 
 def test_an_endpoint_that_nobody_serves_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
-    assert check_model(model_settings()).status == "fails"
+    assert next(check_models(model_settings())).status == "fails"
 
 
 def test_every_endpoint_of_the_list_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -186,8 +186,8 @@ def test_a_fallback_whose_key_is_not_set_is_said_once(monkeypatch: pytest.Monkey
     monkeypatch.delenv("OTHER_API_KEY", raising=False)
     path = tmp_path / "bot.toml"
     path.write_text('[[models.fallback]]\nbase_url = "http://127.0.0.1:9/v1"\nkey = "OTHER_API_KEY"\n')
-    assert "OTHER_API_KEY, which is not set" in (check_model(model_settings(path)).mend or "")
-    assert list(check_fallbacks(model_settings(path))) == []
+    assert "OTHER_API_KEY, which is not set" in (next(check_models(model_settings(path))).mend or "")
+    assert len(list(check_models(model_settings(path)))) == 1
 
 
 def test_every_mistake_of_the_configuration_fails_and_the_other_parts_are_checked_still(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.rehearsal_output import announce, announcement, progress, tell
+from bot.cli.rehearsal_output import announce, announcement, progress, show_results
 from bot.rehearsal.results import result_of
 from bot.rehearsal.site import Site
 from scrapers.snapshots.snapshot import Snapshot
@@ -80,10 +80,10 @@ def test_there_is_a_result_for_each_competition(tmp_path: Path, capsys: pytest.C
     with site_of(*both(tmp_path)) as (site, clock):
         now = clock.now() + timedelta(days=50)
         results = [result_of(site, one, now) for one in site.competitions]
-    tell(results, json=True)
+    show_results(results, json=True)
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["competition"], one["over"]) for one in told] == [("tiny-table", False), ("tiny-twin", True)]
-    tell(results, json=False)
+    show_results(results, json=False)
     text = capsys.readouterr().out
     assert "standing so far" in text
     assert "final standing" in text

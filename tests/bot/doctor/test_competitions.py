@@ -6,7 +6,6 @@ import pytest
 
 from bot.configuration.competition import CompetitionSettings
 from bot.doctor import Check
-from bot.doctor.competitions import check_competitions
 from bot.doctor.kaggle import check_kaggle
 from bot.rehearsal.settings import SiteSettings
 from scrapers.kaggle.settings import KaggleSection
@@ -31,9 +30,10 @@ def key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def checked(site: Served, *slugs: str, clock: HandClock | None = None, **settings: object) -> list[Check]:
     tables = {slug: CompetitionSettings.model_validate(settings) for slug in slugs or (SLUG,)}
-    return check_competitions(
-        KaggleSection(url=f"{site.client.url}/v1", pace=AT_ONCE), tables, clock or HandClock(START)
-    )
+    section = KaggleSection(url=f"{site.client.url}/v1", pace=AT_ONCE)
+    account, *competitions = check_kaggle(section, tables, clock or HandClock(START))
+    assert account.status == "ok"
+    return competitions
 
 
 def test_one_that_is_entered_and_whose_card_is_certain_is_ok(snapshot: Snapshot) -> None:
@@ -47,15 +47,16 @@ def test_in_a_rehearsal_deadlines_pass_by_the_sites_clock(tmp_path: Path) -> Non
     tables = {SLUG: CompetitionSettings()}
     with played(tmp_path, speed=1.0) as site:
         section = KaggleSection(url=f"{site.url}/v1", pace=AT_ONCE)
-        (passed,) = check_competitions(section, tables)
-        (found,) = check_competitions(section, tables, rehearsal=True)
+        _, passed = check_kaggle(section, tables)
+        _, found = check_kaggle(section, tables, rehearsal=True)
     assert "its deadline was" in passed.found, "by the clock of this machine"
     assert found.status == "ok", found
 
 
 def test_without_a_key_the_check_fails_only_where_competitions_are_configured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KAGGLE_API_TOKEN")
-    assert [check_kaggle(KaggleSection(), needed=needed).status for needed in (False, True)] == ["warning", "fails"]
+    for tables, status in (({}, "warning"), ({"titanic": CompetitionSettings()}, "fails")):
+        assert [one.status for one in check_kaggle(KaggleSection(), tables)] == [status]
 
 
 def test_one_that_is_not_entered_fails_and_the_page_of_its_rules_is_named(snapshot: Snapshot) -> None:
@@ -96,13 +97,6 @@ def test_one_whose_deadline_has_passed_is_a_warning(snapshot: Snapshot) -> None:
     assert (found.status, found.found) == ("warning", "its deadline was 2020-03-01 00:00 UTC")
 
 
-def test_a_site_that_does_not_answer_is_a_warning_for_each() -> None:
-    found = check_competitions(KaggleSection(url="http://127.0.0.1:9/v1"), {"titanic": CompetitionSettings()})
-    assert [(one.part, one.status) for one in found] == [("titanic", "warning")]
-
-
-def test_without_a_key_or_a_competition_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    nowhere = KaggleSection(url="http://127.0.0.1:9/v1")
-    assert check_competitions(nowhere, {}) == []
-    monkeypatch.delenv("KAGGLE_API_TOKEN")
-    assert check_competitions(nowhere, {"titanic": CompetitionSettings()}) == []
+def test_a_site_that_does_not_answer_fails() -> None:
+    (found,) = check_kaggle(KaggleSection(url="http://127.0.0.1:9/v1"), {"titanic": CompetitionSettings()})
+    assert (found.status, found.found) == ("fails", "http://127.0.0.1:9/v1 does not answer")

@@ -138,7 +138,7 @@ def test_a_log_file_is_checked_where_there_is_one(tmp_path: Path) -> None:
         assert failing is not None and failing.status == "fails"
 
 
-def service(state: str, restarts: int = 0, *trouble: str) -> ServiceStatus:
+def service(state: str, restarts: int = 0, *problems: str) -> ServiceStatus:
     """The status of a service that is installed."""
     return ServiceStatus(
         installed=True,
@@ -151,7 +151,7 @@ def service(state: str, restarts: int = 0, *trouble: str) -> ServiceStatus:
         process=None,
         memory_bytes=None,
         failed=state.startswith("failed"),
-        trouble=trouble,
+        problems=problems,
         drop_ins=(),
         credentials=None,
         next_prune="",

@@ -13,7 +13,7 @@ from bot.configuration import read_settings
 from bot.models import CallLimits, Usage
 from bot.models.ask import Asker
 from bot.models.endpoint import Endpoint
-from bot.models.open import OpenedModel, open_model, place, written_down
+from bot.models.open import OpenedModel, open_model, place, record_change
 from bot.models.settings import DUMMY_KEY, Environment, ModelSettings
 from state.errors import ModelMisconfigured, ModelUnavailable, UsageError
 from state.steps import Steps
@@ -121,7 +121,7 @@ def test_settings_that_a_fallback_leaves_out_are_the_first_ones(tmp_path: Path) 
     text = '[models]\nmodel = "m"\ntimeout = 7\nretries = 3\nmax_tokens = 9\n[[models.fallback]]\nmodel = "n"\n'
     text += '[[models.fallback]]\nbase_url = "https://h/v1"\ntimeout = 1\nretries = 0\n'
     found = settings(tmp_path, text)
-    one, two = (Endpoint.fallback(found, found.resolve(None), n) for n in (1, 2))
+    one, two = (Endpoint.configured(found, found.resolve(None), n) for n in (1, 2))
     assert (one.timeout, one.retries, one.max_tokens, one.base_url) == (7.0, 3, 9, found.base_url)
     assert (two.timeout, two.retries, two.max_tokens, two.base_url) == (1.0, 0, 9, "https://h/v1")
     assert found.resolve("openai:x").spec == "openai:x"
@@ -143,8 +143,8 @@ def test_key_is_found_among_systemds_credentials(tmp_path: Path, monkeypatch: py
     (folder / "other_api_key").write_text(f"{OTHER_KEY}\n")
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
     found = settings(tmp_path, fallback("http://h/v1", 'key = "OTHER_API_KEY"'))
-    assert found.fallback_key(1).get_secret_value() == OTHER_KEY
-    assert OTHER_KEY not in repr(found) + repr(Endpoint.fallback(found, found.resolve(None), 1))
+    assert found.key_at(1).get_secret_value() == OTHER_KEY
+    assert OTHER_KEY not in repr(found) + repr(Endpoint.configured(found, found.resolve(None), 1))
 
 
 @pytest.mark.parametrize("content", ["", "\n"])
@@ -215,8 +215,10 @@ async def test_change_of_who_answers_is_a_line_and_an_event_of_the_run(tmp_path:
     clock = HurriedClock()
     with open_run(tmp_path) as store, two(failure(503, "down"), GOOD) as (first, second):
         found = settings(tmp_path, fallback(second.url), first.url)
-        told = written_down(store, RUN, said.append)
-        async with open_model(found.resolve(None), found, clock, builtin=builtin, max_cost=None, told=told) as opened:
+        told = record_change(store, RUN, said.append)
+        async with open_model(
+            found.resolve(None), found, clock, builtin=builtin, max_cost=None, on_change=told
+        ) as opened:
             asker = Asker(opened.model, store, RUN, clock, Steps(store, RUN), estimate=opened.estimate)
             await asker.ask(Question(), role="coder", name="q")
         with store.read() as session:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from bot.service.changes import make
-from bot.service.installing import install, uninstall, wish
+from bot.service.installing import install, install_options, uninstall
 from bot.service.layout import CREDENTIALS, SERVICE, Layout
-from bot.service.units import Wish, shipped
+from bot.service.units import InstallOptions, shipped
 from state.errors import UsageError
 
 PROGRAM = Path("/srv/elsewhere/bin/bot")
@@ -20,9 +20,9 @@ def layout(tmp_path: Path) -> Layout:
     return Layout(tmp_path / "machine")
 
 
-def changed(layout: Layout, wished: Wish | None = None, configuration: str = "# begin\n") -> list[str]:
+def changed(layout: Layout, wished: InstallOptions | None = None, configuration: str = "# begin\n") -> list[str]:
     """Install, and return what that changed."""
-    return list(make(install(layout, wished or Wish(PROGRAM), configuration, None), dry_run=False))
+    return list(make(install(layout, wished or InstallOptions(PROGRAM), configuration, None), dry_run=False))
 
 
 def removed(layout: Layout, *, purge: bool = False) -> list[str]:
@@ -43,14 +43,14 @@ def drop_in(layout: Layout, name: str) -> Path:
 
 
 def test_the_second_time_changes_nothing(layout: Layout) -> None:
-    assert changed(layout, Wish(PROGRAM, docker=True, gpu=True, backoff=True))
+    assert changed(layout, InstallOptions(PROGRAM, docker=True, gpu=True, backoff=True))
     before = content(layout.root)
-    assert changed(layout, Wish(PROGRAM, docker=True, gpu=True, backoff=True)) == []
+    assert changed(layout, InstallOptions(PROGRAM, docker=True, gpu=True, backoff=True)) == []
     assert content(layout.root) == before
 
 
 def test_a_dry_run_says_the_same_and_does_nothing(layout: Layout) -> None:
-    changes = install(layout, Wish(PROGRAM), "", None)
+    changes = install(layout, InstallOptions(PROGRAM), "", None)
     said = list(make(changes, dry_run=True))
     assert not layout.root.exists()
     assert list(make(changes, dry_run=False)) == said
@@ -66,7 +66,7 @@ def test_the_units_run_the_installed_program_and_are_otherwise_as_shipped(layout
 @pytest.mark.parametrize("path", ["/opt/my bot/bin/bot", "/opt/100%/bot", "/opt/$HOME/bot", '/opt/"/bot', "bin/bot"])
 def test_a_program_whose_path_means_something_else_in_a_unit_is_refused(layout: Layout, path: str) -> None:
     with pytest.raises(UsageError, match="plain name"):
-        changed(layout, Wish(Path(path)))
+        changed(layout, InstallOptions(Path(path)))
 
 
 def test_what_is_the_owners_is_never_written_again(layout: Layout) -> None:
@@ -92,7 +92,7 @@ def test_credentials_are_closed_to_others_and_closed_again(layout: Layout) -> No
 def test_a_narrow_umask_closes_nothing_that_others_need(layout: Layout) -> None:
     before = os.umask(0o077)
     try:
-        changed(layout, Wish(PROGRAM, docker=True))
+        changed(layout, InstallOptions(PROGRAM, docker=True))
     finally:
         os.umask(before)
     closed = {name for name, (mode, _) in content(layout.root).items() if not mode & 0o004}
@@ -114,17 +114,17 @@ def test_a_credential_of_another_name_is_loaded_too_and_no_longer_when_it_is_gon
 
 
 def test_what_is_not_said_stays_as_it_is_installed(layout: Layout) -> None:
-    changed(layout, Wish(PROGRAM, docker=True))
-    assert wish(layout, PROGRAM).docker
-    assert not wish(layout, PROGRAM).gpu
-    assert not wish(layout, PROGRAM, docker=False).docker
-    assert wish(layout, PROGRAM, gpu=True).gpu
+    changed(layout, InstallOptions(PROGRAM, docker=True))
+    assert install_options(layout, PROGRAM).docker
+    assert not install_options(layout, PROGRAM).gpu
+    assert not install_options(layout, PROGRAM, docker=False).docker
+    assert install_options(layout, PROGRAM, gpu=True).gpu
 
 
 def test_a_drop_in_that_is_no_longer_wished_for_goes_and_the_owners_stay(layout: Layout) -> None:
-    changed(layout, Wish(PROGRAM, docker=True, gpu=True))
+    changed(layout, InstallOptions(PROGRAM, docker=True, gpu=True))
     drop_in(layout, "override").write_text("[Service]\n")
-    changed(layout, Wish(PROGRAM))
+    changed(layout, InstallOptions(PROGRAM))
     assert [path.name for path in drop_in(layout, "x").parent.iterdir()] == ["override.conf"]
     assert not (layout.units / "kaggle-bot-prune.service.d").exists()
 
@@ -136,7 +136,7 @@ def test_a_unit_that_somebody_changed_is_written_anew(layout: Layout) -> None:
 
 
 def test_uninstall_leaves_configuration_and_state(layout: Layout) -> None:
-    changed(layout, Wish(PROGRAM, docker=True, gpu=True, backoff=True))
+    changed(layout, InstallOptions(PROGRAM, docker=True, gpu=True, backoff=True))
     layout.state.mkdir(parents=True)
     (layout.state / "bot.db").write_text("x")
     kept = {name: one for name, one in content(layout.root).items() if name.startswith(("etc/kaggle-bot", "var"))}
@@ -149,7 +149,7 @@ def test_uninstall_leaves_configuration_and_state(layout: Layout) -> None:
 
 
 def test_purge_leaves_nothing_and_follows_no_link(layout: Layout, tmp_path: Path) -> None:
-    changed(layout, Wish(PROGRAM, docker=True))
+    changed(layout, InstallOptions(PROGRAM, docker=True))
     drop_in(layout, "override").write_text("[Service]\n")
     disk = tmp_path / "disk"
     disk.mkdir()

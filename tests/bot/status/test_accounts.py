@@ -4,7 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.budgets.kinds import Kind
-from bot.budgets.opening import used
+from bot.budgets.run_budget import used
 from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration.competition import CompetitionSettings
 from bot.status.accounts import Account, Allowance, accounts, midnight

@@ -5,6 +5,7 @@
 3. 25 neighbours weighted by distance. Few neighbours give zero probabilities, and one zero on the true digit costs
    log(1e15) = 34.5. So take many.
 """
+
 import numpy as np
 import pandas as pd
 from sklearn.decomposition import PCA

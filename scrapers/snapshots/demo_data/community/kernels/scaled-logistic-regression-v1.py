@@ -1,4 +1,5 @@
 """The simplest thing: standardise the pixels, logistic regression."""
+
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline

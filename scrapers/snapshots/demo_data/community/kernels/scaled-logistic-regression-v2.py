@@ -2,6 +2,7 @@
 
 64 noisy pixels and 1,433 rows: the default C=1 is far too sure of itself.
 """
+
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score

@@ -13,7 +13,7 @@ from bot.configuration.fields import entries, name_of
 from bot.configuration.lines import KeyPath
 from bot.configuration.reading import Configuration
 from bot.configuration.secret_texts import masked
-from bot.configuration.writing import toml_value
+from bot.configuration.toml_values import toml_value
 
 __all__ = ["Shown", "given", "keys", "shown"]
 

@@ -10,7 +10,7 @@ import pytest
 from bot.budgets.figures import figures, project, share
 from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
-from bot.budgets.opening import RunAccount, open_budget, wall_limit
+from bot.budgets.run_budget import RunAccount, open_budget, wall_limit
 from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration import read_settings
 from state.errors import BudgetExceeded, UsageError

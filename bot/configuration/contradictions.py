@@ -6,7 +6,7 @@ from typing import get_args
 
 from bot.configuration.competition import CompetitionSettings
 from bot.configuration.lines import KeyPath
-from bot.configuration.tree import Settings
+from bot.configuration.settings import Settings
 from bot.evaluation.metrics.registry import METRICS, PredictionKind
 from bot.models import Usage
 from bot.models.pricing import Pricing

@@ -11,10 +11,10 @@ from structlog.stdlib import BoundLogger
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-__all__ = ["last_words"]
+__all__ = ["log_uncaught"]
 
 
-def last_words(log: BoundLogger) -> Callable[[], None]:
+def log_uncaught(log: BoundLogger) -> Callable[[], None]:
     """Log what Python would print of exceptions that end the process, a thread, or nothing at all; returns what ends that."""
     before = sys.excepthook, threading.excepthook, sys.unraisablehook
 

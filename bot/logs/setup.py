@@ -14,8 +14,8 @@ import structlog
 from structlog.stdlib import BoundLogger, ProcessorFormatter
 from structlog.typing import Processor
 
-from bot.logs.last_words import last_words
 from bot.logs.lines import Plain, for_journal, json_line, text_line, timed
+from bot.logs.uncaught import log_uncaught
 from state.errors import BotError
 from state.redaction import Redactor
 
@@ -34,7 +34,7 @@ _LIBRARIES = (
     "docker",
     "openai",
 )
-"""What tells of each request or job is for whoever debugs them; some of it holds addresses."""
+"""Their lines on each request or job are for whoever debugs them; some of it holds addresses."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def open_logging(
         context_class=dict,
         cache_logger_on_first_use=False,
     )
-    opened.callback(last_words(log))
+    opened.callback(log_uncaught(log))
     return Logs(log, opened)
 
 
@@ -163,7 +163,7 @@ class _Prefixed(logging.Formatter):
 
 class _ToStream(logging.StreamHandler[TextIO]):
     def handleError(self, record: logging.LogRecord) -> None:
-        """Go on: a log that cannot be written must not stop what it tells of, nor show what is not redacted."""
+        """Go on: a log that cannot be written must not stop the work, nor show what is not redacted."""
 
     def flush(self) -> None:
         # The reader may have gone, or the stream be closed.

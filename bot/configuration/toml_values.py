@@ -31,18 +31,13 @@ def toml_value(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, BaseModel):
-        return toml_value({name: getattr(value, name) for name in _given(value)})
+        return toml_value(value.model_dump(exclude_defaults=True))
     if isinstance(value, Mapping):
         pairs = (f"{toml_key(str(name))} = {toml_value(one)}" for name, one in value.items())
         return f"{{ {', '.join(pairs)} }}" if value else "{}"
     if isinstance(value, tuple | list):
         return f"[{', '.join(toml_value(one) for one in value)}]"
     raise TypeError(f"TOML has no {type(value).__name__}")
-
-
-def _given(value: BaseModel) -> list[str]:
-    fields = type(value).model_fields
-    return [name for name, field in fields.items() if field.is_required() or getattr(value, name) != field.default]
 
 
 def _text(text: str) -> str:
