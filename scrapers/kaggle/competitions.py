@@ -76,7 +76,6 @@ class DataFile(Wire):
     ref: Text = ""
     name: Text = ""
     total_bytes: Int = 0
-    url: Text = ""
     creation_date: Time = None
 
 
@@ -98,7 +97,6 @@ class Standing(Answer):
     """The top of a board, best first; after the end it is the private one."""
 
     submissions: Annotated[tuple[LeaderboardEntry, ...], Items] = ()
-    next_page_token: Text = ""
 
 
 @dataclass(frozen=True)
@@ -162,14 +160,10 @@ class Competitions:
         body = {"competitionName": slug, "pageSize": size}
         return await self._client.call(_method("GetLeaderboard"), body, Standing, subject=slug)
 
-    async def board(self, slug: str) -> list[BoardRow]:
-        """Return the whole board, best first."""
-        return (await self.board_at(slug))[0]
-
-    async def board_at(self, slug: str) -> tuple[list[BoardRow], datetime]:
+    async def board(self, slug: str) -> tuple[list[BoardRow], datetime]:
         """Return the whole board, best first, and the server's time."""
         method = _method("DownloadLeaderboard", family="downloads")
-        content, served_at = await self._client.content_at(method, {"competitionName": slug}, subject=slug)
+        content, served_at = await self._client.content(method, {"competitionName": slug}, subject=slug)
         # In a thread, as the loop must go on meanwhile.
         return await asyncio.to_thread(read_board, content), served_at
 

@@ -64,12 +64,8 @@ class TopicText(Wire):
     """A topic with its opening message."""
 
     id: Int = 0
-    title: Text = ""
-    url: Text = ""
     post_date: Time = None
     author_name: Text = ""
-    votes: Int = 0
-    comment_count: Int = 0
     content: Text = ""
     """HTML."""
 

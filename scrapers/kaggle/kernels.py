@@ -19,7 +19,6 @@ class Kernel(Wire):
     title: Text = ""
     author: Text = ""
     """The name shown, not the user's."""
-    slug: Text = ""
     last_run_time: Time = None
     """Of the current version."""
     language: Mixed = ""
@@ -43,7 +42,6 @@ class KernelBlob(Wire):
     source: Text = ""
     language: Mixed = ""
     kernel_type: Mixed = ""
-    slug: Text = ""
 
 
 class KernelSource(Answer):

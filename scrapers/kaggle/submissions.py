@@ -29,7 +29,6 @@ class SentFile(Answer):
     public_score: Text = ""
     private_score: Text = ""
     file_name: Text = ""
-    total_bytes: Int | None = None
     description: Text = ""
     error_description: Text = ""
     submitted_by: Text = ""

@@ -73,6 +73,7 @@ class KaggleTask:
             top = tuple(entry.score for entry in (await self._competitions.top(self._slug)).submissions)
             if read_order(top).direction or not top:
                 return top
-            return tuple(str(row.score) for row in await self._competitions.board(self._slug) if row.score is not None)
+            rows, _ = await self._competitions.board(self._slug)
+            return tuple(str(row.score) for row in rows if row.score is not None)
         except NotFound:  # none is shown
             return ()

@@ -1,7 +1,6 @@
 """MLE-bench's `leaderboard.csv`: Kaggle's real private leaderboard, best first, with the day of each team's submission."""
 
 import csv
-import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -9,7 +8,7 @@ from pathlib import Path
 
 from scrapers.snapshots.leaderboard import LEADERBOARD
 from scrapers.snapshots.problems import Problems
-from scrapers.snapshots.tables import NotCsv, open_table, read_number
+from scrapers.snapshots.tables import NotCsv, finite_number, open_table
 from state.errors import SnapshotError
 
 _SCORE, _DATE = "score", "submissionDate"
@@ -74,7 +73,7 @@ def read_board(path: Path) -> Board:
                 if not score.strip():
                     unscored += 1
                     continue
-                if not _is_number(score):
+                if finite_number(score) is None:
                     found.add(LEADERBOARD, f"`{_SCORE}` is {score[:40]!r}, not a finite number", line, kind="scores")
                     continue
                 entries.append(Entry(score.strip(), _time(row.get(_DATE, ""))))
@@ -108,11 +107,6 @@ def _check_order(board: Board, lines: list[int], found: Problems) -> None:
         if score != above and (lower is None or (score < above) == lower):
             found.add(LEADERBOARD, f"is not best first: {score:g} stands below {above:g}", line)
             return
-
-
-def _is_number(text: str) -> bool:
-    found = read_number(text)
-    return found is not None and math.isfinite(found)
 
 
 def _time(text: str) -> datetime | None:
