@@ -9,11 +9,12 @@ from pathlib import Path
 from state.errors import UsageError
 
 _LOCK = ".import.lock"
+_STAGED = ".import-{}"
 
 
 @contextmanager
 def importing_into(out: Path) -> Iterator[None]:
-    """Have a folder to oneself among all imports; it is made if it is not there.
+    """Have a folder to oneself among all imports; it is made if it is not there, and what killed imports left is removed.
 
     Raises:
         UsageError: another import goes on, or the folder cannot be written to.
@@ -28,6 +29,8 @@ def importing_into(out: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(f"another import is writing to {out}: wait for it, or name another folder") from None
+        for left in out.glob(_STAGED.format("*")):
+            shutil.rmtree(left)
         yield
 
 
@@ -38,7 +41,7 @@ def staged(place: Path) -> Iterator[Path]:
     Raises:
         OSError: it cannot be made.
     """
-    folder = place.with_name(f".import-{place.name}")
+    folder = place.with_name(_STAGED.format(place.name))
     shutil.rmtree(folder, ignore_errors=True)  # left by an import that was killed
     folder.mkdir(parents=True)
     try:

@@ -1,7 +1,7 @@
 """Whose key it is."""
 
 from scrapers.kaggle.client import KaggleClient, Method
-from scrapers.kaggle.wire import Answer, Int, Text, Time
+from scrapers.kaggle.wire import Answer, Text
 
 
 class Introspection(Answer):
@@ -9,9 +9,6 @@ class Introspection(Answer):
 
     active: bool = False
     username: Text = ""
-    user_id: Int | None = None
-    exp: Time | Int | None = None
-    """When it ends."""
 
 
 async def who_am_i(client: KaggleClient, token: str) -> Introspection:

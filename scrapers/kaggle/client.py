@@ -133,12 +133,8 @@ class KaggleClient:
             raise UnknownAnswer(f"Kaggle answered {method.name} without an address")
         return address
 
-    async def content(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> bytes:
-        """Call a method that answers with a small file, or with its address, and return its bytes."""
-        return (await self.content_at(method, body, subject=subject))[0]
-
-    async def content_at(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> tuple[bytes, datetime]:
-        """Return a small file's bytes as `content` does, and the server's time."""
+    async def content(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> tuple[bytes, datetime]:
+        """Call a method that answers with a small file, or with its address; return its bytes, and the server's time."""
         reading = _Reading(method, subject, self._patience.largest, raw=True)
         answered = await self._asked(method, body, subject, reading)
         if not answered.location:

@@ -76,7 +76,6 @@ class DataFile(Wire):
     ref: Text = ""
     name: Text = ""
     total_bytes: Int = 0
-    url: Text = ""
     creation_date: Time = None
 
 
@@ -98,7 +97,6 @@ class Standing(Answer):
     """The top of a board, best first; after the end it is the private one."""
 
     submissions: Annotated[tuple[LeaderboardEntry, ...], Items] = ()
-    next_page_token: Text = ""
 
 
 @dataclass(frozen=True)
@@ -114,11 +112,11 @@ class BoardRow:
     submissions: int | None = None
 
 
+@dataclass(frozen=True)
 class Competitions:
     """Reads competitions; errors as of `KaggleClient`."""
 
-    def __init__(self, client: KaggleClient) -> None:
-        self._client = client
+    client: KaggleClient
 
     def entered(self) -> AsyncIterator[Competition]:
         """Yield the competitions that this user has entered."""
@@ -126,19 +124,19 @@ class Competitions:
         async def page(number: int, token: str) -> tuple[Sequence[Competition], str, Answer]:
             place = {"pageToken": token} if token else {"page": number}
             body = {"group": "COMPETITION_LIST_TAB_ENTERED", **place}
-            answer = await self._client.call(_method("ListCompetitions"), body, _Competitions)
+            answer = await self.client.call(_method("ListCompetitions"), body, _Competitions)
             return answer.stamped(answer.competitions), answer.next_page_token, answer
 
         return all_pages(page, lambda competition: competition.ref)
 
     async def get(self, slug: str) -> Competition:
         """Return one competition."""
-        return await self._client.call(_method("GetCompetition"), {"competitionName": slug}, Competition, subject=slug)
+        return await self.client.call(_method("GetCompetition"), {"competitionName": slug}, Competition, subject=slug)
 
     async def pages(self, slug: str, name: str | None = None) -> tuple[Page, ...]:
         """Return its pages, or the one of that name."""
         body = {"competitionName": slug, "pageName": name}
-        answer = await self._client.call(_method("ListCompetitionPages"), body, _Pages, subject=slug)
+        answer = await self.client.call(_method("ListCompetitionPages"), body, _Pages, subject=slug)
         return answer.stamped(answer.pages)
 
     def files(self, slug: str) -> AsyncIterator[DataFile]:
@@ -146,7 +144,7 @@ class Competitions:
 
         async def page(number: int, token: str) -> tuple[Sequence[DataFile], str, Answer]:
             body = {"competitionName": slug, "pageSize": _FILES_A_PAGE, "pageToken": token or None}
-            answer = await self._client.call(_method("ListDataFiles"), body, _DataFiles, subject=slug)
+            answer = await self.client.call(_method("ListDataFiles"), body, _DataFiles, subject=slug)
             return answer.files, answer.next_page_token, answer
 
         # Without a token there is no second page: page numbers are unknown to this method.
@@ -155,21 +153,17 @@ class Competitions:
     async def data_address(self, slug: str) -> str:
         """Return the address from which the zip of all its data is downloaded, without our key."""
         method = _method("DownloadDataFiles", family="downloads")
-        return await self._client.location(method, {"competitionName": slug}, subject=slug)
+        return await self.client.location(method, {"competitionName": slug}, subject=slug)
 
     async def top(self, slug: str, *, size: int = 50) -> Standing:
         """Return the top of the board."""
         body = {"competitionName": slug, "pageSize": size}
-        return await self._client.call(_method("GetLeaderboard"), body, Standing, subject=slug)
+        return await self.client.call(_method("GetLeaderboard"), body, Standing, subject=slug)
 
-    async def board(self, slug: str) -> list[BoardRow]:
-        """Return the whole board, best first."""
-        return (await self.board_at(slug))[0]
-
-    async def board_at(self, slug: str) -> tuple[list[BoardRow], datetime]:
+    async def board(self, slug: str) -> tuple[list[BoardRow], datetime]:
         """Return the whole board, best first, and the server's time."""
         method = _method("DownloadLeaderboard", family="downloads")
-        content, served_at = await self._client.content_at(method, {"competitionName": slug}, subject=slug)
+        content, served_at = await self.client.content(method, {"competitionName": slug}, subject=slug)
         # In a thread, as the loop must go on meanwhile.
         return await asyncio.to_thread(read_board, content), served_at
 

@@ -119,7 +119,7 @@ class CompetitionData:
             return
         if changed := differences(record.listed, now):
             raise DataChanged(
-                f"Kaggle has other data of {self.slug} than was fetched on {record.fetched_at:%Y-%m-%d}: {changed}; "
+                f"Kaggle has other data of {self.slug} than was fetched on {record.fetched_at:%Y-%m-%d}, in {changed}; "
                 f"move {self.folder} away, and it is fetched anew"
             )
 

@@ -1,7 +1,5 @@
 """The record of a competition's data: what the site listed, what came, and what lies in the folder."""
 
-from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -51,22 +49,10 @@ _PLAN = TypeAdapter(tuple[Listed, ...])
 
 
 def differences(then: tuple[Listed, ...], now: tuple[Listed, ...]) -> str:
-    """Say in which files two lists differ; empty where they do not."""
-    old, new = {one.name: one for one in then}, {one.name: one for one in now}
-    told = list(_differences(old, new))
-    return ", ".join(told[:_SHOWN]) + (f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else "")
-
-
-def _differences(old: dict[str, Listed], new: dict[str, Listed]) -> Iterator[str]:
-    for name in sorted(old.keys() | new.keys()):
-        if name not in new:
-            yield f"{name} is gone"
-        elif name not in old:
-            yield f"{name} is new"
-        elif old[name].bytes != new[name].bytes:
-            yield f"{name} has {new[name].bytes:,} bytes instead of {old[name].bytes:,}"
-        elif old[name].created_at != new[name].created_at:
-            yield f"{name} is of {_day(new[name].created_at)} instead of {_day(old[name].created_at)}"
+    """Name the files that only one of two lists has, or has otherwise; empty where there are none."""
+    names = sorted({one.name for one in {*then} ^ {*now}})
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 def read_record(path: Path) -> DataRecord | None:
@@ -99,7 +85,3 @@ def _write(path: Path, text: str) -> None:
     part = path.with_name(f".{path.name}.part")
     part.write_text(text, encoding="utf-8")
     part.replace(path)
-
-
-def _day(time: datetime | None) -> str:
-    return f"{time:%Y-%m-%d %H:%M:%S}" if time else "no time"

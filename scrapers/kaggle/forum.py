@@ -1,6 +1,7 @@
 """Kaggle's competition forums: topics, and the messages of one."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scrapers.kaggle.client import KaggleClient, Method
@@ -64,12 +65,8 @@ class TopicText(Wire):
     """A topic with its opening message."""
 
     id: Int = 0
-    title: Text = ""
-    url: Text = ""
     post_date: Time = None
     author_name: Text = ""
-    votes: Int = 0
-    comment_count: Int = 0
     content: Text = ""
     """HTML."""
 
@@ -78,25 +75,25 @@ class _TopicText(Answer):
     topic: TopicText | None = None
 
 
+@dataclass(frozen=True)
 class Forum:
     """Reads a competition's forum; errors as of `KaggleClient`."""
 
-    def __init__(self, client: KaggleClient) -> None:
-        self._client = client
+    client: KaggleClient
 
     async def topics(self, slug: str, page: int = 1, order: TopicOrder = "RECENT") -> TopicPage:
         """Return a page of topics, from 1. RECENT goes by the latest comment, NEW by the posting, as far as is known."""
         method = Method("competitions.CompetitionApiService", "ListCompetitionTopics", "forum")
         body = {"competitionName": slug, "sortBy": f"TOPIC_LIST_SORT_BY_{order}", "page": page}
-        return await self._client.call(method, body, TopicPage, subject=slug)
+        return await self.client.call(method, body, TopicPage, subject=slug)
 
     async def messages(self, slug: str, topic: int) -> TopicMessages:
         """Return all messages of a topic, oldest first."""
         method = Method("competitions.CompetitionApiService", "ListTopicMessages", "forum")
         body = {"competitionName": slug, "topicId": topic, "sortBy": "COMMENT_LIST_SORT_BY_OLD", "pageSize": _ALL}
-        return await self._client.call(method, body, TopicMessages, subject=slug)
+        return await self.client.call(method, body, TopicMessages, subject=slug)
 
     async def topic(self, topic: int) -> TopicText | None:
         """Return a topic with its opening message."""
         method = Method("discussions.DiscussionApiService", "GetTopic", "forum")
-        return (await self._client.call(method, {"id": topic}, _TopicText)).topic
+        return (await self.client.call(method, {"id": topic}, _TopicText)).topic

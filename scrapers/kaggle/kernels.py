@@ -1,5 +1,6 @@
 """Kaggle's kernels: lists of those of a competition, and a version's source."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from scrapers.kaggle.client import KaggleClient, Method
@@ -19,7 +20,6 @@ class Kernel(Wire):
     title: Text = ""
     author: Text = ""
     """The name shown, not the user's."""
-    slug: Text = ""
     last_run_time: Time = None
     """Of the current version."""
     language: Mixed = ""
@@ -43,7 +43,6 @@ class KernelBlob(Wire):
     source: Text = ""
     language: Mixed = ""
     kernel_type: Mixed = ""
-    slug: Text = ""
 
 
 class KernelSource(Answer):
@@ -68,11 +67,11 @@ class OutputPage(Answer):
     next_page_token: Text = ""
 
 
+@dataclass(frozen=True)
 class Kernels:
     """Reads kernels; errors as of `KaggleClient`."""
 
-    def __init__(self, client: KaggleClient) -> None:
-        self._client = client
+    client: KaggleClient
 
     async def of(
         self, slug: str, page: int = 1, token: str = "", order: KernelOrder = "DATE_RUN", *, size: int = _MOST
@@ -85,7 +84,7 @@ class Kernels:
             "pageSize": size,
             **({"pageToken": token} if token else {"page": page}),
         }
-        return await self._client.call(Method(_SERVICE, "ListKernels", "kernels"), body, KernelPage, subject=slug)
+        return await self.client.call(Method(_SERVICE, "ListKernels", "kernels"), body, KernelPage, subject=slug)
 
     async def source(self, ref: str, version: int | None = None) -> KernelSource:
         """Return a version's source, the current one's without a number.
@@ -95,14 +94,14 @@ class Kernels:
             version: its number; NotFound is raised where there is none.
         """
         method = Method(_SERVICE, "GetKernel", "kernels")
-        return await self._client.call(method, _version(ref, version), KernelSource, subject=ref)
+        return await self.client.call(method, _version(ref, version), KernelSource, subject=ref)
 
     async def outputs(self, ref: str, version: int | None = None, token: str = "") -> OutputPage:
         """Return a page of the files that a version's run has written, the current one's without a number."""
         body = _version(ref, version) | {"pageSize": _MOST, **({"pageToken": token} if token else {})}
         # A family of its own: an answer that is too large (it holds what the run printed) must not keep lists from being read.
         method = Method(_SERVICE, "ListKernelSessionOutput", "outputs")
-        return await self._client.call(method, body, OutputPage, subject=ref)
+        return await self.client.call(method, body, OutputPage, subject=ref)
 
 
 def _version(ref: str, version: int | None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Kaggle's search: the only place that tells a kernel's score and an author's tier, by free text."""
 
+from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, Literal
 
@@ -75,11 +76,11 @@ class SearchPage(Answer):
     next_page_token: Text = ""
 
 
+@dataclass(frozen=True)
 class Search:
     """Searches; it matches a competition's title, not its slug, and lags. Errors as of `KaggleClient`."""
 
-    def __init__(self, client: KaggleClient) -> None:
-        self._client = client
+    client: KaggleClient
 
     async def find(self, kind: Kind, query: str, token: str = "") -> SearchPage:
         """Return a page of what is found, latest change first."""
@@ -90,4 +91,4 @@ class Search:
             "pageToken": token or None,
         }
         method = Method("search.SearchApiService", "ListEntities", "search")
-        return await self._client.call(method, body, SearchPage, subject=query)
+        return await self.client.call(method, body, SearchPage, subject=query)

@@ -1,6 +1,7 @@
 """Kaggle's side of a submission: the quota, the way of a file, and what became of it."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
 
@@ -29,7 +30,6 @@ class SentFile(Answer):
     public_score: Text = ""
     private_score: Text = ""
     file_name: Text = ""
-    total_bytes: Int | None = None
     description: Text = ""
     error_description: Text = ""
     submitted_by: Text = ""
@@ -64,16 +64,16 @@ class Created(Answer):
     ref: Int = 0
 
 
+@dataclass(frozen=True)
 class Submissions:
     """One competition's submissions of this user; errors as of `KaggleClient`."""
 
-    def __init__(self, client: KaggleClient, slug: str) -> None:
-        self._client = client
-        self._slug = slug
+    client: KaggleClient
+    slug: str
 
     async def limits(self) -> Limits:
         """Return the quota."""
-        return await self._client.call(_method("GetSubmissionLimits"), self._about(), Limits, subject=self._slug)
+        return await self.client.call(_method("GetSubmissionLimits"), self._about(), Limits, subject=self.slug)
 
     def all(self) -> AsyncIterator[SentFile]:
         """Yield the submissions, latest first."""
@@ -82,14 +82,14 @@ class Submissions:
             order = {"sortBy": "SUBMISSION_SORT_BY_DATE", "group": "SUBMISSION_GROUP_ALL"}
             place = {"pageToken": token} if token else {"page": number}
             body = {**self._about(), **order, **place}
-            answer = await self._client.call(_method("ListSubmissions"), body, _SentFiles, subject=self._slug)
+            answer = await self.client.call(_method("ListSubmissions"), body, _SentFiles, subject=self.slug)
             return answer.stamped(answer.submissions), answer.next_page_token, answer
 
         return all_pages(page, lambda submission: submission.ref)
 
     async def get(self, ref: int) -> SentFile:
         """Return one; NotFound may be raised for a moment after it was made."""
-        return await self._client.call(_method("GetSubmission"), {"ref": ref}, SentFile, subject=str(ref))
+        return await self.client.call(_method("GetSubmission"), {"ref": ref}, SentFile, subject=str(ref))
 
     async def start_upload(self, name: str, size: int, modified: int) -> Upload:
         """Ask where a file goes.
@@ -100,16 +100,16 @@ class Submissions:
             modified: seconds since 1970 of its last change.
         """
         body = {**self._about(), "fileName": name, "contentLength": size, "lastModifiedEpochSeconds": modified}
-        return await self._client.call(_method("StartSubmissionUpload"), body, Upload, subject=self._slug)
+        return await self.client.call(_method("StartSubmissionUpload"), body, Upload, subject=self.slug)
 
     async def create(self, token: str, description: str) -> Created:
         """Submit what was uploaded; asked once, so that after SiteUnavailable nobody knows whether it was done."""
         body = {**self._about(), "blobFileTokens": token, "submissionDescription": description}
         method = _method("CreateSubmission", reads=False)
-        return await self._client.call(method, body, Created, subject=self._slug)
+        return await self.client.call(method, body, Created, subject=self.slug)
 
     def _about(self) -> dict[str, str]:
-        return {"competitionName": self._slug}
+        return {"competitionName": self.slug}
 
 
 def _method(name: str, *, reads: bool = True) -> Method:

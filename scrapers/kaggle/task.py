@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from scrapers.kaggle.card.board import read_order
@@ -20,59 +21,49 @@ _OF_DATA = frozenset({"id_column", "prediction_columns", "sample_submission"})
 """Fields that the data settles."""
 
 
+@dataclass(frozen=True)
 class KaggleTask:
     """The task of one competition; errors as of `KaggleClient`, besides those that are named."""
 
-    def __init__(
-        self,
-        competitions: Competitions,
-        slug: str,
-        fetch: Callable[[], Awaitable[Path]],
-        metrics: Mapping[str, Direction],
-        overrides: CardOverrides | None = None,
-    ) -> None:
-        """Set it up; nothing is asked yet.
-
-        Args:
-            competitions: asks Kaggle.
-            slug: the competition, by the last part of its address.
-            fetch: brings the data, once; see `CompetitionData.fetch`.
-            metrics: the metrics that can be computed, by name, and the direction of each.
-            overrides: what the owner says of it.
-        """
-        self._competitions = competitions
-        self._slug = slug
-        self._fetch = fetch
-        self._metrics = metrics
-        self._overrides = overrides or CardOverrides()
+    competitions: Competitions
+    """Asks Kaggle."""
+    slug: str
+    """The competition, by the last part of its address."""
+    fetch: Callable[[], Awaitable[Path]]
+    """Brings the data, once; see `CompetitionData.fetch`."""
+    metrics: Mapping[str, Direction]
+    """The metrics that can be computed, by name, and the direction of each."""
+    overrides: CardOverrides = field(default_factory=CardOverrides)
+    """What the owner says of it."""
 
     async def files(self) -> Path:
         """Return the folder with the competition's data files, read-only; errors as of `CompetitionData.fetch`."""
-        return await self._fetch()
+        return await self.fetch()
 
     async def derived(self) -> Derived:
         """Ask Kaggle for all that tells of the task, and derive its card; data is fetched only if it can help."""
         evidence = await self._evidence()
-        derived = derive(evidence, self._metrics, self._overrides)
+        derived = derive(evidence, self.metrics, self.overrides)
         hopeless = tuple(one for one in derived.missing if one.field not in _OF_DATA)
         if hopeless:
             return Derived(None, derived.findings, hopeless)
         tables = await asyncio.to_thread(read_tables, await self.files())
         with_data = Evidence(evidence.slug, evidence.fields, evidence.pages, tables, evidence.board)
-        return derive(with_data, self._metrics, self._overrides)
+        return derive(with_data, self.metrics, self.overrides)
 
     async def _evidence(self) -> Evidence:
-        fields = await self._competitions.get(self._slug)
+        fields = await self.competitions.get(self.slug)
         async with Cleaners(1) as cleaners:
-            pages = await in_markdown(await self._competitions.pages(self._slug), cleaners)
-        return Evidence(self._slug, fields, pages, None, await self._scores())
+            pages = await in_markdown(await self.competitions.pages(self.slug), cleaners)
+        return Evidence(self.slug, fields, pages, None, await self._scores())
 
     async def _scores(self) -> tuple[str, ...]:
         """Return the board's scores, its top's if that shows an order already."""
         try:
-            top = tuple(entry.score for entry in (await self._competitions.top(self._slug)).submissions)
+            top = tuple(entry.score for entry in (await self.competitions.top(self.slug)).submissions)
             if read_order(top).direction or not top:
                 return top
-            return tuple(str(row.score) for row in await self._competitions.board(self._slug) if row.score is not None)
+            rows, _ = await self.competitions.board(self.slug)
+            return tuple(str(row.score) for row in rows if row.score is not None)
         except NotFound:  # none is shown
             return ()

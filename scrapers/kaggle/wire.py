@@ -9,8 +9,6 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,12}))?(Z|[+-]\d\d:?\d\d)?")
-
 EnumT = TypeVar("EnumT", bound=Enum)
 AnswerT = TypeVar("AnswerT", bound="Answer")
 
@@ -23,16 +21,12 @@ def parse_time(value: object) -> datetime | None:
     """
     if value is None or value == "":
         return None
-    if isinstance(value, datetime):
-        return value
-    match = _TIME.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
+    if not isinstance(value, str):
         raise ValueError(f"{str(value)[:40]!r} is not a time")
-    day, clock, fraction, zone = match.groups()
-    text = f"{day}T{clock}.{(fraction or '').ljust(6, '0')[:6]}{'+00:00' if zone in (None, 'Z') else zone}"
-    time = datetime.fromisoformat(text)
-    # Protocol Buffers' way to say that there is none.
-    return None if time.year == 1 else time.astimezone(UTC)
+    time = datetime.fromisoformat(value)
+    if time.year == 1:  # Protocol Buffers' way to say that there is none
+        return None
+    return time.astimezone(UTC) if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def wire_time(time: datetime) -> str:
@@ -72,7 +66,9 @@ def enum_name(value: object) -> str:
     return "" if value is None else str(value)
 
 
-Time = Annotated[datetime | None, BeforeValidator(parse_time)]
+Time = Annotated[
+    datetime | None, BeforeValidator(lambda value: value if isinstance(value, datetime) else parse_time(value))
+]
 Int = Annotated[int, BeforeValidator(_number)]
 Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 Mixed = Annotated[str, BeforeValidator(enum_name)]

@@ -14,8 +14,7 @@ from bs4 import BeautifulSoup
 from bs4.element import Tag
 from markdownify import ATX, MarkdownConverter
 
-from scrapers.posts.cleaning import both_ends, clean, cut_middle, possible_references, without_encoded
-from scrapers.posts.fences import fenced
+from scrapers.posts.cleaning import both_ends, clean, cut_middle, fenced, possible_references, without_encoded
 
 LARGEST_HTML = 600_000
 """Characters that are read: the two ends of what is longer."""

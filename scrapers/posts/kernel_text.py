@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from scrapers.posts.cleaning import both_ends, clean, possible_references, readable, without_encoded
-from scrapers.posts.fences import fenced
+from scrapers.posts.cleaning import both_ends, clean, fenced, possible_references, readable, without_encoded
 
 _LARGEST_NOTEBOOK = 64_000_000
 """Characters; a longer one is read as text."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from scrapers.posts.fences import parts
+from scrapers.posts.cleaning import parts
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,6 +1,5 @@
 """The community of a snapshot: its four files of rows, checked against one another, and handed on to be cleaned and stored."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ from scrapers.posts.ingest import Raw
 from scrapers.posts.kernel_text import language_of_file
 from scrapers.snapshots.fields import sentences
 from scrapers.snapshots.files import resolve_inside
-from scrapers.snapshots.problems import Problems
+from scrapers.snapshots.problems import Problems, json_object
 from scrapers.snapshots.rows import KernelRow, MessageRow, ObservationRow, TopicRow
 
 COMMUNITY = "community"
@@ -148,7 +147,7 @@ def read_rows(path: Path, name: str, row: type[RowT], found: Problems) -> Iterat
                 return
             if not line.strip():
                 continue
-            content = _parse(line, name, number, found)
+            content = json_object(line, name, number, found)
             if content is None:
                 continue
             try:
@@ -156,21 +155,3 @@ def read_rows(path: Path, name: str, row: type[RowT], found: Problems) -> Iterat
             except ValidationError as error:
                 for sentence in sentences(error):
                     found.add(name, sentence, number, kind="fields")
-
-
-def _parse(line: bytes, name: str, number: int, found: Problems) -> dict[str, object] | None:
-    try:
-        content = json.loads(line.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        found.add(name, f"is not UTF-8 at byte {error.start + 1} of the line", number, kind="encoding")
-        return None
-    except json.JSONDecodeError as error:
-        found.add(name, f"is not JSON: {error.msg} (character {error.pos + 1})", number, kind="JSON")
-        return None
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, absurd nesting
-        found.add(name, f"is not JSON that can be read: {type(error).__name__}", number, kind="JSON")
-        return None
-    if not isinstance(content, dict):
-        found.add(name, "is not a JSON object", number, kind="JSON")
-        return None
-    return content

@@ -1,12 +1,11 @@
 """The real leaderboard of a snapshot: the scores in file order, best first."""
 
-import math
 from pathlib import Path
 
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.fields import parse_time
 from scrapers.snapshots.problems import Problems
-from scrapers.snapshots.tables import NotCsv, open_table, read_number
+from scrapers.snapshots.tables import NotCsv, finite_number, open_table
 
 LEADERBOARD = "leaderboard.csv"
 
@@ -31,7 +30,7 @@ def read_leaderboard(root: Path, direction: Direction | None, found: Problems) -
                 return scores
             for line, cells in rows:
                 _check_time(dict(zip(header, cells, strict=False)).get("submitted_at"), line, found)
-                score = _number(cells[header.index("score")] if len(cells) > header.index("score") else "")
+                score = finite_number(cells[header.index("score")] if len(cells) > header.index("score") else "")
                 if score is None:
                     found.add(LEADERBOARD, "`score` is not a finite number", line, kind="scores")
                 else:
@@ -43,11 +42,6 @@ def read_leaderboard(root: Path, direction: Direction | None, found: Problems) -
     elif direction and (scores[0] > scores[-1] if direction == "minimize" else scores[0] < scores[-1]):
         found.add(LEADERBOARD, f"is not best first: the metric's direction is {direction}")
     return scores
-
-
-def _number(cell: str) -> float | None:
-    score = read_number(cell)
-    return score if score is not None and math.isfinite(score) else None
 
 
 def _check_time(cell: str | None, line: int, found: Problems) -> None:

@@ -1,6 +1,5 @@
 """The manifest of a snapshot, `snapshot.json` in format 1, and the task card it gives."""
 
-import json
 import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -9,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from scrapers.snapshots.fields import UtcTime, sentences
-from scrapers.snapshots.problems import Problems
+from scrapers.snapshots.problems import Problems, json_object
 
 MANIFEST = "snapshot.json"
 DESCRIPTION = "description.md"
@@ -114,16 +113,8 @@ def read_manifest(path: Path, found: Problems) -> Manifest | None:
 
 
 def _parse(data: bytes, found: Problems) -> Manifest | None:
-    try:
-        content = json.loads(data.decode("utf-8"))
-    except json.JSONDecodeError as error:
-        found.add(MANIFEST, f"is not JSON: {error.msg}", error.lineno)
-        return None
-    except (ValueError, RecursionError) as error:  # not UTF-8, a number of thousands of digits, absurd nesting
-        found.add(MANIFEST, f"is not JSON in UTF-8: {type(error).__name__}")
-        return None
-    if not isinstance(content, dict):
-        found.add(MANIFEST, "is not a JSON object")
+    content = json_object(data, MANIFEST, None, found)
+    if content is None:
         return None
     if content.get("format") != FORMAT:
         found.add(MANIFEST, f"has the format {content.get('format')!r}; this program reads format {FORMAT}")

@@ -1,8 +1,10 @@
 """What a check has found: problems with their places, bounded in number."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from state.errors import Problem
 
@@ -49,3 +51,26 @@ class Problems:
             if count > MOST_OF_A_KIND
         )
         return (*self._problems, *cut)
+
+
+def json_object(data: bytes, file: str, line: int | None, found: Problems) -> dict[str, Any] | None:
+    """Return the JSON object that bytes hold; None, with the reason in `found`, where they hold none.
+
+    Args:
+        data: a whole file, or one line of it.
+        file: how problems call it.
+        line: of the file, from 1; None for a whole file.
+        found: receives what is wrong.
+    """
+    try:
+        content = json.loads(data.decode("utf-8"))
+    except json.JSONDecodeError as error:
+        found.add(file, f"is not JSON: {error.msg} (character {error.colno})", line or error.lineno, kind="JSON")
+        return None
+    except (ValueError, RecursionError) as error:  # not UTF-8, a number of thousands of digits, absurd nesting
+        found.add(file, f"is not JSON in UTF-8: {type(error).__name__}", line, kind="JSON")
+        return None
+    if not isinstance(content, dict):
+        found.add(file, "is not a JSON object", line, kind="JSON")
+        return None
+    return content

@@ -35,16 +35,8 @@ class TopicRow(_Row):
 
     def table_row(self, competition: str) -> Topic:
         """Return the row that the database holds."""
-        return Topic(
-            competition=competition,
-            id=self.id,
-            title=self.title or "",
-            author=self.author,
-            tier=self.tier,
-            posted_at=self.posted_at,
-            votes=self.votes,
-            url=self.url,
-        )
+        values = self.model_dump(exclude={"source"}) | {"title": self.title or ""}
+        return Topic(competition=competition, **values)
 
 
 class MessageRow(_Row):
@@ -64,18 +56,8 @@ class MessageRow(_Row):
 
     def table_row(self, competition: str) -> Message:
         """Return the row that the database holds, still without its text."""
-        return Message(
-            competition=competition,
-            id=self.id,
-            topic_id=self.topic_id,
-            parent_id=self.parent_id,
-            author=self.author,
-            tier=self.tier,
-            posted_at=self.posted_at,
-            edited_at=self.edited_at,
-            votes=self.votes,
-            deleted=bool(self.deleted),
-        )
+        values = self.model_dump(exclude={"source", "markdown"}) | {"deleted": bool(self.deleted)}
+        return Message(competition=competition, **values)
 
 
 class KernelRow(_Row):
@@ -102,24 +84,9 @@ class KernelRow(_Row):
 
     def table_row(self, competition: str) -> KernelVersion:
         """Return the row that the database holds, still without its text."""
-        return KernelVersion(
-            competition=competition,
-            id=self.id,
-            ref=self.ref,
-            version=self.version,
-            title=self.title or "",
-            author=self.author,
-            tier=self.tier,
-            created_at=self.created_at,
-            votes=self.votes,
-            public_score=self.public_score,
-            language=self.language,
-            kind=self.kind,
-            datasets=self.datasets or [],
-            parent_ref=self.parent_ref,
-            path=self.path,
-            url=self.url,
-        )
+        values = self.model_dump(exclude={"source", "output"})
+        values |= {"title": self.title or "", "datasets": self.datasets or []}
+        return KernelVersion(competition=competition, **values)
 
 
 class ObservationRow(_Row):
@@ -134,12 +101,4 @@ class ObservationRow(_Row):
 
     def table_row(self, competition: str) -> Observation:
         """Return the row that the database holds."""
-        return Observation(
-            competition=competition,
-            target=self.target,
-            target_id=self.id,
-            at=self.at,
-            votes=self.votes,
-            public_score=self.public_score,
-            tier=self.tier,
-        )
+        return Observation(competition=competition, target_id=self.id, **self.model_dump(exclude={"id"}))

@@ -4,6 +4,7 @@ import contextlib
 import csv
 import gzip
 import io
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -94,6 +95,12 @@ def read_number(text: str) -> float | None:
         return float(text) if text.isascii() and "_" not in text else None
     except ValueError:
         return None
+
+
+def finite_number(text: str) -> float | None:
+    """Return the finite number a text spells; None where it spells none."""
+    number = read_number(text)
+    return number if number is not None and math.isfinite(number) else None
 
 
 _JOINT = "\x1f"

@@ -1,16 +1,16 @@
 """MLE-bench's `leaderboard.csv`: Kaggle's real private leaderboard, best first, with the day of each team's submission."""
 
 import csv
-import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
+from scrapers.imports.mle_bench.tables import table_rows
 from scrapers.snapshots.leaderboard import LEADERBOARD
 from scrapers.snapshots.problems import Problems
-from scrapers.snapshots.tables import NotCsv, open_table, read_number
-from state.errors import SnapshotError
+from scrapers.snapshots.tables import finite_number
+from state.errors import Problem, SnapshotError
 
 _SCORE, _DATE = "score", "submissionDate"
 _OLD_DATE = "%m/%d/%Y %I:%M:%S %p"
@@ -62,25 +62,20 @@ def read_board(path: Path) -> Board:
     entries: list[Entry] = []
     lines: list[int] = []
     unscored = 0
-    try:
-        with found.reading(LEADERBOARD), open_table(path) as rows:
-            header = next(rows, (0, []))[1]
-            if _SCORE not in header:
-                found.add(LEADERBOARD, f"has no column `{_SCORE}`", 1)
-                raise SnapshotError(found.problems)
-            for line, cells in rows:
-                row = dict(zip(header, cells, strict=False))
-                score = row.get(_SCORE, "")
-                if not score.strip():
-                    unscored += 1
-                    continue
-                if not _is_number(score):
-                    found.add(LEADERBOARD, f"`{_SCORE}` is {score[:40]!r}, not a finite number", line, kind="scores")
-                    continue
-                entries.append(Entry(score.strip(), _time(row.get(_DATE, ""))))
+    with table_rows(path) as rows:
+        header = next(rows, (0, []))[1]
+        if _SCORE not in header:
+            raise SnapshotError([Problem(LEADERBOARD, 1, f"has no column `{_SCORE}`")])
+        for line, cells in rows:
+            row = dict(zip(header, cells, strict=False))
+            score = row.get(_SCORE, "").strip()
+            if not score:
+                unscored += 1
+            elif finite_number(score) is None:
+                found.add(LEADERBOARD, f"`{_SCORE}` is {score[:40]!r}, not a finite number", line, kind="scores")
+            else:
+                entries.append(Entry(score, _time(row.get(_DATE, ""))))
                 lines.append(line)
-    except NotCsv as error:
-        found.add(LEADERBOARD, str(error), error.line)
     if not entries and not found.problems:
         found.add(LEADERBOARD, "has no entries with a score" if unscored else "has no entries")
     if not found.problems:
@@ -108,11 +103,6 @@ def _check_order(board: Board, lines: list[int], found: Problems) -> None:
         if score != above and (lower is None or (score < above) == lower):
             found.add(LEADERBOARD, f"is not best first: {score:g} stands below {above:g}", line)
             return
-
-
-def _is_number(text: str) -> bool:
-    found = read_number(text)
-    return found is not None and math.isfinite(found)
 
 
 def _time(text: str) -> datetime | None:

@@ -227,11 +227,11 @@ def _cells(table: Path, names: Sequence[str], *, respelled: bool = False, whole:
 
 
 def _why_no_id(sample: Path, source: Path, header: Sequence[str]) -> str:
-    """Tell of the first column, unless another one names all rows of both tables, though some of them too often."""
+    """Tell of the column with the most different cells of those that both tables have."""
     shared = [name for name in header[:_FIRST] if name in header_of(source)]
-    name = next((name for name in _alike((sample, source), shared) if _mostly_different(sample, name)), header[0])
+    name = max(shared, key=lambda one: len(set(_cells(sample, (one,)))), default=header[0])
     asked = Counter(_cells(sample, (name,)))
-    answered = Counter(_cells(source, (name,))) if name in shared else Counter()
+    answered = Counter(_cells(source, (name,))) if shared else Counter()
     missing, unknown = (answered - asked).total(), (asked - answered).total()
     if not missing and not unknown:
         repeats = f"{name!r} repeats in {asked.total() - len(asked):,} of {asked.total():,} rows"
@@ -240,11 +240,6 @@ def _why_no_id(sample: Path, source: Path, header: Sequence[str]) -> str:
         f"no column names the same rows as {source.name}: by {name!r}, {missing:,} answers are not asked for, and "
         f"{unknown:,} rows that are asked for have no answer"
     )
-
-
-def _mostly_different(table: Path, name: str) -> bool:
-    count = Counter(_cells(table, (name,)))
-    return 2 * len(count) >= count.total()
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from scrapers.imports.mle_bench.board import Board, read_board, write_board
 from scrapers.imports.mle_bench.columns import Columns, choose_columns
 from scrapers.imports.mle_bench.finding import FindMetric, FoundMetric, Question
-from scrapers.imports.mle_bench.laying_out import LeftOut, keep_grader, lay_out, put_sample, write_answers
+from scrapers.imports.mle_bench.laying_out import keep_grader, lay_out, put_sample, write_answers
 from scrapers.imports.mle_bench.manifest import Dates, dates_of, write_manifest
 from scrapers.imports.mle_bench.places import Place
 from scrapers.imports.mle_bench.prepared import GRADE, Prepared, open_prepared
@@ -121,7 +121,7 @@ class Importing:
             raise SnapshotError(checked.problems)
         return _imported(folder, columns, metric, board, rows, left, prepared)
 
-    def _data(self, prepared: Prepared, columns: Columns, folder: Path) -> list[LeftOut]:
+    def _data(self, prepared: Prepared, columns: Columns, folder: Path) -> list[str]:
         found = Problems()
         answers = read_answers(folder, columns.rows, columns.predictions, columns.labels, found)
         if answers is None or found.problems:
@@ -154,7 +154,7 @@ def _imported(
     metric: FoundMetric,
     board: Board,
     rows: int,
-    left: list[LeftOut],
+    left: list[str],
     prepared: Prepared,
 ) -> Outcome:
     notes = [*columns.notes, *metric.notes]
@@ -172,7 +172,7 @@ def _imported(
         rows=rows,
         teams=len(board.entries),
         files=sum(1 for _ in walk(folder / DATA)),
-        left_out=tuple(str(one) for one in left),
+        left_out=tuple(left),
         notes=tuple(notes),
     )
 

@@ -3,7 +3,6 @@
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from scrapers.imports.linking import link_or_copy
@@ -21,17 +20,6 @@ from state.errors import Problem, SnapshotError
 _TOLD_EACH = 1_000
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """A file of `public/` that is not in `data/`, and why."""
-
-    name: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.why}"
-
-
 def put_sample(prepared: Prepared, sample: Path, folder: Path) -> None:
     """Put the sample submission into `data/`; from `private/` and from archives it is copied, and nothing beside it."""
     target = folder / SAMPLE
@@ -42,7 +30,7 @@ def put_sample(prepared: Prepared, sample: Path, folder: Path) -> None:
         shutil.copyfile(sample, target)
 
 
-def lay_out(prepared: Prepared, folder: Path, answers: Answers, told: Callable[[int], None]) -> list[LeftOut]:
+def lay_out(prepared: Prepared, folder: Path, answers: Answers, told: Callable[[int], None]) -> list[str]:
     """Bring the files of `public/` into `data/` under their own names, and return those that stay out.
 
     The sample submission is there already, and `description.md` has a place of its own; neither is brought.
@@ -57,7 +45,7 @@ def lay_out(prepared: Prepared, folder: Path, answers: Answers, told: Callable[[
         SnapshotError: files are pointers of Git LFS, or the sample submission itself is the answers.
         OSError: a file cannot be read or written.
     """
-    left: list[LeftOut] = []
+    left: list[str] = []
     pointers = Problems()
     forbidden = _Forbidden(prepared, folder / ANSWERS, answers)
     if why := forbidden.reason(folder / SAMPLE, SAMPLE):
@@ -68,9 +56,9 @@ def lay_out(prepared: Prepared, folder: Path, answers: Answers, told: Callable[[
         if is_pointer(source):
             pointers.add(f"public/{name}", REMEDY, kind="pointers")
         elif f"{DATA}/{name}" == SAMPLE:
-            left.append(LeftOut(name, f"is not the sample submission that is graded, {prepared.sample.name}"))
+            left.append(f"{name} is not the sample submission that is graded, {prepared.sample.name}")
         elif why := forbidden.reason(source, name):
-            left.append(LeftOut(name, why))
+            left.append(f"{name} {why}")
         else:
             link_or_copy(source, folder / DATA / name)
     if pointers.problems:
@@ -78,7 +66,7 @@ def lay_out(prepared: Prepared, folder: Path, answers: Answers, told: Callable[[
     return left
 
 
-def _files(prepared: Prepared, left: list[LeftOut]) -> Iterator[tuple[Path, str]]:
+def _files(prepared: Prepared, left: list[str]) -> Iterator[tuple[Path, str]]:
     """Yield each plain file of `public/`, links followed, and its name there."""
     own = (prepared.sample, prepared.public / DESCRIPTION)
     private = prepared.private.resolve()
@@ -88,13 +76,13 @@ def _files(prepared: Prepared, left: list[LeftOut]) -> Iterator[tuple[Path, str]
             continue
         source = path.resolve() if path.is_symlink() else path
         if not source.exists():
-            left.append(LeftOut(name, "is a link to nothing"))
+            left.append(f"{name} is a link to nothing")
         elif path.is_symlink() and source.is_relative_to(private):
-            left.append(LeftOut(name, "is a link into private/"))
+            left.append(f"{name} is a link into private/")
         elif source.is_dir():
-            left.append(LeftOut(name, "is a link to a folder"))
+            left.append(f"{name} is a link to a folder")
         elif not stat.S_ISREG(source.stat().st_mode):
-            left.append(LeftOut(name, "is no plain file"))
+            left.append(f"{name} is no plain file")
         else:
             yield source, name
 
@@ -104,24 +92,19 @@ class _Forbidden:
 
     def __init__(self, prepared: Prepared, answers_file: Path, answers: Answers) -> None:
         self._answers_file, self._answers = answers_file, answers
-        self._secret = {path: path.stat().st_size for path in (prepared.answers, prepared.gold) if path is not None}
-        self._hashes: dict[Path, str] = {}
+        secret = [path for path in (prepared.answers, prepared.gold) if path is not None]
+        self._sizes = {path.stat().st_size for path in secret}
+        self._secret = {(path.stat().st_size, sha256_of(path)): path.name for path in secret}
 
     def reason(self, path: Path, name: str) -> str | None:
         """Say why a file must not be in `data/`, or cannot be known to be harmless; None: it may be."""
         size = path.stat().st_size
-        for secret in (one for one, its_size in self._secret.items() if its_size == size):
-            if sha256_of(path) == self._hash(secret):
-                return f"is a copy of private/{secret.name}"
+        if size in self._sizes and (secret := self._secret.get((size, sha256_of(path)))):
+            return f"is a copy of private/{secret}"
         found = Problems()
         if not is_archive(path) or check_archive(path, name, found):
             check_for_answers(path, name, self._answers_file, self._answers, found)
         return _joined(found.problems)
-
-    def _hash(self, secret: Path) -> str:
-        if secret not in self._hashes:
-            self._hashes[secret] = sha256_of(secret)
-        return self._hashes[secret]
 
 
 def _joined(problems: Sequence[Problem]) -> str | None:

@@ -1,7 +1,6 @@
 """Authors and the tiers that were last seen of them, for posts whose own tier nobody has told yet."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 
 from sqlmodel import Session, col, select
 
@@ -9,8 +8,6 @@ from scrapers.kaggle.search import Author as FoundAuthor
 from scrapers.posts.cleaning import clean
 from state.polled import Author
 from state.store import Transaction
-
-_ORDER = ("NOVICE", "CONTRIBUTOR", "EXPERT", "MASTER", "GRANDMASTER")
 
 
 def tier_of(author: FoundAuthor | None) -> str | None:
@@ -30,44 +27,17 @@ def known_tiers(session: Session, names: Collection[str]) -> Mapping[str, str]:
     return {name: found[0] for name, found in tiers.items() if len(found) == 1 and found[0] is not None}
 
 
-@dataclass(frozen=True)
-class _Told:
-    user_name: str
-    display_name: str
-    tier: str
-
-
 def store_authors(tx: Transaction, found: Iterable[FoundAuthor]) -> set[str]:
-    """Keep whom a search told of and which tier; return the display names of those that are news.
-
-    Of two tiers that one answer tells of one author the higher counts: tiers do not fall, an index lags.
-    """
-    told: dict[str, _Told] = {}
-    for author in found:
-        tier = tier_of(author)
-        if not author.id or tier is None:
-            continue
-        one = _Told(clean(author.user_name), clean(author.display_name), tier)
-        before = told.get(str(author.id))
-        if before is None or _rank(before.tier) < _rank(tier):
-            told[str(author.id)] = one
+    """Keep whom a search told of and which tier; return the display names of those that are news."""
+    told = {str(author.id): author for author in found if author.id and tier_of(author)}
     known = {row.user_id: row for row in tx.session.exec(select(Author).where(col(Author.user_id).in_(told)))}
     news: set[str] = set()
-    for id, one in told.items():
-        row = known.get(id)
-        if row is not None and (row.user_name, row.display_name, row.tier) == (
-            one.user_name,
-            one.display_name,
-            one.tier,
-        ):
-            continue
-        row = row or Author(user_id=id, at=tx.now())
-        row.user_name, row.display_name, row.tier, row.at = one.user_name, one.display_name, one.tier, tx.now()
-        tx.add(row)
-        news.add(one.display_name)
+    for id, author in told.items():
+        row = known.get(id) or Author(user_id=id, at=tx.now())
+        values = clean(author.user_name), clean(author.display_name), tier_of(author)
+        if (row.user_name, row.display_name, row.tier) != values:
+            row.user_name, row.display_name, row.tier, row.at = *values, tx.now()
+            tx.add(row)
+            news.add(row.display_name)
     tx.session.flush()
     return news
-
-
-def _rank(tier: str) -> int:
-    return _ORDER.index(tier) if tier in _ORDER else len(_ORDER)

@@ -77,7 +77,7 @@ async def poll_top(watch: Watch) -> None:
 
 async def poll_board(watch: Watch) -> None:
     """Read the whole leaderboard. Errors as of `KaggleClient`."""
-    rows, served_at = await Competitions(watch.client).board_at(watch.competition)
+    rows, served_at = await Competitions(watch.client).board(watch.competition)
     with watch.write() as tx:
         content, about = _written([_place(row) for row in rows]), {"teams": len(rows)}
         if take_reading(tx, watch.competition, "board", "whole", about, content=content, served_at=served_at):

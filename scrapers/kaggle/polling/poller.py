@@ -137,11 +137,9 @@ class Poller:
             for part in ORDER
             if (row := rows.get(part)) is not None
         }
-        topics = rows.get("topics")
         return (
             Schedule(
                 self.settings,
-                unordered=topics is not None and topics.value.get("order") == "NEW",
                 waiting=frozenset(part for part in ORDER if moved.get(part)),
             ),
             lasts,

@@ -78,8 +78,6 @@ class Schedule:
     """Says what is due; it holds nothing but what it is told."""
 
     settings: PollingSettings
-    unordered: bool = False
-    """Whether the order of topics is not to be trusted."""
     waiting: frozenset[Part] = frozenset()
     """Those of `UNTIMED` that have something to be read."""
 
@@ -111,8 +109,6 @@ class Schedule:
     def _interval(self, part: Part) -> float | None:
         if part in UNTIMED:
             return None
-        if part == "topic_sweep" and self.unordered:
-            return min(self.settings.topics_unordered, self.settings.topic_sweep)
         interval: float = getattr(self.settings, part)
         return interval
 

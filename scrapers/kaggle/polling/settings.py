@@ -16,9 +16,6 @@ class PollingSettings(BaseModel):
 
     competitions: Interval = Field(default=6 * _HOUR, description="the list of competitions entered")
     topics: Interval = Field(default=15 * _MINUTE, description="topics with new comments")
-    topics_unordered: Interval = Field(
-        default=2 * _HOUR, description="all topics, while the site's order by recent comments is not to be trusted"
-    )
     topic_sweep: Interval = Field(default=_DAY, description="all topics, for votes and for what is gone")
     rereads: Interval = Field(default=_HOUR, description="messages of topics that did not move, a few at a time")
     kernels: Interval = Field(default=30 * _MINUTE, description="kernels that were run")
@@ -42,7 +39,6 @@ class PollingSettings(BaseModel):
     refused: Interval = Field(default=6 * _HOUR, description="pause after the site's own no")
 
     overlap: float = Field(default=10 * _MINUTE, ge=0, description="how far behind a watermark lists are read")
-    distrust: Interval = Field(default=_DAY, description="for how long an order that did not hold is not relied on")
     most_pages: int = Field(default=500, ge=1, description="pages of one list")
     topics_at_once: int = Field(default=30, ge=1, description="topics whose messages are read in one cycle")
     rereads_at_once: int = Field(default=2, ge=1, description="topics that are read again without having moved")

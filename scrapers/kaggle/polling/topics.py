@@ -1,11 +1,10 @@
 """Polling topics: by their latest comments from the newest on, until what an earlier poll has seen; and all of them, slowly."""
 
-from datetime import datetime, timedelta
-from typing import Literal
+from datetime import datetime
 
 from sqlmodel import col, select
 
-from scrapers.kaggle.forum import Forum, ForumTopic, TopicPage
+from scrapers.kaggle.forum import Forum, ForumTopic
 from scrapers.kaggle.polling.passes import Limits, Listed, Pass, after, falls
 from scrapers.kaggle.polling.topic_rows import mark_gone, store_topics
 from scrapers.kaggle.polling.watch import Mark, Watch
@@ -18,10 +17,7 @@ class TopicsMark(Mark):
     """How far topics were read."""
 
     high: datetime | None = None
-    """The latest comment's time, or in the order of posting the latest topic's, that a whole pass began with."""
-    order: Literal["RECENT", "NEW"] = "RECENT"
-    distrusted_at: datetime | None = None
-    """Since when RECENT is not relied on, as its times did not fall; NEW tells only of new topics."""
+    """The latest comment's time that a whole pass began with."""
     under_way: Pass | None = None
 
 
@@ -31,19 +27,23 @@ async def poll_topics(watch: Watch) -> None:
     What lists cannot tell of, as votes of old topics, is left to the sweep. Errors as of `KaggleClient`; what was read
     before one stays, and the next poll goes on from there.
     """
-    forum, settings = Forum(watch.client), watch.settings
-    mark = _trusting(watch.mark("topics", TopicsMark), watch.now(), settings.distrust)
-    ended = False
+    forum, mark, ended = Forum(watch.client), watch.mark("topics", TopicsMark), False
+    first = mark.high is None
     while not ended:
         under_way = (mark.under_way or Pass()).resumed(watch.now())
-        answer = await forum.topics(watch.competition, under_way.page, mark.order)
+        answer = await forum.topics(watch.competition, under_way.page, "RECENT")
         with watch.write() as tx:
             changed = store_topics(tx, watch, answer.topics, answer.served_at)
-            before = mark
-            mark = _after(mark, under_way, answer, changed, watch)
-            ended = mark.under_way is None and mark.order == before.order
+            items = listed(answer.topics, changed, by_posting=False)
+            # Where times do not fall, nothing can be told from how low they are: a page without news is the last.
+            ordered = falls(items)
+            limits = Limits(mark.high if ordered else None, watch.settings.overlap, watch.settings.most_pages)
+            under_way = after(under_way, items, limits, watch.now(), total=answer.total_count)
+            ended = under_way.listed or not (ordered or first or changed)
+            high = (under_way.high or mark.high) if ended else mark.high
+            mark = TopicsMark(high=high, under_way=None if ended else under_way)
             watch.move(tx, "topics", mark, answer.served_at, ended=ended)
-            if ended and before.high is None and _complete(under_way, answer):
+            if ended and first and 0 < under_way.total <= len(under_way.seen):
                 # A pass over all topics is a sweep.
                 watch.move(tx, "topic_sweep", None, answer.served_at)
 
@@ -55,33 +55,6 @@ def listed(topics: tuple[ForumTopic, ...], changed: set[str], *, by_posting: boo
         return topic.post_date if by_posting else topic.last_comment_post_date or topic.post_date
 
     return [Listed(str(one.id), at(one), one.is_sticky, str(one.id) in changed) for one in topics]
-
-
-def _trusting(mark: TopicsMark, now: datetime, distrust: float) -> TopicsMark:
-    """Return to the order by comments after a while, by a pass over all topics."""
-    if mark.distrusted_at is not None and now - mark.distrusted_at >= timedelta(seconds=distrust):
-        return TopicsMark()
-    return mark
-
-
-def _after(mark: TopicsMark, under_way: Pass, answer: TopicPage, changed: set[str], watch: Watch) -> TopicsMark:
-    """Return the mark after one more page."""
-    items = listed(answer.topics, changed, by_posting=mark.order == "NEW")
-    ordered = falls(items)
-    if not ordered and mark.order == "RECENT":
-        return TopicsMark(order="NEW", distrusted_at=watch.now())
-    limits = Limits(mark.high, watch.settings.overlap, watch.settings.most_pages)
-    under_way = after(under_way, items, limits, watch.now(), total=answer.total_count)
-    # Without any order a page says nothing of the next one; all of them are what the sweep is for.
-    if under_way.listed or not (ordered or mark.high is None):
-        return mark.model_copy(update={"high": under_way.high or mark.high, "under_way": None})
-    return mark.model_copy(update={"under_way": under_way})
-
-
-def _complete(under_way: Pass, answer: TopicPage) -> bool:
-    seen = {*under_way.seen, *(str(topic.id) for topic in answer.topics)}
-    total = answer.total_count or under_way.total
-    return 0 < total <= len(seen)
 
 
 class SweepMark(Mark):

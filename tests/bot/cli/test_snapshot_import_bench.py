@@ -78,7 +78,7 @@ def test_without_a_terminal_a_line_says_that_a_competition_is_begun(tmp_path: Pa
 def test_what_a_killed_import_left_is_removed(tmp_path: Path) -> None:
     numbers("sums", tmp_path)
     (tmp_path / "competitions/sums/leaderboard.csv").write_text(POINTER)
-    for name in (".import-sums/data", ".kept", "other/data"):
+    for name in (".import-gone/data", ".kept", "other/data"):
         (tmp_path / "out" / name).mkdir(parents=True)
     run(tmp_path)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {".import.lock", ".kept", "other"}

@@ -153,9 +153,9 @@ async def test_data_that_changes_on_the_site_meanwhile_is_not_mixed(site: DataSi
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"train.csv": 21}, "train.csv has 21 bytes instead of 20"),
-        ({"new.csv": 1}, "new.csv is new"),
-        ({"test.csv": None}, "test.csv is gone"),
+        ({"train.csv": 21}, "train.csv"),
+        ({"new.csv": 1}, "new.csv"),
+        ({"test.csv": None}, "test.csv"),
     ],
 )
 async def test_data_that_has_changed_on_the_site_is_told(
@@ -164,7 +164,7 @@ async def test_data_that_has_changed_on_the_site_is_told(
     await fetch(site, tmp_path)
     site.listed = {name: size for name, size in (site.listed | change).items() if size is not None}
     with pytest.raises(
-        DataChanged, match=f"Kaggle has other data of house-pricing than was fetched on 2026-11-20: {told};"
+        DataChanged, match=f"Kaggle has other data of house-pricing than was fetched on 2026-11-20, in {told};"
     ):
         await fetch(site, tmp_path)
     assert content(tmp_path / "data") == FILES
@@ -173,7 +173,7 @@ async def test_data_that_has_changed_on_the_site_is_told(
 async def test_a_new_upload_of_the_same_size_is_told(site: DataSite, tmp_path: Path) -> None:
     await fetch(site, tmp_path)
     site.created["train.csv"] = "2026-11-19T12:00:00.5Z"
-    with pytest.raises(DataChanged, match=r"train\.csv is of 2026-11-19 12:00:00 instead of 2026-11-01 00:00:00"):
+    with pytest.raises(DataChanged, match=r"than was fetched on .*, in train\.csv;"):
         await fetch(site, tmp_path)
 
 

@@ -4,8 +4,8 @@ from typing import Literal
 
 import pytest
 
+from scrapers.posts.cleaning import parts
 from scrapers.posts.duplicates import THRESHOLD, similarity
-from scrapers.posts.fences import parts
 from scrapers.posts.kernel_text import text_of
 from scrapers.posts.sketches import PERMUTATIONS, Sketch, sketch_of
 

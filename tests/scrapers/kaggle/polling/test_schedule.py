@@ -60,11 +60,6 @@ def test_the_sites_own_no_is_not_asked_for_again_soon() -> None:
     assert "top" in after(6 * 3600, lasts)
 
 
-def test_all_topics_are_read_more_often_while_their_order_cannot_be_trusted() -> None:
-    assert "topic_sweep" in after(2 * 3600, schedule=Schedule(SETTINGS, unordered=True))
-    assert "topic_sweep" not in after(2 * 3600)
-
-
 def test_a_clock_that_was_set_back_delays_nothing() -> None:
     assert set(after(-3600)) == set(ORDER) - UNTIMED
     lasts = NOTHING_DUE | {"top": Last(tried_at=START, failures=9)}

@@ -108,18 +108,6 @@ async def test_tiers_are_read_by_name_or_number_and_unknown_ones_not_at_all(
     assert [readings(store, "topic", id) for id in ("1", "2", "3")] == [[(None, "MASTER")], [(None, "EXPERT")], []]
 
 
-async def test_of_two_tiers_of_one_author_the_higher_is_kept(world: World, store: Store, poller: Poller) -> None:
-    for id in (1, 2):
-        world.thread(id)
-    await poller.poll(SLUG, "topics")
-    world.found["TOPIC"] = [written("TOPIC", 1, "MASTER"), written("TOPIC", 2, "EXPERT")]
-    for _ in range(2):
-        await poller.poll(SLUG, "tiers")
-    with store.read() as session:
-        assert session.exec(select(Author)).one().tier == "MASTER"
-    assert readings(store, "topic", "2") == [(None, "EXPERT")]
-
-
 async def test_the_search_is_for_the_competitions_title(world: World, store: Store, poller: Poller) -> None:
     await poller.poll(SLUG, "scores")
     assert world.methods() == ["GetCompetition", "ListEntities"]
