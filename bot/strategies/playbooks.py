@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from bot.coder import Attempt, Brief, CoderBudget, DraftLeft, Script
 from bot.coder.prompts import ScriptAnswer, WriteScript
-from bot.coder.script_coder import write_script
+from bot.coder.writing import write_script
 from bot.evaluation.executed import Executed
 from bot.evaluation.executor import DEBUG
 from bot.models import Item
