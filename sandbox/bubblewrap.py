@@ -4,10 +4,10 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 
 from sandbox import ExecutionRequest, SandboxDescription
-from sandbox.environments import Environment, packages_of, python_of
 from sandbox.execution import LocalSandbox, try_out
 from sandbox.gpu import leased_devices
 from sandbox.identity import Identity, choose_identity
@@ -40,10 +40,9 @@ _HOW_TO_ALLOW = (
 class BubblewrapSandbox(LocalSandbox):
     """Runs scripts that see the Python environment, their view and their working folder, and nothing else."""
 
-    def __init__(self, environment: Environment | None = None) -> None:
-        """Take the environment that scripts run with; None: the bot's own."""
-        super().__init__(environment)
-        self._visible = visible_paths(environment)
+    @cached_property
+    def _visible(self) -> Visible:
+        return visible_paths(self._environment)
 
     def problem(self) -> str | None:
         """Say in one sentence why it cannot be used here, found out by running it; none if it works."""
@@ -71,7 +70,7 @@ class BubblewrapSandbox(LocalSandbox):
             gaps.append("no system call filter: libseccomp is missing (Debian package libseccomp2)")
         if not choose_identity().counted:
             gaps.append("processes are limited by the watcher alone")
-        return SandboxDescription("bubblewrap", tuple(gaps), **packages_of(self._environment))
+        return self._described("bubblewrap", tuple(gaps))
 
     def start(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:
         """Start bwrap, and the script in it."""
@@ -85,10 +84,9 @@ class BubblewrapSandbox(LocalSandbox):
         for mount_point in mounts:
             (workspace.work / mount_point).mkdir(parents=True, exist_ok=True)
         workspace.code.chmod(0o755)  # whatever our umask is: another user must be able to read it
-        python = python_of(self._environment)
-        environment = clean_environment(request, tmp=TMPFS[0], cpus=len(cpus), path=path_of(python))
+        environment = clean_environment(request, tmp=TMPFS[0], cpus=len(cpus), path=path_of(self._python))
         limits = under_limits(request.limits, count_tasks=identity.counted, on_gpu=bool(request.lease.gpus))
-        script = [str(python), "-P", "-s", f"{CODE}/{workspace.script.name}"]
+        script = [str(self._python), "-P", "-s", f"{CODE}/{workspace.script.name}"]
         with ExitStack() as stack:
             argv, descriptors = bubblewrap_command(
                 stack,

@@ -1,14 +1,22 @@
 """Choosing a back end by name, or the best that works here."""
 
-from sandbox import BackEndChoice, Sandbox
+from sandbox import BackEnd, BackEndChoice, Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
 from sandbox.environments import Environment
+from sandbox.execution import LocalSandbox
 from sandbox.process import ProcessSandbox
 from sandbox.settings import SandboxSettings
 from state.errors import UsageError
 
-__all__ = ["choose"]
+__all__ = ["BACK_ENDS", "choose"]
+
+BACK_ENDS: dict[BackEnd, type[LocalSandbox]] = {
+    "docker": DockerSandbox,
+    "bubblewrap": BubblewrapSandbox,
+    "process": ProcessSandbox,
+}
+"""All kinds, those that contain more first."""
 
 
 def choose(
@@ -24,26 +32,19 @@ def choose(
     Args:
         name: Of a back end, or `auto`: the first that works.
         trusted: Whether all code comes from the built-in model, which alone may do without isolation unasked.
-        instance: Of the bot: what it starts is known by it again after a crash.
-        settings: Which image and which runtime.
-        environment: Whose packages scripts run with; None: the bot's own, or the image's.
+        instance: See `LocalSandbox`, as for the next two.
+        settings: Of the sandbox.
+        environment: Whose packages scripts run with.
 
     Raises:
         UsageError: It cannot be had; the text says what to install, allow or pass.
     """
-    if name == "process":
-        return ProcessSandbox(environment)
-    if name != "bubblewrap":
-        container = DockerSandbox(instance, settings, environment)
-        problem = container.problem()
-        if problem is None:
-            return container
-        if name == "docker":
-            raise UsageError(f"{problem} Mend that, or pass --sandbox bubblewrap.")
-    sandbox = BubblewrapSandbox(environment)
-    problem = sandbox.problem()
-    if problem is None:
-        return sandbox
-    if name == "auto" and trusted:
-        return ProcessSandbox(environment)
-    raise UsageError(f"{problem} Mend that, or pass --sandbox process, which contains nothing.")
+    problems = []
+    for kind, back_end in BACK_ENDS.items():
+        if name == kind or (name == "auto" and (trusted or kind != "process")):
+            sandbox = back_end(instance, settings, environment)
+            problem = sandbox.problem()
+            if problem is None:
+                return sandbox
+            problems.append(problem)
+    raise UsageError(f"{' '.join(problems)} Mend that, or pass another --sandbox; --sandbox process contains nothing.")

@@ -7,12 +7,10 @@ from contextlib import ExitStack
 from sandbox import ExecutionRequest, SandboxDescription
 from sandbox.container import Container
 from sandbox.engine import ENGINE_FAILURES, connect, say
-from sandbox.environments import Environment
 from sandbox.execution import LocalSandbox, try_out
 from sandbox.image import find_image
 from sandbox.launch import choose_cpus
 from sandbox.profile import Plan, container_options
-from sandbox.settings import SandboxSettings
 from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace
 
@@ -31,20 +29,8 @@ print(json.dumps({"python": platform.python_version(), "packages": packages, "da
 class DockerSandbox(LocalSandbox):
     """Runs scripts in containers without network, rights, or anything of the host but their view and working folder."""
 
-    def __init__(
-        self, instance: str, settings: SandboxSettings | None = None, environment: Environment | None = None
-    ) -> None:
-        """Take what containers are made from.
-
-        Args:
-            instance: Of the bot, by which its containers are known again.
-            settings: Which image and runtime.
-            environment: Whose packages scripts run with; None: the image's own.
-        """
-        super().__init__(environment)
-        self._instance = instance
-        self._settings = settings or SandboxSettings()
-        self._found: tuple[str, str, Mapping[str, str]] | None = None
+    _found: tuple[str, str, Mapping[str, str]] | None = None
+    """Image, version of its Python, and its packages, once `problem` has looked."""
 
     def problem(self) -> str | None:
         """Say in one sentence why it cannot be used here, found out by running it; none if it works."""

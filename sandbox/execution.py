@@ -4,17 +4,19 @@ import asyncio
 import itertools
 import os
 import shutil
+import sys
 import tempfile
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Watch
+from sandbox import BackEnd, ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
 from sandbox.collect import Collected, collect, write_atomically
 from sandbox.environments import Environment
 from sandbox.gpu import metered
 from sandbox.instance import owner
 from sandbox.running import Running
+from sandbox.settings import SandboxSettings
 from sandbox.supervise import StopSignal, Supervisor, stop_signal
 from sandbox.verdict import reach_verdict
 from sandbox.workspace import LOG_NAME, Workspace, check_request, fresh_workspace
@@ -28,10 +30,41 @@ _TRIAL_SECONDS = 60.0
 class LocalSandbox(ABC):
     """A `Sandbox` on this machine: what all kinds of isolation have in common."""
 
-    def __init__(self, environment: Environment | None = None) -> None:
-        """Take the environment that scripts run with; None: the bot's own."""
+    def __init__(
+        self, instance: str = "bot", settings: SandboxSettings | None = None, environment: Environment | None = None
+    ) -> None:
+        """Take what its kinds need.
+
+        Args:
+            instance: Of the bot, by which what it starts is recognised after a crash.
+            settings: Such as the image and the runtime of containers.
+            environment: Whose packages scripts run with; None: the bot's own, or the image's.
+        """
+        self._instance = instance
+        self._settings = settings or SandboxSettings()
         self._environment = environment
         self._turns = itertools.count()
+
+    def problem(self) -> str | None:
+        """Say in one sentence why it cannot be used here, found out by running it; none if it works."""
+        return None
+
+    @abstractmethod
+    def describe(self) -> SandboxDescription:
+        """Say what it cannot contain, and what scripts find in it."""
+
+    @property
+    def _python(self) -> Path:
+        """The Python that scripts run with, where it is one of this machine's."""
+        return self._environment.executable if self._environment else Path(sys.executable)
+
+    def _described(self, name: BackEnd, gaps: tuple[str, ...]) -> SandboxDescription:
+        """Describe it with the packages of the environment; where there is none, they are the bot's own."""
+        environment = self._environment
+        if environment is None:
+            return SandboxDescription(name, gaps)
+        python, packages = environment.record.python, environment.packages()
+        return SandboxDescription(name, gaps, python, packages, environment.name)
 
     @abstractmethod
     def start(self, request: ExecutionRequest, workspace: Workspace) -> Running:

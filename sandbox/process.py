@@ -3,7 +3,6 @@
 import secrets
 
 from sandbox import ExecutionRequest, SandboxDescription
-from sandbox.environments import packages_of, python_of
 from sandbox.execution import LocalSandbox
 from sandbox.instance import label_of
 from sandbox.launch import choose_cpus, clean_environment, ended_with_us, path_of, shell_command, under_limits
@@ -20,9 +19,9 @@ class ProcessSandbox(LocalSandbox):
 
     def describe(self) -> SandboxDescription:
         """Say what a plain process cannot contain."""
-        return SandboxDescription(
-            name="process",
-            gaps=(
+        return self._described(
+            "process",
+            (
                 "it reads and writes all that the bot's user can: labels, other views, secrets, and data/ itself",
                 "the network is open",
                 "when the bot itself is killed, the script is too, but what it has started only at the next start of a bot with "
@@ -31,7 +30,6 @@ class ProcessSandbox(LocalSandbox):
                 "memory, processes and files are looked at five times a second, so a burst goes over",
                 "files outside the working and the temporary folder are not counted",
             ),
-            **packages_of(self._environment),
         )
 
     def start(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:
@@ -41,10 +39,9 @@ class ProcessSandbox(LocalSandbox):
             (workspace.work / name).symlink_to(folder.resolve(), target_is_directory=True)
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
         mark = f"{label_of(request.out)}.{secrets.token_hex(8)}"
-        python = python_of(self._environment)
-        environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus), path=path_of(python))
+        environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus), path=path_of(self._python))
         limits = under_limits(request.limits, on_gpu=bool(request.lease.gpus))
-        argv = ended_with_us(shell_command([str(python), "-P", "-s", str(workspace.script)], limits))
+        argv = ended_with_us(shell_command([str(self._python), "-P", "-s", str(workspace.script)], limits))
         return LocalProgram(
             argv,
             {**environment, MARKER: mark},

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from bot.coder import Brief, CoderBudget
 from bot.coder.prompts import ScriptAnswer, WriteScript
-from bot.coder.script_coder import write_script
+from bot.coder.writing import write_script
 from bot.engine.attempts import Attempt, holdout_seconds
 from bot.engine.budget import SAMPLE_SHARE, DraftLeft
 from bot.engine.context import RunContext

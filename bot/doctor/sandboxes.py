@@ -32,7 +32,7 @@ def check_environment(settings: SandboxSettings) -> tuple[Check, Environment | N
 
 def check_bubblewrap(environment: Environment | None) -> Check:
     """Run a script under bubblewrap."""
-    sandbox = BubblewrapSandbox(environment)
+    sandbox = BubblewrapSandbox(environment=environment)
     problem = sandbox.problem()
     if problem is None:
         lacks = [gap for gap in sandbox.describe().gaps if "libseccomp" in gap]

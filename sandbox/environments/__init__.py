@@ -1,12 +1,11 @@
 """Environments: the packages that scripts run with, apart from the bot's own, made by `bot env create`."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Literal, TypedDict, get_args
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -25,8 +24,6 @@ __all__ = [
     "chosen_environment",
     "environment_named",
     "environments_in",
-    "packages_of",
-    "python_of",
 ]
 
 Group = Literal["tabular", "text", "vision", "audio"]
@@ -138,27 +135,6 @@ def chosen_environment(folder: Path, name: str | None) -> Environment | None:
         UsageError: The one that is configured is not there, or not complete.
     """
     return _read(folder / DEFAULT) if name is None else environment_named(folder, name)
-
-
-class Packages(TypedDict, total=False):
-    """What a back end says of the packages that scripts run with; nothing where they are the bot's own."""
-
-    environment: str
-    python: str
-    packages: Mapping[str, str]
-
-
-def packages_of(environment: Environment | None) -> Packages:
-    """Return what `SandboxDescription` says of it."""
-    if environment is None:
-        return {}
-    record = environment.record
-    return {"environment": environment.name, "python": record.python, "packages": environment.packages()}
-
-
-def python_of(environment: Environment | None) -> Path:
-    """Return its Python, or the bot's own."""
-    return Path(sys.executable) if environment is None else environment.executable
 
 
 def _read(path: Path) -> Environment | None:

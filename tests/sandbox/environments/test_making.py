@@ -102,7 +102,7 @@ def test_one_that_is_spoilt_fails_its_check(environment: Environment, tmp_path: 
     needs.bubblewrap()
     wanted = (*environment.record.wanted, "no-such-package")
     spoilt = Environment(environment.path, environment.record.model_copy(update={"wanted": wanted}))
-    found = check_environment(BubblewrapSandbox(spoilt), spoilt)
+    found = check_environment(BubblewrapSandbox(environment=spoilt), spoilt)
     assert [one.what for one in found.trials if one.error] == ["import no-such-package"]
 
 
@@ -138,10 +138,10 @@ def test_what_the_installer_cannot_do_is_said_and_nothing_is_complete(tmp_path: 
 
 def back_end(kind: str, environment: Environment) -> Sandbox:
     if kind == "process":
-        return ProcessSandbox(environment)
+        return ProcessSandbox(environment=environment)
     if kind == "bubblewrap":
         needs.bubblewrap()
-        return BubblewrapSandbox(environment)
+        return BubblewrapSandbox(environment=environment)
     needs.docker()
     sandbox = DockerSandbox("environments", environment=environment)
     assert sandbox.problem() is None
