@@ -20,7 +20,6 @@ from bot.report.result import Ended
 from bot.runs.folder import RunFolder
 from bot.runs.graders import grader_text
 from bot.status.problems import begin, begin_work_broken, end
-from bot.strategies.attempts import load_tree
 from bot.submission.files import FILES
 from scrapers.card import TaskCard
 from scrapers.kaggle.polling.watch import Part
@@ -156,12 +155,6 @@ class Entry:
         """When it ends, as far as it is known."""
         card = self._card()
         return None if card is None else deadline_of(self._shared, card, self.own)
-
-    @property
-    def best_node(self) -> int | None:
-        """The best node by validation."""
-        best = None if self._open is None else load_tree(self._open.context).best()
-        return None if best is None else best.id
 
     def changed(self) -> None:
         """Look again: at the owner's wishes, at what was read, at the deadline."""

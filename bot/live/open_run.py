@@ -5,10 +5,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from bot.live.live_run import LiveRun, open_run_context
-from bot.live.pacing import LiveTurns
 from bot.live.preparing import deadline_of
 from bot.live.shared import Shared
-from bot.live.slots import urgency
+from bot.live.slots import LivePacing, urgency
 from bot.notify.events import NewBest
 from bot.notify.outbox import notify
 from bot.runs.context import RunContext
@@ -48,14 +47,14 @@ class AtWork:
     desk: Desk
     grader: str
     """The text of the owner's grader, by which the run is scored; nothing where there is none."""
-    turns: LiveTurns = field(init=False)
+    turns: LivePacing = field(init=False)
     search: Search = field(init=False)
     _told_best: int | None = None
 
     def __post_init__(self) -> None:
         """Make its search, which begins nothing yet."""
         shared, run = self.shared, self.run
-        self.turns = LiveTurns(
+        self.turns = LivePacing(
             shared.slots,
             run.card.slug,
             shared.store,
