@@ -19,10 +19,10 @@ from sqlmodel import Session, col, select
 from bot.budgets.kinds import Kind
 from bot.runs.disk import free_bytes
 from bot.status.accounts import Account, Allowance, accounts
-from bot.status.outside import deadline, rank
 from bot.status.polls import Posts, polled, posts
 from bot.status.problems import current
 from bot.status.queue import letters
+from bot.status.site import deadline, rank
 from bot.status.work import latest_runs, lower_is_better, nodes_of, pool_of
 from state.clock import Clock
 from state.errors import StateCorrupted, StateUnavailable, UsageError

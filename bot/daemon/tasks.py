@@ -5,15 +5,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bot.daemon.handling import Handler
 from bot.daemon.machine import back_up_daily, bound_disk, check_devices
+from bot.daemon.workers import Handler
 from bot.leaderboard.watch import leaderboard_moved, standing_of, watch_board
 from bot.live.entry import Entry
 from bot.live.shared import Shared
 from bot.notify.outbox import notify
 from bot.status.accounts import Allowance
-from bot.status.outside import deadline
 from bot.status.problems import begin_work_broken, end
+from bot.status.site import deadline
 from bot.status.summary import budget_notices, daily_summary
 from bot.status.work import latest_runs
 from scrapers.kaggle.polling.news import News

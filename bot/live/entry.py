@@ -11,7 +11,7 @@ from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.leaderboard import MEDALS
 from bot.live.finish import finish_live
 from bot.live.live_run import LiveRun, begin_run, goes_on, live_run_of, run_as_it_was
-from bot.live.open_run import AtWork, open_work
+from bot.live.open_run import OpenRun, open_live_run
 from bot.live.preparing import Task, Waiting, deadline_of, prepare
 from bot.live.shared import Shared
 from bot.notify.events import CompetitionOver, GraderUnusable
@@ -63,7 +63,7 @@ class Entry:
         self.state: State = "waiting"
         self.why = "it has not been looked at yet"
         self._shared = shared
-        self._open: AtWork | None = None
+        self._open: OpenRun | None = None
         self._users = 0
         self._unused = asyncio.Event()
         self._unused.set()
@@ -231,7 +231,7 @@ class Entry:
             await self.submit()
             await self._until_deadline(here)
 
-    async def _attend(self, here: AtWork, searching: "asyncio.Task[None]") -> None:
+    async def _attend(self, here: OpenRun, searching: "asyncio.Task[None]") -> None:
         """Look after a search: pauses are shown, and a new best is told and considered."""
         while not searching.done():
             changed = asyncio.create_task(self._wait_for_change())
@@ -242,7 +242,7 @@ class Entry:
                 self._set("paused" if paused else "working", "the owner has paused it" if paused else "")
         searching.result()
 
-    async def _until_deadline(self, here: AtWork) -> None:
+    async def _until_deadline(self, here: OpenRun) -> None:
         """Keep the desk open until the end: what is held may still be approved, and scores come in."""
         while not self._again:
             left = (deadline_of(self._shared, here.run.card, self.own) - self._shared.clock.now()).total_seconds()
@@ -304,7 +304,7 @@ class Entry:
             end_run(tx, run.id, "finished")
         return result
 
-    def _is_unscored(self, here: AtWork) -> bool:
+    def _is_unscored(self, here: OpenRun) -> bool:
         """Whether the owner's grader cannot score a view, which is told; scores that scripts print were not asked for."""
         reason = here.context.executor.unscored if here.run.own.grader is not None else None
         with self._shared.store.write() as tx:
@@ -323,9 +323,9 @@ class Entry:
                 await self._shared.poller.poll(self.slug, part)
 
     @asynccontextmanager
-    async def _opened(self, run: LiveRun) -> AsyncIterator[AtWork]:
+    async def _opened(self, run: LiveRun) -> AsyncIterator[OpenRun]:
         try:
-            async with open_work(self._shared, run) as self._open:
+            async with open_live_run(self._shared, run) as self._open:
                 try:
                     yield self._open
                 finally:
@@ -336,7 +336,7 @@ class Entry:
             self._open = None
 
     @asynccontextmanager
-    async def _use(self) -> AsyncIterator[AtWork | None]:
+    async def _use(self) -> AsyncIterator[OpenRun | None]:
         """Give what is open, and keep it open while this lasts; None where nothing is."""
         here = self._open
         if here is None:

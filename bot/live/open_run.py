@@ -1,4 +1,4 @@
-"""At work: a live run whose services are open, and what tasks do with it while its search goes on."""
+"""A live run whose services are open, and what tasks do with it while its search goes on."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,7 +26,7 @@ from state.steering import control
 from state.tables import Node
 from state.tasks import put_task
 
-__all__ = ["AtWork", "open_work"]
+__all__ = ["OpenRun", "open_live_run"]
 
 _RECENT = 10
 """Nodes by which a competition's promise is judged."""
@@ -37,7 +37,7 @@ _ALL_OUTPUTS_BYTES = 200_000_000
 
 
 @dataclass
-class AtWork:
+class OpenRun:
     """A run, its search, and the desk that submits for it."""
 
     shared: Shared
@@ -116,16 +116,16 @@ class AtWork:
 
 
 @asynccontextmanager
-async def open_work(shared: Shared, run: LiveRun) -> AsyncIterator[AtWork]:
+async def open_live_run(shared: Shared, run: LiveRun) -> AsyncIterator[OpenRun]:
     """Open a run's services, and have it take part in the slots while this lasts; raises as `open_run_context`."""
     slug, stopwatch = run.card.slug, Stopwatch()
     async with open_run_context(shared, run, stopwatch) as context:
         submitter = KaggleSubmitter(shared.client, slug, run.card.submission_file)
         desk = Desk(context, shared.competition(slug), run.own, submitter, shared.machinery.worker)
-        at_work = AtWork(shared, run, context, stopwatch, desk, grader_of(run))
-        shared.slots.join(slug, at_work.weight)
+        opened = OpenRun(shared, run, context, stopwatch, desk, grader_of(run))
+        shared.slots.join(slug, opened.weight)
         try:
-            yield at_work
+            yield opened
         finally:
             shared.slots.leave(slug)
 

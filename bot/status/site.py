@@ -1,4 +1,4 @@
-"""Outside: how a competition stands at the site as it was last read: its end, our rank, what was sent and may be."""
+"""How a competition stands at the site as it was last read: its end, our rank, what was sent and may be."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
