@@ -62,7 +62,7 @@ def random_kills(place: Path) -> dict[str, int]:
             options, kind = options_of(agent, slots), kinds[number // 4 % len(kinds)]
             world = World(place / f"run-{number}", endpoint, sandbox=kind, options=options)
             memory = Memory()
-            while not world.live(rng.uniform(0.0, LONGEST_LIFE), opened=rng.random() < 0.8) or has_failed(world):
+            while not world.live(rng.uniform(0.0, LONGEST_LIFE), at_work=rng.random() < 0.8) or has_failed(world):
                 memory.look(world.out)
             memory.look(world.out)
             figures = check(world, slots=slots)

@@ -149,16 +149,16 @@ class World:
         *,
         doom: Sequence[str] = (),
         sign: int = signal.SIGKILL,
-        opened: bool = False,
+        at_work: bool = False,
     ) -> bool:
         """Let the bot live so long, or to its end; return whether it came to its end by itself.
 
-        With `opened` the seconds count from its first line on stderr: how long it takes to start depends on the machine.
+        With `at_work` the seconds count from its first line on stderr: how long it takes to start depends on the machine.
         """
         log = self.place / "log"
         before = log.stat().st_size if log.exists() else 0
         process = self.start(doom=doom)
-        if opened:
+        if at_work:
             wait_until(lambda: log.stat().st_size > before or process.poll() is not None, 120)
         try:
             process.wait(seconds)
