@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -96,42 +96,29 @@ class Entry:
         past = card is not None and self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS
         return not past and self._shared.poller.wait(self.slug) <= 0
 
-    async def learn(self) -> None:
-        """Have what is new analysed, and what is strong change what is tried next."""
-        async with self._use() as here:
-            if here is not None:
-                await here.learn()
+    async def with_run(self, act: Callable[[OpenRun], Awaitable[None]]) -> None:
+        """Do something with its run, which is kept open while this lasts; nothing where it is not open."""
+        if self._open is None:
+            return
+        self._users += 1
+        self._unused.clear()
+        try:
+            await act(self._open)
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._unused.set()
 
     def board_moved(self) -> None:
         """Open another round of drafts, as the leaderboard has moved."""
         if self._open is not None:
             self._open.turns.renew()
 
-    async def submit(self) -> None:
-        """Consider the best node, and send what may go."""
-        async with self._use() as here:
-            if here is not None:
-                await here.desk.consider()
-                await here.desk.send()
-
     async def collect_outputs(self) -> None:
         """Fetch what public kernels have written since."""
         # Its run is not kept open for it: that takes long, and nothing of the run is needed on the way.
         if self._open is not None:
             await self._open.outputs.collect(self._shared.settings.polling.outputs_at_once)
-
-    async def settle(self) -> None:
-        """Take up the scores of what was sent, and say so if they have nothing to do with ours."""
-        async with self._use() as here:
-            if here is not None:
-                await here.desk.scores.settle()
-                here.desk.scores.relation()
-
-    async def propose_final(self) -> None:
-        """Tell the owner which submissions should count."""
-        async with self._use() as here:
-            if here is not None:
-                here.desk.scores.propose()
 
     @property
     def is_open(self) -> bool:
@@ -228,7 +215,7 @@ class Entry:
                 raise BotError(here.search.stopped_by or "the search has failed")
             if here.search.interrupted:
                 return
-            await self.submit()
+            await self.with_run(OpenRun.submit)
             await self._until_deadline(here)
 
     async def _attend(self, here: OpenRun, searching: "asyncio.Task[None]") -> None:
@@ -334,22 +321,6 @@ class Entry:
                     await self._unused.wait()
         finally:
             self._open = None
-
-    @asynccontextmanager
-    async def _use(self) -> AsyncIterator[OpenRun | None]:
-        """Give what is open, and keep it open while this lasts; None where nothing is."""
-        here = self._open
-        if here is None:
-            yield None
-            return
-        self._users += 1
-        self._unused.clear()
-        try:
-            yield here
-        finally:
-            self._users -= 1
-            if not self._users:
-                self._unused.set()
 
     def _card(self) -> TaskCard | None:
         if self._open is not None:

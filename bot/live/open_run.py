@@ -75,6 +75,20 @@ class OpenRun:
             self.shared.say(self.run.card.slug, "something strong was posted: another round of drafts is opened")
             self.turns.renew()
 
+    async def submit(self) -> None:
+        """Consider the best node, and send what may go."""
+        await self.desk.consider()
+        await self.desk.send()
+
+    async def settle(self) -> None:
+        """Take up the scores of what was sent, and warn if they have nothing to do with ours."""
+        await self.desk.scores.settle()
+        self.desk.scores.relation()
+
+    async def propose_final(self) -> None:
+        """Tell the owner which submissions should count."""
+        self.desk.scores.propose()
+
     @property
     def outputs(self) -> PublicOutputs:
         """What public kernels have written, in the competition's folder."""
