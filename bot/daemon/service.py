@@ -118,7 +118,7 @@ class _Daemon:
         self._workers = Workers(store, clock, self.tasks.handlers(), speed=shared.speed)
         self._ticks = Ticks(clock, shared.speed, failed=self._tick_failed)
         self._supervisor = Supervisor(store)
-        self._watchdog = Watchdog(systemd, store, {"the workers": lambda: self._workers.turns}, self._status)
+        self._watchdog = Watchdog(systemd, store, lambda: self._workers.turns, self._status)
         self._stop = asyncio.Event()
 
     async def run(self) -> None:

@@ -5,15 +5,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bot.daemon.handling import Handler
 from bot.daemon.machine import back_up_daily, bound_disk, check_devices
+from bot.daemon.workers import Handler
 from bot.leaderboard.watch import leaderboard_moved, standing_of, watch_board
 from bot.live.entry import Entry
+from bot.live.open_run import OpenRun
 from bot.live.shared import Shared
 from bot.notify.outbox import notify
 from bot.status.accounts import Allowance
-from bot.status.outside import deadline
 from bot.status.problems import begin_work_broken, end
+from bot.status.site import deadline
 from bot.status.summary import budget_notices, daily_summary
 from bot.status.work import latest_runs
 from scrapers.kaggle.polling.watch import News
@@ -46,10 +47,10 @@ class TaskHandlers:
         """Return who does what."""
         return {
             "poll": Handler(self.poll, at_once=2, longest=3600.0, tries=3),
-            "learn": Handler(self._of_entry(Entry.learn), at_once=2, longest=7200.0, tries=3),
-            "submit": Handler(self._of_entry(Entry.submit), at_once=4, longest=4 * 3600.0, tries=20),
+            "learn": Handler(self._of_run(OpenRun.learn), at_once=2, longest=7200.0, tries=3),
+            "submit": Handler(self._of_run(OpenRun.submit), at_once=4, longest=4 * 3600.0, tries=20),
             "outputs": Handler(self._of_entry(Entry.collect_outputs), longest=3600.0, tries=3),
-            "final": Handler(self._of_entry(Entry.propose_final), at_once=4),
+            "final": Handler(self._of_run(OpenRun.propose_final), at_once=4),
             "day": Handler(self.day),
             "health": Handler(self.health),
             "disk": Handler(self.disk, longest=3600.0),
@@ -89,7 +90,7 @@ class TaskHandlers:
                 put_task(tx, f"learn after {key}", "learn", competition=slug)
         if any(news.ids(kind) for kind in ("competition changed", "competition new", "page changed")):
             entry.changed()
-        await entry.settle()
+        await entry.with_run(OpenRun.settle)
 
     async def day(self, task: Task) -> None:
         """Begin a day: yesterday's summary is sent, and there is room in budgets again."""
@@ -130,6 +131,9 @@ class TaskHandlers:
         own = self.shared.settings.daemon
         most = int(own.backups_gb * 1e9)
         await asyncio.to_thread(back_up_daily, self.shared.store, keep=own.backups, most_bytes=most)
+
+    def _of_run(self, act: Callable[[OpenRun], Awaitable[None]]) -> Callable[[Task], Awaitable[None]]:
+        return self._of_entry(lambda entry: entry.with_run(act))
 
     def _of_entry(self, act: Callable[[Entry], Awaitable[None]]) -> Callable[[Task], Awaitable[None]]:
         async def run(task: Task) -> None:

@@ -1,7 +1,7 @@
 """The watchdog: systemd is told that the daemon is alive only where it has proved so, never by a timer alone."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from bot.daemon.systemd import Systemd
 from bot.status.presence import PULSE
@@ -18,8 +18,8 @@ _INTERVAL = 60.0
 class Watchdog:
     """Proves again and again that the daemon works, and lets systemd know.
 
-    The proof is that the event loop comes to it at all, that the database takes a write, and that every counter has
-    grown. Where it is wanting nothing is sent but what is wrong, and it is tried again soon: systemd ends a daemon that
+    The proof is that the event loop comes to it at all, that the database takes a write, and that the workers have
+    looked for work. Where it is wanting nothing is sent but what is wrong, and it is tried again soon: systemd ends a daemon that
     does not get well, and starts it anew.
     """
 
@@ -27,7 +27,7 @@ class Watchdog:
         self,
         systemd: Systemd,
         store: Store,
-        counters: Mapping[str, Callable[[], int]],
+        turns: Callable[[], int],
         status: Callable[[], str],
     ) -> None:
         """Make it; `run` runs it.
@@ -35,11 +35,11 @@ class Watchdog:
         Args:
             systemd: whom to tell, and how often; it is told twice in the time that it waits.
             store: must take a write; the pulse `daemon` is what is written, with the status.
-            counters: by name, such as `the workers`: each must grow between two pings.
+            turns: returns how often the workers have looked for work, which must grow between two pings.
             status: returns one line that says what the daemon does.
         """
-        self._systemd, self._store, self._counters, self._status = systemd, store, dict(counters), status
-        self._seen = {name: count() for name, count in self._counters.items()}
+        self._systemd, self._store, self._turns, self._status = systemd, store, turns, status
+        self._seen = turns()
         seconds = systemd.watchdog_seconds
         self.interval = seconds / 2 if seconds else _INTERVAL
         """Real seconds between two pings."""
@@ -56,15 +56,14 @@ class Watchdog:
         if wanting := self._wanting():
             self._systemd.status(f"not well: {wanting}")
             return False
-        self._seen = {name: count() for name, count in self._counters.items()}
+        self._seen = self._turns()
         self._systemd.watchdog(self._status())
         return True
 
     def _wanting(self) -> str:
         """Return what there is no proof of, nothing if all is well."""
-        still = [name for name, count in self._counters.items() if count() <= self._seen[name]]
-        if still:
-            return f"{', '.join(still)} stand still"
+        if self._turns() <= self._seen:
+            return "the workers stand still"
         try:
             # What it proves is that the file can be written to; a power cut may forget it.
             with self._store.write(durable=False) as tx:

@@ -5,15 +5,15 @@ import contextlib
 import os
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
+from typing import Literal
 
 from bot.daemon.failures import record_failure, words_of
-from bot.daemon.handling import Handler, Outcome, attempt
 from state.clock import Clock
-from state.errors import BotError, StateUnavailable
+from state.errors import BotError, Retry, StateUnavailable
 from state.store import Store, Transaction
 from state.tasks import (
     Task,
@@ -26,9 +26,71 @@ from state.tasks import (
     retry_task,
 )
 
-__all__ = ["Handler", "WorkerSettings", "Workers"]
+__all__ = ["Handler", "Outcome", "WorkerSettings", "Workers", "attempt"]
 
 _SHORTEST_REST = 0.01
+
+
+@dataclass(frozen=True)
+class Handler:
+    """Who does the tasks of one kind, and within which bounds."""
+
+    run: Callable[[Task], Awaitable[None]]
+    """Does one; as the process may die in the middle, it may be called again for the same. Returns when it is done; raises
+    `Retry` to say when to try again, or whatever else where it failed. The row is to be read only."""
+    at_once: int = 1
+    """How many of the kind."""
+    one_a_competition: bool = True
+    """Whether no two of the kind and of one competition are done at once."""
+    longest: float = 600.0
+    """Real seconds after which a try is broken off."""
+    tries: int = 5
+    """How many may fail before a task is given up."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a try."""
+
+    kind: Literal["done", "failed", "later", "released"]
+    """later: to be tried again for a reason that is no failure; released: broken off, as the workers stop."""
+    error: BaseException | None = None
+    seconds: float | None = None
+    """After how many of the bot's clock to try again; None: as after a failure."""
+    counted: bool = True
+    """Whether it is one of the tries after which the task is given up."""
+
+
+async def attempt(handler: Handler, task: Task, is_stopping: Callable[[], bool]) -> Outcome:
+    """Try to do a task; whatever the handler raises is an outcome.
+
+    Args:
+        handler: who does it.
+        task: what to do.
+        is_stopping: whether it is the workers' end that cancels it.
+    """
+    try:
+        async with asyncio.timeout(handler.longest) as limit:
+            await handler.run(task)
+    except asyncio.CancelledError as error:
+        return Outcome("released") if is_stopping() else Outcome("failed", error)
+    except Retry as error:
+        return Outcome("later", error, max(0.0, error.seconds), error.counted)
+    except StateUnavailable as error:
+        # What the database lacks is no fault of the task's: it waits, however long that lasts.
+        return Outcome("later", error, counted=False)
+    except TimeoutError as error:
+        if not limit.expired():
+            return Outcome("failed", error)
+        slow = TimeoutError(f"it took longer than {handler.longest:g} s")
+        slow.__cause__ = error
+        return Outcome("failed", slow)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # A supervision boundary. SystemExit too, which a library may raise (kaggle does): it would end the event loop.
+        return Outcome("failed", error)
+    return Outcome("done")
 
 
 @dataclass(frozen=True)

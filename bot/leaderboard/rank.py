@@ -1,8 +1,8 @@
-"""Where the team stands on a board: rank, medal, how far it is to the next one, and where the lines are."""
+"""Where the team stands on the leaderboard as it was polled: rank, medal, score, and where the lines of the medals are."""
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
 
@@ -39,20 +39,10 @@ class Standing:
     """The best public score, or on the private leaderboard the one that counts."""
     medal: Medal | None = None
     """What the rank is worth."""
-    next_medal: Medal | None = None
-    """The next better one."""
-    places_to_next: int | None = None
-    """Ranks from ours up to the last that is worth it."""
-    score_to_next: float | None = None
-    """By how much the score there is better than ours; 0: ours is as good, but came later, or the board shows it late."""
     lines: Mapping[str, float] = field(default_factory=dict)
     """Scores of the first team, of the last with each medal, and the median, as far as they are known."""
     others: Mapping[str, float] = field(default_factory=dict)
     """The same of a board without our row, whose moves are never our own doing; nothing on the private one."""
-    passed: int = 0
-    """Teams that are before us, and were not when we looked before."""
-    passed_by: tuple[str, ...] = ()
-    """The names of the best of them."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +103,7 @@ def stands(
     teams: int | None,
     lower_is_better: bool,
 ) -> Standing:
-    """Return where the team stands, but for the teams that passed it.
+    """Return where the team stands.
 
     Args:
         competition: the competition.
@@ -141,8 +131,8 @@ def stands(
         rivals = [place for index, place in enumerate(places) if index != own]
         others = _lines(rivals, teams and teams - (rank is not None), complete=complete)
     score = _score(None if own is None else places[own].score, sent, private=private, lower_is_better=lower_is_better)
-    found = Standing(competition, at, lower_is_better, private, rank, teams, score, lines=lines, others=others)
-    return found if rank is None or teams is None else _with_medals(found, rank, teams, places)
+    medal = None if rank is None or teams is None else medal_at(rank, teams)
+    return Standing(competition, at, lower_is_better, private, rank, teams, score, medal, lines, others)
 
 
 def _score(shown: float | None, sent: Sequence[Sent], *, private: bool, lower_is_better: bool) -> float | None:
@@ -153,24 +143,6 @@ def _score(shown: float | None, sent: Sequence[Sent], *, private: bool, lower_is
     if shown is None:
         return best.public
     return min(shown, best.public) if lower_is_better else max(shown, best.public)
-
-
-def _with_medals(found: Standing, rank: int, teams: int, places: Sequence[Place]) -> Standing:
-    medal = medal_at(rank, teams)
-    # In a small field one place is the last of several medals.
-    better = [last for last in medal_positions(teams) if last < rank and medal_at(last, teams) != medal]
-    if not better:
-        return replace(found, medal=medal)
-    goal = max(better)
-    there = places[goal - 1].score if goal <= len(places) else None
-    gap = None if there is None or found.score is None else there - found.score
-    return replace(
-        found,
-        medal=medal,
-        next_medal=medal_at(goal, teams),
-        places_to_next=rank - goal,
-        score_to_next=None if gap is None else max(0.0, -gap if found.lower_is_better else gap),
-    )
 
 
 def _lines(places: Sequence[Place], teams: int | None, *, complete: bool) -> dict[str, float]:
@@ -184,7 +156,7 @@ def _lines(places: Sequence[Place], teams: int | None, *, complete: bool) -> dic
 
 
 def far(earlier: int, rank: int) -> bool:
-    """Return whether a rank is so far from an earlier one that it is worth telling."""
+    """Return whether a rank is so far from an earlier one that it is worth a notice."""
     return abs(rank - earlier) >= max(1, ceil(_NEAR_SHARE * min(earlier, rank)))
 
 

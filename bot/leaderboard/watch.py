@@ -50,7 +50,6 @@ class _Kept(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     standing: Standing
-    seen: Seen
     told: _Told
 
 
@@ -75,10 +74,10 @@ def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id
             return None
         row = last(tx.session, competition, _KIND)
         before = _kept(row)
-        standing, told = _with_passers(tx.session, before, look), before.told if before else _Told()
+        standing, told = look.standing, before.told if before else _Told()
         events = _events(tx.session, look, told)
-        told = _told_after(told, standing, look.seen, events, tx.now())
-        kept = _Kept(standing=standing, seen=look.seen, told=told)
+        told = _told_after(told, look, events, tx.now())
+        kept = _Kept(standing=standing, told=told)
         if not take_reading(tx, competition, _KIND, "", _written(kept), served_at=look.shown_at) and row is not None:
             return replace(standing, at=row.at)
         for event in events:
@@ -91,17 +90,6 @@ def standing_of(store: Store, competition: str) -> Standing | None:
     with store.read() as session:
         kept = _kept(last(session, competition, _KIND))
     return kept.standing if kept else None
-
-
-def _with_passers(session: Session, before: _Kept | None, look: Look) -> Standing:
-    """Return the standing with the teams that passed us since the last look."""
-    # On the private board all teams have other scores: nobody has passed anybody.
-    if before is None or before.standing.private != look.standing.private:
-        return look.standing
-    if before.seen == look.seen:
-        return replace(look.standing, passed=before.standing.passed, passed_by=before.standing.passed_by)
-    passers = _passers(session, before.seen, look)
-    return replace(look.standing, passed=len(passers), passed_by=tuple(place.team for place in passers[:_NAMES]))
 
 
 def _passers(session: Session, before: Seen, look: Look) -> list[Place]:
@@ -153,11 +141,11 @@ def _is_large(standing: Standing, told: _Told, now: datetime) -> bool:
     return lines_moved(told.others, standing.others, lower_is_better=standing.lower_is_better)
 
 
-def _told_after(told: _Told, standing: Standing, seen: Seen, events: Sequence[Event], now: datetime) -> _Told:
+def _told_after(told: _Told, look: Look, events: Sequence[Event], now: datetime) -> _Told:
     """Return how it stood when the owner was told last, these events among it."""
-    kinds = {type(event) for event in events}
+    standing, kinds = look.standing, {type(event) for event in events}
     if RankChanged in kinds:
-        told = replace(told, rank=standing.rank, seen=seen)
+        told = replace(told, rank=standing.rank, seen=look.seen)
     if MedalChanged in kinds:
         told = replace(told, medal=standing.medal)
     if BoardMoved in kinds:

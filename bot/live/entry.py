@@ -2,18 +2,17 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Literal
 
 from bot.configuration.competition import CompetitionSettings
-from bot.engine.attempts import load_tree
 from bot.execution.folder import RunFolder
 from bot.execution.own_grader import grader_text
 from bot.live.finish import finish_live
 from bot.live.live_run import LiveRun, begin_run, goes_on, live_run_of, run_as_it_was
-from bot.live.open_run import AtWork, open_work
+from bot.live.open_run import OpenRun, open_live_run
 from bot.live.preparing import Task, Waiting, deadline_of, prepare
 from bot.live.shared import Shared
 from bot.notify.events import CompetitionOver, GraderUnusable
@@ -64,7 +63,7 @@ class Entry:
         self.state: State = "waiting"
         self.why = "it has not been looked at yet"
         self._shared = shared
-        self._open: AtWork | None = None
+        self._open: OpenRun | None = None
         self._users = 0
         self._unused = asyncio.Event()
         self._unused.set()
@@ -97,42 +96,29 @@ class Entry:
         past = card is not None and self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS
         return not past and self._shared.poller.wait(self.slug) <= 0
 
-    async def learn(self) -> None:
-        """Have what is new analysed, and what is strong change what is tried next."""
-        async with self._use() as here:
-            if here is not None:
-                await here.learn()
+    async def with_run(self, act: Callable[[OpenRun], Awaitable[None]]) -> None:
+        """Do something with its run, which is kept open while this lasts; nothing where it is not open."""
+        if self._open is None:
+            return
+        self._users += 1
+        self._unused.clear()
+        try:
+            await act(self._open)
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._unused.set()
 
     def board_moved(self) -> None:
         """Open another round of drafts, as the leaderboard has moved."""
         if self._open is not None:
             self._open.turns.renew()
 
-    async def submit(self) -> None:
-        """Consider the best node, and send what may go."""
-        async with self._use() as here:
-            if here is not None:
-                await here.desk.consider()
-                await here.desk.send()
-
     async def collect_outputs(self) -> None:
         """Fetch what public kernels have written since."""
         # Its run is not kept open for it: that takes long, and nothing of the run is needed on the way.
         if self._open is not None:
             await self._open.outputs.collect(self._shared.settings.polling.outputs_at_once)
-
-    async def settle(self) -> None:
-        """Take up the scores of what was sent, and say so if they have nothing to do with ours."""
-        async with self._use() as here:
-            if here is not None:
-                await here.desk.scores.settle()
-                here.desk.scores.relation()
-
-    async def propose_final(self) -> None:
-        """Tell the owner which submissions should count."""
-        async with self._use() as here:
-            if here is not None:
-                here.desk.scores.propose()
 
     @property
     def is_open(self) -> bool:
@@ -156,12 +142,6 @@ class Entry:
         """When it ends, as far as it is known."""
         card = self._card()
         return None if card is None else deadline_of(self._shared, card, self.own)
-
-    @property
-    def best_node(self) -> int | None:
-        """The best node by validation."""
-        best = None if self._open is None else load_tree(self._open.context).best()
-        return None if best is None else best.id
 
     def changed(self) -> None:
         """Look again: at the owner's wishes, at what was read, at the deadline."""
@@ -235,10 +215,10 @@ class Entry:
                 raise BotError(here.search.stopped_by or "the search has failed")
             if here.search.interrupted:
                 return
-            await self.submit()
+            await self.with_run(OpenRun.submit)
             await self._until_deadline(here)
 
-    async def _attend(self, here: AtWork, searching: "asyncio.Task[None]") -> None:
+    async def _attend(self, here: OpenRun, searching: "asyncio.Task[None]") -> None:
         """Look after a search: pauses are shown, and a new best is told and considered."""
         while not searching.done():
             changed = asyncio.create_task(self._wait_for_change())
@@ -249,7 +229,7 @@ class Entry:
                 self._set("paused" if paused else "working", "the owner has paused it" if paused else "")
         searching.result()
 
-    async def _until_deadline(self, here: AtWork) -> None:
+    async def _until_deadline(self, here: OpenRun) -> None:
         """Keep the desk open until the end: what is held may still be approved, and scores come in."""
         while not self._again:
             left = (deadline_of(self._shared, here.run.card, self.own) - self._shared.clock.now()).total_seconds()
@@ -310,7 +290,7 @@ class Entry:
             end_run(tx, run.id, "finished")
         return result
 
-    def _is_unscored(self, here: AtWork) -> bool:
+    def _is_unscored(self, here: OpenRun) -> bool:
         """Whether the owner's grader cannot score a view, which is told; scores that scripts print were not asked for."""
         reason = here.context.executor.unscored if here.run.own.grader is not None else None
         with self._shared.store.write() as tx:
@@ -329,9 +309,9 @@ class Entry:
                 await self._shared.poller.poll(self.slug, part)
 
     @asynccontextmanager
-    async def _opened(self, run: LiveRun) -> AsyncIterator[AtWork]:
+    async def _opened(self, run: LiveRun) -> AsyncIterator[OpenRun]:
         try:
-            async with open_work(self._shared, run) as self._open:
+            async with open_live_run(self._shared, run) as self._open:
                 try:
                     yield self._open
                 finally:
@@ -340,22 +320,6 @@ class Entry:
                     await self._unused.wait()
         finally:
             self._open = None
-
-    @asynccontextmanager
-    async def _use(self) -> AsyncIterator[AtWork | None]:
-        """Give what is open, and keep it open while this lasts; None where nothing is."""
-        here = self._open
-        if here is None:
-            yield None
-            return
-        self._users += 1
-        self._unused.clear()
-        try:
-            yield here
-        finally:
-            self._users -= 1
-            if not self._users:
-                self._unused.set()
 
     def _card(self) -> TaskCard | None:
         if self._open is not None:

@@ -1,4 +1,4 @@
-"""At work: a live run whose services are open, and what tasks do with it while its search goes on."""
+"""A live run whose services are open, and what tasks do with it while its search goes on."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,10 +13,9 @@ from bot.engine.tree import NodeView
 from bot.execution.own_grader import grader_text
 from bot.execution.stopwatch import Stopwatch
 from bot.live.live_run import LiveRun, open_run_context
-from bot.live.pacing import LiveTurns
 from bot.live.preparing import deadline_of
 from bot.live.shared import Shared
-from bot.live.slots import urgency
+from bot.live.slots import LivePacing, urgency
 from bot.notify.events import NewBest
 from bot.notify.outbox import notify
 from bot.submission.desk import Desk
@@ -27,7 +26,7 @@ from state.steering import control
 from state.tables import Node
 from state.tasks import put_task
 
-__all__ = ["AtWork", "open_work"]
+__all__ = ["OpenRun", "open_live_run"]
 
 _RECENT = 10
 """Nodes by which a competition's promise is judged."""
@@ -38,7 +37,7 @@ _ALL_OUTPUTS_BYTES = 200_000_000
 
 
 @dataclass
-class AtWork:
+class OpenRun:
     """A run, its search, and the desk that submits for it."""
 
     shared: Shared
@@ -48,14 +47,14 @@ class AtWork:
     desk: Desk
     grader: str
     """The text of the owner's grader, by which the run is scored; nothing where there is none."""
-    turns: LiveTurns = field(init=False)
+    turns: LivePacing = field(init=False)
     search: Search = field(init=False)
     _told_best: int | None = None
 
     def __post_init__(self) -> None:
         """Make its search, which begins nothing yet."""
         shared, run = self.shared, self.run
-        self.turns = LiveTurns(
+        self.turns = LivePacing(
             shared.slots,
             run.card.slug,
             shared.store,
@@ -75,6 +74,20 @@ class AtWork:
         if (await take_in_news(self.context))["strong"]:
             self.shared.say(self.run.card.slug, "something strong was posted: another round of drafts is opened")
             self.turns.renew()
+
+    async def submit(self) -> None:
+        """Consider the best node, and send what may go."""
+        await self.desk.consider()
+        await self.desk.send()
+
+    async def settle(self) -> None:
+        """Take up the scores of what was sent, and warn if they have nothing to do with ours."""
+        await self.desk.scores.settle()
+        self.desk.scores.relation()
+
+    async def propose_final(self) -> None:
+        """Tell the owner which submissions should count."""
+        self.desk.scores.propose()
 
     @property
     def outputs(self) -> PublicOutputs:
@@ -117,16 +130,16 @@ class AtWork:
 
 
 @asynccontextmanager
-async def open_work(shared: Shared, run: LiveRun) -> AsyncIterator[AtWork]:
+async def open_live_run(shared: Shared, run: LiveRun) -> AsyncIterator[OpenRun]:
     """Open a run's services, and have it take part in the slots while this lasts; raises as `open_run_context`."""
     slug, stopwatch = run.card.slug, Stopwatch()
     async with open_run_context(shared, run, stopwatch) as context:
         submitter = KaggleSubmitter(shared.client, slug, run.card.submission_file)
         desk = Desk(context, shared.competition(slug), run.own, submitter, shared.machinery.worker)
-        at_work = AtWork(shared, run, context, stopwatch, desk, grader_of(run))
-        shared.slots.join(slug, at_work.weight)
+        opened = OpenRun(shared, run, context, stopwatch, desk, grader_of(run))
+        shared.slots.join(slug, opened.weight)
         try:
-            yield at_work
+            yield opened
         finally:
             shared.slots.leave(slug)
 

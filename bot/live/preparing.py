@@ -15,9 +15,9 @@ from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.data import CompetitionData, Progress
 from scrapers.kaggle.task import KaggleTask
 from scrapers.snapshots.card import TaskCard
-from scrapers.snapshots.fields import parse_time
 from state.errors import UsageError
-from state.series import last, rules_hash
+from state.live import deadline_of as known_deadline
+from state.series import rules_hash
 
 __all__ = ["Task", "Waiting", "deadline_of", "prepare"]
 
@@ -97,12 +97,8 @@ class _Told:
 
 def deadline_of(shared: Shared, card: TaskCard, own: CompetitionSettings) -> datetime:
     """Return the deadline as it is known now: the owner's word, else what Kaggle said last, else the card's."""
-    if own.deadline is not None:
-        return own.deadline
     with shared.store.read() as session:
-        reading = last(session, card.slug, "competition")
-    told = reading.data.get("deadline") if reading is not None else None
-    return parse_time(told) if told else card.deadline
+        return known_deadline(session, card.slug, own=own.deadline, card=card.deadline) or card.deadline
 
 
 def _problem(shared: Shared, key: str, waiting: Waiting, event: Event) -> Waiting:

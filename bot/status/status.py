@@ -11,12 +11,12 @@ from sqlmodel import Session
 from bot.execution.disk_space import free_bytes
 from bot.status.accounts import Account, Allowance, accounts
 from bot.status.doubts import Doubt, doubts
-from bot.status.outside import Rank, Sent, deadline, rank, sent
 from bot.status.polls import PartPolled, Posts, polled, posts
 from bot.status.presence import PULSE, Presence, is_running, presence
 from bot.status.problems import Problem, current
 from bot.status.queue import Letters, Queued, dead, letters, queued
 from bot.status.runs import Doing
+from bot.status.site import Rank, Sent, deadline, rank, sent
 from bot.status.steering import NoteRead, controls, held, notes_read
 from bot.status.work import Nodes, Pool, doing, latest_runs, lower_is_better, nodes_of, pool_of
 from state.latest import latest_of_each

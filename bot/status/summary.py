@@ -10,8 +10,8 @@ from sqlmodel import Session, col, select
 from bot.budgets.kinds import Kind
 from bot.notify.events import BudgetReached, CompetitionDay, DailySummary, shares_reached
 from bot.status.accounts import Account, Allowance, accounts
-from bot.status.outside import deadline, rank
 from bot.status.problems import current
+from bot.status.site import deadline, rank
 from bot.status.work import best_over_time, latest_runs, lower_is_better
 from state.outward import may_be_there
 from state.store import Store

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration.competition import CompetitionSettings
-from bot.daemon.figures import figures
+from bot.daemon.metrics import figures
 from bot.status.accounts import Allowance
 from bot.status.status import status_of
 from bot.status.summary import budget_notices, daily_summary

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.daemon.handling import Handler, Outcome, attempt
+from bot.daemon.workers import Handler, Outcome, attempt
 from state.errors import InfrastructureFailure, Retry, StateUnavailable
 from state.tasks import Task
 
@@ -75,9 +75,3 @@ async def test_what_is_broken_off_by_the_end_of_the_workers_has_not_failed() -> 
     await begun.wait()
     work.cancel()
     assert await work == Outcome("released")
-
-
-@pytest.mark.parametrize("bound", [{"at_once": 0}, {"tries": 0}, {"longest": 0.0}])
-def test_a_handler_that_could_never_do_anything_is_refused(bound: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="at least"):
-        Handler(raising(ValueError()), **bound)

@@ -14,8 +14,7 @@ from sqlmodel import select
 
 from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration.competition import CompetitionSettings
-from bot.daemon.figures import MOST_COMPETITIONS
-from bot.daemon.metrics import LOOPBACK, serve_metrics
+from bot.daemon.metrics import LOOPBACK, MOST_COMPETITIONS, serve_metrics
 from bot.notify import Notice
 from bot.notify.letters import ready
 from bot.notify.outbox import notify

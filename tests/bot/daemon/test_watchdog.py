@@ -65,7 +65,7 @@ def counter() -> Counter:
 
 @pytest.fixture
 def watchdog(store: Store, address: str, counter: Counter) -> Watchdog:
-    return Watchdog(Systemd(address, 0.1), store, {"the workers": counter}, lambda: "polls titanic")
+    return Watchdog(Systemd(address, 0.1), store, counter, lambda: "polls titanic")
 
 
 def pulse(store: Store) -> Pulse | None:
@@ -111,7 +111,7 @@ async def test_while_the_workers_work_pings_come_and_none_while_the_loop_hangs(
     store: Store, address: str, listener: Listener
 ) -> None:
     async with started(Workers(store, store.clock, {}, QUICK)) as workers:
-        watchdog = Watchdog(Systemd(address, 0.4), store, {"the workers": lambda: workers.turns}, lambda: "idle")
+        watchdog = Watchdog(Systemd(address, 0.4), store, lambda: workers.turns, lambda: "idle")
         running = asyncio.create_task(watchdog.run())
         await until(lambda: bool(listener.hear()) and len(listener.heard) >= 2)
         assert set(listener.heard) == {"WATCHDOG=1\nSTATUS=idle"}
@@ -126,7 +126,7 @@ async def test_workers_that_hang_are_noticed_though_the_loop_goes_on(
     store: Store, address: str, listener: Listener
 ) -> None:
     workers = Workers(store, store.clock, {}, QUICK)
-    watchdog = Watchdog(Systemd(address, 0.1), store, {"the workers": lambda: workers.turns}, lambda: "idle")
+    watchdog = Watchdog(Systemd(address, 0.1), store, lambda: workers.turns, lambda: "idle")
     running = asyncio.create_task(watchdog.run())
     await until(lambda: bool(listener.hear()) and len(listener.heard) >= 3)
     assert set(listener.heard) == {"STATUS=not well: the workers stand still"}
@@ -134,5 +134,5 @@ async def test_workers_that_hang_are_noticed_though_the_loop_goes_on(
 
 
 def test_two_pings_fall_within_the_time_that_systemd_waits(store: Store) -> None:
-    assert Watchdog(Systemd("/x", 120.0), store, {}, str).interval == 60.0
-    assert Watchdog(Systemd(), store, {}, str).interval == 60.0
+    assert Watchdog(Systemd("/x", 120.0), store, lambda: 0, str).interval == 60.0
+    assert Watchdog(Systemd(), store, lambda: 0, str).interval == 60.0

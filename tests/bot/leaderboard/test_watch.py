@@ -1,14 +1,11 @@
 """The leaderboard watch: what it takes down, and what it tells the owner, once."""
 
-import random
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from sqlmodel import select
 
-from bot.leaderboard.rank import look_at
 from bot.leaderboard.watch import Standing, leaderboard_moved, standing_of, watch_board
 from state.series import history
 from state.store import Store
@@ -71,18 +68,17 @@ def test_nothing_that_was_read_is_nothing_that_is_known(store: Store) -> None:
 def test_before_a_submission_there_are_the_lines_and_nothing_is_told(polls: Polls, watch: Watch) -> None:
     polls.whole(rows(SCORES))
     found = watch.look()
-    assert (found.rank, found.teams, found.score, found.medal, found.places_to_next) == (None, 99, None, None, None)
+    assert (found.rank, found.teams, found.score, found.medal) == (None, 99, None, None)
     assert found.lines == pytest.approx({"first": 0.1, "gold": 0.18, "silver": 0.28, "bronze": 0.48, "median": 0.59})
     assert watch.told() == []
 
 
-def test_a_place_on_the_board_has_a_rank_a_medal_and_a_way_to_the_next(polls: Polls, watch: Watch) -> None:
+def test_a_place_on_the_board_has_a_rank_and_a_medal(polls: Polls, watch: Watch) -> None:
     polls.sent("1", 0.4)
     polls.whole(placed(SCORES, 31, 0.4))
     found = watch.look()
     assert (found.rank, found.teams, found.score) == (31, 100, 0.4)
-    assert (found.medal, found.next_medal, found.places_to_next) == ("bronze", "silver", 11)
-    assert found.score_to_next == pytest.approx(0.4 - SCORES[19])
+    assert found.medal == "bronze"
     assert watch.told() == [("rank", "wine: rank 31 of 100"), ("medal", "wine: bronze medal at rank 31")]
     assert found.at == START
 
@@ -95,7 +91,6 @@ def test_our_score_is_the_better_of_the_boards_and_our_submissions(
     polls.whole(placed(SCORES, 31, shown))
     found = watch.look()
     assert found.score == better
-    assert found.score_to_next == pytest.approx(better - SCORES[19])
     assert f"public score of {better:g}." in watch.bodies()
 
 
@@ -129,30 +124,7 @@ def test_a_higher_score_is_better_where_the_metric_says_so(store: Store, clock: 
     polls.sent("2", 0.6)
     polls.whole(placed([1 - score for score in SCORES], 31, 0.6))
     found = Watch(store, clock, lower_is_better=False).look()
-    assert (found.rank, found.score, found.next_medal) == (31, 0.6, "silver")
-    assert found.score_to_next == pytest.approx(1 - SCORES[19] - 0.6)
-
-
-def test_a_tie_with_an_earlier_team_leaves_places_to_go_and_no_score(polls: Polls, watch: Watch) -> None:
-    polls.sent("1", 0.5)
-    polls.whole(placed([0.5] * 99, 60, 0.5))
-    found = watch.look()
-    assert (found.rank, found.medal, found.next_medal) == (60, None, "bronze")
-    assert (found.places_to_next, found.score_to_next) == (20, 0.0)
-
-
-def test_the_first_of_a_small_field_has_no_medal_to_go_for(polls: Polls, watch: Watch) -> None:
-    polls.sent("1", 0.05)
-    polls.whole(placed([0.1, 0.2], 1, 0.05))
-    found = watch.look()
-    assert (found.medal, found.next_medal, found.places_to_next, found.score_to_next) == ("gold", None, None, None)
-
-
-def test_where_one_place_is_worth_all_medals_the_next_is_the_best_of_them(polls: Polls, watch: Watch) -> None:
-    polls.sent("1", 0.3)
-    polls.whole(placed([0.1, 0.2], 3, 0.3))
-    found = watch.look()
-    assert (found.medal, found.next_medal, found.places_to_next) == (None, "gold", 2)
+    assert (found.rank, found.score) == (31, 0.6)
 
 
 def test_without_a_name_on_the_board_the_sites_own_word_counts(polls: Polls, watch: Watch) -> None:
@@ -160,8 +132,6 @@ def test_without_a_name_on_the_board_the_sites_own_word_counts(polls: Polls, wat
     polls.facts(12, 101)
     found = watch.look()
     assert (found.rank, found.teams, found.medal, found.score) == (12, 101, "silver", None)
-    assert found.places_to_next == 2
-    assert found.score_to_next is None
 
 
 def test_the_newer_of_board_and_word_counts(polls: Polls, watch: Watch) -> None:
@@ -186,7 +156,7 @@ def test_masked_scores_leave_the_rank_and_take_the_distance(polls: Polls, watch:
     polls.sent("1", None)
     polls.whole(placed([None] * 99, 31, None))
     found = watch.look()
-    assert (found.rank, found.medal, found.places_to_next, found.score_to_next) == (31, "bronze", 11, None)
+    assert (found.rank, found.medal) == (31, "bronze")
     assert (found.score, found.lines) == (None, {})
 
 
@@ -214,7 +184,6 @@ def test_a_newer_top_is_put_into_the_board(polls: Polls, watch: Watch) -> None:
     polls.top([("new1", 0.05), ("t1", 0.1), ("t60", 0.105), ("t3", 0.12), ("new2", 0.121), ("t4", 0.13)])
     found = watch.look()
     assert found.rank == 33
-    assert (found.passed, found.passed_by) == (3, ("new1", "t60", "new2"))
     assert found.lines["first"] == 0.05
     polls.whole(placed(SCORES, 31, 0.4))
     assert watch.look().rank == 31, "a whole board that is newer than the top stands alone"
@@ -226,20 +195,10 @@ def test_teams_that_passed_us_are_named_a_few_and_counted_all(polls: Polls, watc
     watch.look()
     polls.whole([*rows([0.01] * 12, "fast"), *placed(SCORES, 31, 0.4)])
     found = watch.look()
-    assert (found.rank, found.passed, len(found.passed_by)) == (43, 12, 10)
-    assert found.passed_by[0] == "fast1"
+    assert found.rank == 43
     assert ("rank", "wine: rank 31 → 43 of 112") in watch.told()
     assert "Passed by fast1, fast2" in watch.bodies()
     assert "fast10 and 2 more." in watch.bodies()
-
-
-def test_those_who_were_before_us_have_not_passed_us(polls: Polls, watch: Watch) -> None:
-    polls.sent("1", 0.4)
-    polls.whole(placed(SCORES, 31, 0.4))
-    watch.look()
-    polls.whole([("t30", 0.01), *placed([s for s in SCORES if s != SCORES[29]], 30, 0.4)])
-    found = watch.look()
-    assert (found.rank, found.passed) == (31, 0)
 
 
 def test_small_steps_are_told_when_they_have_added_up(polls: Polls, watch: Watch) -> None:
@@ -303,7 +262,7 @@ def test_the_private_board_is_told_as_the_end_and_nobody_has_passed_us(
     polls.sent("1", 0.4, 0.2)
     polls.whole(placed([score - 0.2 for score in SCORES], 33, 0.2))
     found = watch.look()
-    assert (found.private, found.rank, found.score, found.passed) == (True, 33, 0.2, 0)
+    assert (found.private, found.rank, found.score) == (True, 33, 0.2)
     assert watch.told()[-1] == ("rank", "wine: rank 31 → 33 of 100 in the end")
     assert "Private leaderboard of" in watch.bodies()
     assert [kind for kind, _ in watch.told()] == ["rank", "medal", "rank"]
@@ -340,38 +299,6 @@ def test_looking_again_takes_nothing_down(polls: Polls, watch: Watch) -> None:
         assert watch.look() == found
     assert watch.rows() == 1
     assert len(watch.told()) == 2
-
-
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.integration) for seed in range(1, 6))])
-def test_a_look_that_is_spared_would_have_seen_the_same(
-    polls: Polls, watch: Watch, store: Store, clock: StandingClock, seed: int
-) -> None:
-    rng = random.Random(seed)
-    polls.deadline(START + timedelta(hours=20))
-    field = SCORES[:30]
-    board = placed(field, 12, 0.2)
-
-    def another() -> None:
-        board[:] = placed(field, rng.randint(1, 30), rng.choice((0.2, 0.3, 0.4)))
-
-    steps = (
-        another,
-        lambda: polls.whole(board),
-        lambda: polls.whole(board),
-        lambda: polls.top(rng.choice((rows(field[:5]), placed(field[:5], rng.randint(1, 5), 0.2)))),
-        lambda: polls.facts(rng.choice((None, 3, 9)), rng.choice((0, 31, 40))),
-        lambda: polls.sent("1", rng.choice((None, 0.2, 0.3)), rng.choice((None, 0.2)), team=rng.choice((OURS, "t7"))),
-    )
-    polls.facts(None, 31)
-    for _ in range(25):
-        rng.choice(steps)()
-        found = watch_board(store, SLUG, True)
-        with store.read() as session:
-            seen = look_at(session, SLUG, clock.now(), lower_is_better=True)
-        assert found is not None
-        assert seen is not None
-        assert replace(found, at=START, passed=0, passed_by=()) == replace(seen.standing, at=START)
-        clock.pass_by(rng.choice((0, 1800, 7200)))
 
 
 def test_what_ends_a_look_leaves_neither_the_series_nor_the_notice(polls: Polls, watch: Watch, store: Store) -> None:

@@ -4,8 +4,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bot.live.pacing import LiveTurns
-from bot.live.slots import Slots
+from bot.live.slots import LivePacing, Slots
 from state.clock import FastClock
 from state.errors import BudgetExceeded
 from state.progress import create_node, create_run
@@ -14,12 +13,12 @@ from state.store import Store
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
-def turns(store: Store, *, per_day: int = 3, paused: bool = False) -> LiveTurns:
+def turns(store: Store, *, per_day: int = 3, paused: bool = False) -> LivePacing:
     with store.write() as tx:
         create_run(tx, "r", competition="c", agent="comind", model="m", seed=0, cutoff=None)
     slots = Slots(2)
     slots.join("c", lambda: 1.0)
-    return LiveTurns(slots, "c", store, "r", store.clock, per_day, paused=lambda: paused, ended=lambda: None)
+    return LivePacing(slots, "c", store, "r", store.clock, per_day, paused=lambda: paused, ended=lambda: None)
 
 
 def begin(store: Store, count: int) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from bot.configuration.competition import CompetitionSettings
-from bot.status.outside import deadline, rank, sent
+from bot.status.site import deadline, rank, sent
 from state.outward import add_submission, advance_submission, update_submission
 from state.series import take_reading
 from state.store import Store

@@ -1,17 +1,17 @@
-"""Outside: how a competition stands at the site as it was last read: its end, our rank, what was sent and may be."""
+"""How a competition stands at the site as it was last read: its end, our rank, what was sent and may be."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlmodel import Session, col, select
 
 from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.board import Medal, medal_at
+from bot.leaderboard.board import number
 from bot.status.accounts import midnight
+from state.live import deadline_of
 from state.outward import OPEN, may_be_there
-from state.polled import Reading
 from state.series import last, last_of_each
 from state.tables import Run, Submission
 
@@ -57,23 +57,28 @@ def deadline(
     as_of: datetime | None = None,
 ) -> datetime | None:
     """Return when a competition ends: as the owner says, else the site (at a time), else the run's card; None: not known."""
-    if settings is not None and settings.deadline is not None:
-        return settings.deadline
-    facts = last(session, competition, "competition", as_of=as_of)
-    told = facts.data.get("deadline") if facts is not None else None
-    if told is None and run is not None:
-        told = (run.config.get("card") or {}).get("deadline")
-    return None if told is None else datetime.fromisoformat(told)
+    card = (run.config.get("card") or {}).get("deadline") if run is not None else None
+    return deadline_of(
+        session,
+        competition,
+        own=settings.deadline if settings is not None else None,
+        card=datetime.fromisoformat(card) if card else None,
+        as_of=as_of,
+    )
 
 
 def rank(session: Session, competition: str, as_of: datetime | None = None) -> Rank:
     """Return our place on the board, as known at a time: as the watch over it says, else as the list of competitions does."""
-    watched = _reading(session, competition, "watch", as_of)
-    if watched is not None and (told := watched.data.get("standing", watched.data)).get("rank"):
+    watched = last(session, competition, "watch", as_of=as_of)
+    if (
+        watched is not None
+        and watched.sha256 is not None
+        and (told := watched.data.get("standing", watched.data)).get("rank")
+    ):
         private = bool(told.get("private"))
-        return _rank(told["rank"], told.get("teams"), _number(told.get("score")), watched.at, private=private)
-    listed = _reading(session, competition, "standing", as_of)
-    if listed is None:
+        return _rank(told["rank"], told.get("teams"), number(told.get("score")), watched.at, private=private)
+    listed = last(session, competition, "standing", as_of=as_of)
+    if listed is None or listed.sha256 is None:
         return Rank()
     return _rank(listed.data.get("user_rank"), listed.data.get("team_count"), None, listed.at)
 
@@ -127,22 +132,6 @@ def _last_score(session: Session, competition: str) -> float | None:
     scored = [
         (str(row.data.get("date") or ""), score)
         for row in last_of_each(session, competition, "submission").values()
-        if (score := _number(row.data.get("public_score"))) is not None
+        if (score := number(row.data.get("public_score"))) is not None
     ]
     return max(scored)[1] if scored else None
-
-
-def _reading(session: Session, competition: str, kind: str, as_of: datetime | None) -> Reading | None:
-    query = select(Reading).where(Reading.competition == competition, Reading.kind == kind, Reading.name == "")
-    if as_of is not None:
-        query = query.where(Reading.at <= as_of)
-    row = session.exec(query.order_by(col(Reading.pk).desc()).limit(1)).first()
-    return row if row is not None and row.sha256 is not None else None
-
-
-def _number(value: Any) -> float | None:
-    """Return a score as the site writes it, which may be text; None where it is none."""
-    try:
-        return None if value is None or value == "" else float(value)
-    except (TypeError, ValueError):
-        return None

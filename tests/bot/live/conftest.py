@@ -1,0 +1,5 @@
+"""A worker process, as the tests of submissions share one."""
+
+from tests.bot.submission.conftest import worker
+
+__all__ = ["worker"]
