@@ -12,7 +12,7 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint integration hostile chaos image bench lock clean
+.PHONY: help setup demo docs test lint integration hostile chaos image bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the imag
 	$$run 5 $(firstword $(LONG)) & beside=$$!; \
 	$$run 5 $(lastword $(LONG)) || failed=1; \
 	wait $$beside || failed=1; exit $$failed
+
+docs: $(VENV)/.dev ## write the parts of docs/ that are generated: commands.md, and the table of attacks
+	$(BIN)/python -m tests.commands
+	$(BIN)/python -m tests.hostile.table --write
 
 hostile: $(VENV)/.dev ## what hostile code tries, in bubblewrap and (with an engine and make image) in docker; 4 minutes
 	$(BIN)/python -m pytest -m integration tests/hostile

@@ -1,4 +1,4 @@
-"""What holds for the project as a whole: its lock files, its imports, its size, its documents."""
+"""What holds for the project as a whole: its lock files, its imports, its size."""
 
 import ast
 import os
@@ -19,7 +19,6 @@ from packaging.version import Version
 from tests.source_tree import PACKAGES, ROOT, modules, sources
 
 LOCKS = ("requirements.lock", "requirements-dev.lock")
-DOCUMENTS = ("README.md", "CONTRIBUTING.md")
 LARGEST = 700_000_000
 """Bytes that the run-time environment may take."""
 HEAVY = ("matplotlib", "numpy", "pandas", "scipy", "sklearn")
@@ -116,28 +115,6 @@ def test_the_bots_own_process_starts_without_heavy_libraries() -> None:
         f"print(sorted(set({HEAVY + SERVING!r}) & set(sys.modules)))"
     )
     assert done.stdout.strip() == "[]", done.stderr
-
-
-def test_documents_name_only_make_targets_that_there_are() -> None:
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    named = {name for text in _documents() for name in re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE)}
-    assert named
-    assert named - targets == set()
-
-
-def test_documents_name_only_options_of_replay_that_there_are() -> None:
-    shown = _python("from bot.cli import app; app()", "replay", "--help", COLUMNS="200").stdout
-    known = set(re.findall(r"--[a-z-]+", shown))
-    lines = [
-        line for text in _documents() for line in text.splitlines() if re.match(r"bot replay|\| `--", line.strip())
-    ]
-    named = {option for line in lines for option in re.findall(r"--[a-z][a-z-]+", line)}
-    assert named
-    assert named - known == set()
-
-
-def _documents() -> list[str]:
-    return [(ROOT / name).read_text(encoding="utf-8") for name in DOCUMENTS]
 
 
 def _imported(path: Path) -> set[str]:

@@ -133,7 +133,7 @@ class Attack:
 
 @dataclass(frozen=True)
 class Family:
-    """Attacks of one kind, as the README counts them, and what each back end makes of them."""
+    """Attacks of one kind, as the documents count them, and what each back end makes of them."""
 
     title: str
     attacks: tuple[Attack, ...]

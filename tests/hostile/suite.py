@@ -1,4 +1,4 @@
-"""All attacks, by family: what the README counts."""
+"""All attacks, by family: what the documents count."""
 
 from tests.hostile.attack import Attack, Family
 from tests.hostile.attacks import disk, kernel, leftovers, memory, network, output, processes, reach

@@ -1,10 +1,11 @@
-"""The README's table of the suite: `python -m tests.hostile.table` prints it, and with `--write` puts it there."""
+"""The table of the suite in docs/sandboxes.md: `python -m tests.hostile.table` prints it, `--write` puts it there."""
 
 import sys
 
 from tests.hostile.suite import ATTACKS, FAMILIES
 from tests.source_tree import ROOT
 
+PAGE = ROOT / "docs" / "sandboxes.md"
 BEGIN, END = "<!-- hostile suite: begin -->", "<!-- hostile suite: end -->"
 
 
@@ -26,7 +27,6 @@ def in_document(text: str) -> str:
 
 if __name__ == "__main__":
     if "--write" in sys.argv:
-        readme = ROOT / "README.md"
-        readme.write_text(in_document(readme.read_text(encoding="utf-8")), encoding="utf-8")
+        PAGE.write_text(in_document(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     else:
         print(table())

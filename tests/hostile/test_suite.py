@@ -1,4 +1,4 @@
-"""The suite itself, without running it: what it holds, what the README says of it, and that nothing of ours unpickles."""
+"""The suite itself, without running it: what it holds, what the documents say of it, and that nothing of ours unpickles."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ import pytest
 from sandbox import Limits
 from tests.hostile.attack import BACK_ENDS, Attack, under
 from tests.hostile.suite import ATTACKS, FAMILIES
-from tests.hostile.table import BEGIN, END, in_document
+from tests.hostile.table import BEGIN, END, PAGE, in_document
 from tests.source_tree import ROOT, sources
 
 UNPICKLING = {
@@ -54,10 +54,10 @@ def test_the_limits_that_are_tried_are_the_documented_ones() -> None:
     assert (limits.written_bytes, limits.files, limits.output_bytes) == (2 * 1000**3, 50_000, 1_000_000)
 
 
-def test_the_readme_has_the_table_of_the_suite() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_documents_have_the_table_of_the_suite() -> None:
+    text = PAGE.read_text(encoding="utf-8")
     assert BEGIN in text and END in text
-    assert in_document(text) == text, "run python -m tests.hostile.table --write"
+    assert in_document(text) == text, "run make docs"
     assert all(family.bubblewrap and family.docker for family in FAMILIES)
 
 

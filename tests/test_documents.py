@@ -1,0 +1,104 @@
+"""What the documents say is so: their links, commands, options, targets and examples of bot.toml."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from bot.configuration.tree import Settings
+from tests import commands
+from tests.source_tree import ROOT
+
+DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+LONGEST_README = 200
+WIDTH = 140
+
+each = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+
+
+def test_the_page_of_commands_is_what_the_commands_say() -> None:
+    assert commands.PAGE.read_text(encoding="utf-8") == commands.page(), "run make docs"
+
+
+def test_the_readme_is_short() -> None:
+    assert len(_text(ROOT / "README.md").splitlines()) <= LONGEST_README
+
+
+@each
+def test_lines_are_of_a_readable_width(path: Path) -> None:
+    loose = re.compile(r"\||\s*!?\[|.*https?://")
+    lines = [line for line in _text(path).splitlines() if len(line) > WIDTH and not loose.match(line)]
+    assert [line for line in lines if "](" not in line] == []
+
+
+@each
+def test_links_lead_to_files_and_headings_that_there_are(path: Path) -> None:
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", _text(path)):
+        file, _, heading = target.partition("#")
+        found = (path.parent / file) if file else path
+        if "://" in target or (found.exists() and (not heading or heading in _anchors(found))):
+            continue
+        broken.append(target)
+    assert broken == []
+
+
+@each
+def test_commands_that_are_named_exist_with_the_options_that_they_are_given(path: Path) -> None:
+    wrong = []
+    for line in _examples(path):
+        for words in re.findall(r"\bbot ((?:[a-z-]+ ?)+[^`;&|#]*)", line):
+            path_of = ["bot", *words.split()]
+            names = (" ".join(path_of[:many]) for many in (4, 3, 2))
+            helped = next((_helps()[name] for name in names if name in _helps()), None)
+            options = set(re.findall(r"(?<!\S)--[a-z][a-z-]+", words))
+            if helped is None or not options <= set(re.findall(r"--[a-z][a-z-]+", helped)):
+                wrong.append(line)
+    assert wrong == []
+
+
+def test_the_table_of_options_of_replay_has_those_that_there_are() -> None:
+    rows = re.findall(r"^\| (`--.*?) \|", _text(ROOT / "docs" / "replays.md"), re.MULTILINE)
+    named = set(re.findall(r"--[a-z][a-z-]+", " ".join(rows)))
+    assert named == set(re.findall(r"--[a-z][a-z-]+", _helps()["bot replay"].partition("Options:")[2])) - {"--help"}
+
+
+@each
+def test_make_targets_that_are_named_exist(path: Path) -> None:
+    targets = set(re.findall(r"^([a-z]+):", _text(ROOT / "Makefile"), re.MULTILINE))
+    named = set(re.findall(r"(?:^|`)make ([a-z]+)", _text(path), re.MULTILINE))
+    assert named - targets == set()
+
+
+@each
+def test_examples_of_settings_are_settings(path: Path) -> None:
+    for block in re.findall(r"^```toml\n(.*?)^```", _text(path), re.MULTILINE | re.DOTALL):
+        content = tomllib.loads(block)
+        # Faults of a rehearsal have a file of their own.
+        if "fault" not in content:
+            Settings.model_validate(content)
+
+
+def _examples(path: Path) -> Iterator[str]:
+    """Yield the lines of blocks for a shell that call the bot, and code within sentences that begins with it."""
+    text = _text(path)
+    for block in re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        yield from (line for line in block.splitlines() if re.search(r"(^|[/;&] ?)bot ", line))
+    yield from re.findall(r"`(bot [a-z][^`]*)`", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+
+
+def _anchors(path: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", _text(path), re.MULTILINE)
+    return {re.sub(r"[^a-z0-9 -]", "", one.lower()).replace(" ", "-") for one in headings}
+
+
+@cache
+def _helps() -> dict[str, str]:
+    return dict(re.findall(r"^## `(.*?)`\n\n```text\n(.*?)^```", commands.page(), re.MULTILINE | re.DOTALL))
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
