@@ -9,7 +9,7 @@ from sqlmodel import Session, col, select
 from bot.engine.context import RunContext
 from bot.engine.tree import NodeView, Tree, TreeCache
 from bot.evaluation.answers import Noise
-from bot.evaluation.execution import GUARDED, kept_execution, last_execution, step_of
+from bot.execution.record import GUARDED, kept_execution, last_execution, step_of
 from state.store import Store
 from state.tables import Event, Node, Step
 

@@ -14,7 +14,7 @@ from bot.engine.budget import RunBudget
 from bot.engine.results import Result, results
 from bot.engine.strategy import Script
 from bot.engine.tree import TreeCache
-from bot.evaluation.executor import Executor
+from bot.execution.executor import Executor
 from bot.execution.machine import Machine
 from bot.execution.task import OwnerNote, TaskText
 from bot.models.ask import Asker

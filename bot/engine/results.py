@@ -8,7 +8,7 @@ from sqlalchemy import func
 from sqlmodel import col, select
 
 from bot.evaluation.answers import Noise
-from bot.evaluation.execution import GUARDED, Execution, last_execution, step_of
+from bot.execution.record import GUARDED, Execution, last_execution, step_of
 from state.store import Store
 from state.tables import Draft, Node, Step
 

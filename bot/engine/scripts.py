@@ -9,7 +9,7 @@ from bot.engine.context import RunContext
 from bot.engine.strategy import Script
 from bot.engine.suspicion import SUSPICIOUS, failed_alike
 from bot.engine.tree import Tree
-from bot.evaluation.execution import DEBUG, GUARDED, Execution
+from bot.execution.record import DEBUG, GUARDED, Execution
 from state.errors import BudgetExceeded
 from state.progress import NodeStatus, end_node, update_node
 

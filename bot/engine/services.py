@@ -13,8 +13,8 @@ from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext, by_class
 from bot.engine.settings import RunSettings
 from bot.engine.strategy import Script
-from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.worker import Worker
+from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing
 from bot.execution.machine import this_machine

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from sqlmodel import Session, col, select
 
-from bot.evaluation.execution import PREDICTIONS
 from bot.execution.folder import RunFolder
+from bot.execution.record import PREDICTIONS
 from state.approvals import open_wishes
 from state.tables import Execution, Node, Run, Submission
 

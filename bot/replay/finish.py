@@ -4,9 +4,9 @@ from pathlib import Path
 
 from bot.engine.attempts import load_tree
 from bot.evaluation.board import read_leaderboard
-from bot.evaluation.execution import GUARDED
 from bot.evaluation.guards.beyond_board import board_finding
 from bot.evaluation.worker import Worker
+from bot.execution.record import GUARDED
 from bot.report.finish import Ended, Graded, leave
 from bot.report.result import RunResult
 from bot.submission.handing_in import HandedIn

@@ -5,9 +5,9 @@ from dataclasses import asdict
 
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.evaluation.execution import GUARDED
-from bot.evaluation.guarding import node_findings, view_findings
 from bot.evaluation.worker import Worker
+from bot.execution.guarding import node_findings, view_findings
+from bot.execution.record import GUARDED
 from bot.report.result import NodeFinding
 from bot.submission.handing_in import HandedIn
 from state.errors import BotError

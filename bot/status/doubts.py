@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlmodel import Session, col, select
 
-from bot.evaluation.guarding import FOUND
+from bot.execution.guarding import FOUND
 from state.tables import Event
 
 __all__ = ["Doubt", "doubts"]

@@ -9,9 +9,9 @@ from pydantic import BaseModel
 from bot.agents.builtin import baseline_script
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext, by_class
-from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
+from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing
 from bot.execution.machine import this_machine

@@ -18,15 +18,15 @@ from bot.configuration.competition import CompetitionSettings
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.execution import Execution, Score
-from bot.evaluation.executor import Executor, ExecutorSettings
 from bot.evaluation.guards.findings import Finding, passed
 from bot.evaluation.score import score_execution
 from bot.evaluation.views.build import build_view
 from bot.evaluation.worker import Worker
+from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing
 from bot.execution.machine import this_machine
+from bot.execution.record import Execution, Score
 from bot.execution.stopwatch import Stopwatch
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel

@@ -10,7 +10,16 @@ from typing import Any
 from bot.budgets.charging import Meter, metered
 from bot.budgets.levels import Level, unbounded
 from bot.evaluation.answers import LabelledView, Noise, ScoredFiles
-from bot.evaluation.execution import (
+from bot.evaluation.guards.findings import Finding
+from bot.evaluation.views.names import ViewName
+from bot.evaluation.views.self_reported import LINE, printed_score
+from bot.evaluation.worker import Worker
+from bot.execution.folder import RunFolder
+from bot.execution.guarding import Guarding, record_findings
+from bot.execution.leasing import Leasing
+from bot.execution.monitor import Monitor
+from bot.execution.output import clean_output
+from bot.execution.record import (
     DEBUG,
     GUARDED,
     PREDICTIONS,
@@ -20,16 +29,7 @@ from bot.evaluation.execution import (
     step_of,
     why,
 )
-from bot.evaluation.guarding import Guarding, record_findings
-from bot.evaluation.guards.findings import Finding
-from bot.evaluation.run_views import RunViews
-from bot.evaluation.views.names import ViewName
-from bot.evaluation.views.self_reported import LINE, printed_score
-from bot.evaluation.worker import Worker
-from bot.execution.folder import RunFolder
-from bot.execution.leasing import Leasing
-from bot.execution.monitor import Monitor
-from bot.execution.output import clean_output
+from bot.execution.run_views import RunViews
 from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox, Watch
 from sandbox.rules import Rules, RuleSettings, Watches

@@ -17,14 +17,14 @@ from bot.budgets.settings import Caps
 from bot.engine.attempts import read_tree
 from bot.engine.tree import TreeCache
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.execution import PREDICTIONS, Execution, kept_execution, why
-from bot.evaluation.executor import Executor, ExecutorSettings
-from bot.evaluation.guarding import FOUND, Guarding, node_findings, view_findings
 from bot.evaluation.guards.registry import EXECUTION_GUARDS
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.worker import Worker
+from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
+from bot.execution.guarding import FOUND, Guarding, node_findings, view_findings
 from bot.execution.leasing import Leasing
+from bot.execution.record import PREDICTIONS, Execution, kept_execution, why
 from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Watch
 from sandbox.leases import Leases

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.evaluation.run_views import RunViews
 from bot.evaluation.worker import Worker
 from bot.execution.folder import RunFolder
+from bot.execution.run_views import RunViews
 from bot.execution.stopwatch import Stopwatch
 from state.errors import UnsupportedLayout, UsageError
 from tests.bot.evaluation.parts import card, competition
