@@ -274,12 +274,15 @@ class Executor:
         passed = score is not None or (found.fine and view in _NEED_NO_SCORE)
         fault = None if passed else why(outcome, request.limits) or found.message or "no score"
         error = fault and f"{self._views.described(view)} (limit {request.limits.seconds:.0f} s): {fault}"
+        notes = list(outcome.notes)
+        if passed and outcome.reason is ExitReason.TIMED_OUT:
+            notes.append(f"{why(outcome, request.limits)}; its files were complete, and count")
         execution = Execution(
             id=request.execution_id,
             view=view,
             reason=outcome.reason,
             seconds=outcome.seconds,
-            output="\n".join((clean_output(outcome.output), *(f"[sandbox] {note}" for note in outcome.notes))),
+            output="\n".join((clean_output(outcome.output), *(f"[sandbox] {note}" for note in notes))),
             fine=found.fine,
             score=score,
             fault=fault,
@@ -303,8 +306,8 @@ class Executor:
     async def _files(self, view: str, data: LabelledView, out: Path, outcome: Outcome) -> ScoredFiles:
         """Have the files scored that an execution left."""
         submission = out / "submission.csv"
-        # A score comes from a clean run only: files of a script that then failed are not trusted to be whole.
-        if outcome.reason is not ExitReason.FINISHED:
+        # Files of a script that failed are not trusted; one that its limit cut off may have had them complete long before.
+        if outcome.reason not in (ExitReason.FINISHED, ExitReason.TIMED_OUT):
             return ScoredFiles(None, valid=False, fine=False)
         if self.self_reported is None:
             swapped = ViewName.parse(view).kind == "swap"

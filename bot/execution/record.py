@@ -67,7 +67,7 @@ class Execution(_Kept):
     output: str
     """Cleaned and capped, as a coder reads it."""
     fine: bool
-    """Whether it ended in time and both its files are valid, be there a score or not: all that a debug run asks."""
+    """Whether both its files are valid at its end or when its limit cuts it off, be there a score or not."""
     score: Score | None
     fault: str | None
     """Why it has no score, the same whatever the view and the limits were; None where it has one, or need not have one."""

@@ -256,6 +256,23 @@ async def test_guards_that_cannot_run_are_told_as_not_run(trial: Trial) -> None:
     assert {one.verdict for one in node_findings(trial.store, RUN, 10_000)} == {"not run"}, "nobody looked at it"
 
 
+@pytest.mark.parametrize("whole", [True, False])
+async def test_a_script_that_its_limit_cuts_off_has_the_score_of_its_files_if_they_are_complete(
+    trial: Trial, whole: bool
+) -> None:
+    node = trial.new_node()
+    spoilt = "" if whole else "\nopen('submission.csv', 'w').write('id,')"
+    done = await trial.execute(node, f"{PREDICTS}{spoilt}\nimport time\ntime.sleep(60)", seconds=4.0)
+    assert done.reason is ExitReason.TIMED_OUT
+    assert (done.value is not None, done.fine) == (whole, whole)
+    if whole:
+        assert done.error is None
+        assert "killed at its time limit of 4 s; its files were complete, and count" in done.output
+    else:
+        assert done.error is not None
+        assert "the script was killed at its time limit of 4 s" in done.error
+
+
 async def test_an_execution_that_does_not_fit_is_never_started(trial: Trial) -> None:
     node, room = trial.new_node(), trial.level.remaining[Kind.EXECUTIONS]
     trial.level.spend(executions=room or 0)
