@@ -70,7 +70,7 @@ async def test_where_scores_would_mean_something_else_another_run_is_begun(
             row = live_run_of(here.store, card.slug)
             assert row is not None
             assert not goes_on(row, task, later)
-            assert run_as_it_was(here, row).folder == first.folder
+            assert run_as_it_was(here, row).folder.path == first.folder.path
             other = begin_run(here, task, later)
             assert other.id != first.id
             assert begin_run(here, task, later).id == other.id

@@ -47,7 +47,7 @@ async def test_rules_that_nobody_accepted_are_told_once_and_are_over_when_somebo
             assert told(here.store) == ["trouble.rules"]
             with here.store.read() as session:
                 assert [one.key for one in current(session)] == [f"rules/{site.competition.slug}"]
-            site.competition.settings = SiteSettings()
+            site.competition.entered = True
             assert isinstance(await prepare(here, site.competition.slug, OWN), Task)
             with here.store.read() as session:
                 assert current(session) == []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scrapers.snapshots.card import TaskCard
-from tests.bot.evaluation import layouts
+from tests.bot.evaluation import written_layouts as layouts
 from tests.bot.replay.conftest import Bot, results
 from tests.scrapers.imports.mle_bench.prepared_folder import write_competition, write_table
 
