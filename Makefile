@@ -32,13 +32,14 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.reach
 
-# What tries the sandboxes goes alone: it counts the machine's processes and mounts. A rehearsal's weeks are minutes, in which its
-# scripts must have time to run: one at a time, beside what boots systemd once and mostly waits.
+# Most of these wait for a clock or a process: twice as many at a time as there are cores keep them busy, with what tries the sandboxes
+# beside them. A rehearsal's weeks are minutes, in which its scripts must have time to run: one at a time, beside what boots systemd.
 LONG := tests/systemd tests/bot/daemon/test_rehearsals.py
 integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the image, systemd, a browser, snapshots or minutes
-	@run="$(BIN)/python -m pytest -m integration --durations"; failed=0; \
-	$$run 25 -n $(WORKERS) --dist worksteal --ignore tests/sandbox --ignore tests/hostile $(addprefix --ignore ,$(LONG)) || failed=1; \
-	$$run 15 tests/sandbox tests/hostile || failed=1; \
+	@mkdir -p .cache; run="$(BIN)/python -m pytest -m integration --durations"; failed=0; \
+	$$run 15 tests/sandbox tests/hostile >.cache/sandboxes.log 2>&1 & beside=$$!; \
+	$$run 25 -n $$((2 * $(WORKERS))) --dist worksteal --ignore tests/sandbox --ignore tests/hostile $(addprefix --ignore ,$(LONG)) || failed=1; \
+	wait $$beside || failed=1; cat .cache/sandboxes.log; \
 	$$run 5 $(firstword $(LONG)) & beside=$$!; \
 	$$run 5 $(lastword $(LONG)) || failed=1; \
 	wait $$beside || failed=1; exit $$failed
