@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlmodel import Session
 
-from bot.evaluation.board import MEDALS, Medal, medal_positions
+from bot.evaluation.answers.board import MEDALS, Medal, medal_positions
 from bot.leaderboard.board import Place, Seen, own_place, read_seen
 from bot.leaderboard.rank import Look, Standing, far, leaderboard_moved, lines_moved, look_at
 from bot.notify.events import BoardMoved, Event, MedalChanged, RankChanged
