@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.configuration.tree import Settings
+from bot.configuration.settings import Settings
 from tests import commands
 from tests.source_tree import ROOT
 
