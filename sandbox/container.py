@@ -15,7 +15,7 @@ from docker.errors import APIError, ImageNotFound
 from docker.utils.socket import STDOUT, frames_iter
 
 from sandbox import Breach, ExitReason, Limits, Usage
-from sandbox.engine import ENGINE_FAILURES, EngineError, attach, say
+from sandbox.image.engine import ENGINE_FAILURES, EngineError, attach, say
 from sandbox.profile import INSTANCE, TASK_SLACK
 from sandbox.running import Reaped
 from sandbox.watcher import Watcher

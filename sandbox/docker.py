@@ -6,9 +6,9 @@ from contextlib import ExitStack
 
 from sandbox import ExecutionRequest, SandboxDescription
 from sandbox.container import Container
-from sandbox.engine import ENGINE_FAILURES, connect, say
 from sandbox.execution import LocalSandbox, try_out
 from sandbox.image import find_image
+from sandbox.image.engine import ENGINE_FAILURES, connect, say
 from sandbox.launch import choose_cpus
 from sandbox.profile import Plan, container_options
 from sandbox.watcher import Watcher

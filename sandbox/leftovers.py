@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from sandbox.engine import ENGINE_FAILURES, connect, say
+from sandbox.image.engine import ENGINE_FAILURES, connect, say
 from sandbox.instance import FOLDER, OwnedFolder, instance_of, is_alive, label_of, temporary_prefix
 from sandbox.profile import INSTANCE, OWNER
 from sandbox.tree import MARKER, kill_all

@@ -1,22 +1,11 @@
 """Pulses: what runs for long writes down that it does and what it is doing, for whoever looks at the database."""
 
-from datetime import datetime
-
-from sqlmodel import Field, Session, SQLModel
+from sqlmodel import Session
 
 from state.store import Transaction
+from state.tables import Pulse
 
-__all__ = ["Pulse", "last_pulse", "write_pulse"]
-
-
-class Pulse(SQLModel, table=True):
-    """The last sign of life of something."""
-
-    name: str = Field(primary_key=True)
-    """Whose: `daemon`."""
-    at: datetime
-    text: str = ""
-    """What it is doing, in one line."""
+__all__ = ["last_pulse", "write_pulse"]
 
 
 def write_pulse(tx: Transaction, name: str, text: str) -> None:

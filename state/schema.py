@@ -3,6 +3,7 @@
 from sqlalchemy import Connection, inspect
 from sqlmodel import SQLModel
 
+from state import tables  # noqa: F401 - declares what is created
 from state.errors import UsageError
 
 __all__ = ["VERSION", "create", "ensure_ours"]
@@ -18,9 +19,6 @@ def create(connection: Connection) -> None:
         UsageError: the tables are not ours, or another version of the program made them.
     """
     if not inspect(connection).get_table_names():
-        # What declares the tables; here, as one of them imports the store.
-        from state import polled, pulses, steering, tables, tasks  # noqa: F401
-
         SQLModel.metadata.create_all(connection)
         connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
     ensure_ours(connection)

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from sqlmodel import Session, col, func, select
 
-from state.polled import Reading
 from state.store import Store, Transaction, put_blob
+from state.tables import Reading
 
 __all__ = ["ReadingKind", "gone", "history", "last", "last_of_each", "rules_hash", "take_reading"]
 

@@ -6,15 +6,15 @@ A note is the owner's word to the agents of one competition. A control says whet
 
 import unicodedata
 from datetime import datetime
-from typing import Any, ClassVar, Literal, cast
+from typing import Literal, cast
 
-from sqlalchemy import Index
-from sqlmodel import Field, Session, SQLModel, col, select
+from sqlmodel import Session, col, select
 
 from state.errors import UsageError
 from state.store import NO_RUN, Transaction
+from state.tables import Control, Note
 
-__all__ = ["LONGEST_NOTE", "Control", "ControlState", "Note", "add_note", "control", "notes", "set_control"]
+__all__ = ["LONGEST_NOTE", "ControlState", "add_note", "control", "notes", "set_control"]
 
 ControlState = Literal["running", "paused", "stopped"]
 
@@ -22,34 +22,6 @@ LONGEST_NOTE = 4_000
 """Characters; a note goes into prompts."""
 _JOINERS = "\u200c\u200d"
 """Invisible, but some scripts need them."""
-
-
-class Note(SQLModel, table=True):
-    """The owner's word on a competition; it is kept as it was said."""
-
-    __table_args__: ClassVar[Any] = (Index("ix_note_competition", "competition", "at"),)
-
-    id: int | None = Field(default=None, primary_key=True)
-    competition: str
-    text: str
-    at: datetime
-    by: str
-    """Who said it, as the machine knows him."""
-
-    @property
-    def item(self) -> str:
-        """How a prompt that holds it names it, such as `note/3`."""
-        return f"note/{self.id}"
-
-
-class Control(SQLModel, table=True):
-    """Whether a competition is worked on; one without a row is."""
-
-    competition: str = Field(primary_key=True)
-    state: str = "running"
-    """See `ControlState`."""
-    at: datetime
-    by: str
 
 
 def add_note(tx: Transaction, competition: str, text: str, by: str = "owner") -> Note:

@@ -7,16 +7,16 @@ when it starts, and not because a time is over: clocks are put back, and machine
 import json
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from sqlalchemy import JSON, ColumnElement, Index, and_, delete, func
-from sqlmodel import Field, Session, SQLModel, col, select
+from sqlalchemy import ColumnElement, and_, delete, func
+from sqlmodel import Session, col, select
 
 from state.store import Transaction, as_stored
+from state.tables import Task
 
 __all__ = [
     "MOST_INTERRUPTIONS",
-    "Task",
     "TaskStatus",
     "claim_task",
     "coming_tasks",
@@ -57,39 +57,6 @@ _FIRST = """
     AND NOT EXISTS (SELECT 1 FROM json_each(:busy) WHERE value = json_array(kind, competition))
     ORDER BY due, key LIMIT 1
 """
-
-
-class Task(SQLModel, table=True):
-    """Something to do once; all times are those of the store's clock."""
-
-    __table_args__: ClassVar[Any] = (Index("ix_task_status", "status", "due_at"),)
-
-    key: str = Field(primary_key=True)
-    """Says what is done and for when, such as `poll:titanic:2026-11-20T10:00`: under one key it is done once."""
-    kind: str
-    """Who can do it."""
-    competition: str = ""
-    """Whose it is, empty: nobody's."""
-    payload: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
-    """What there is to know besides the key; small JSON."""
-    created_at: datetime
-    due_at: datetime
-    """Not begun before."""
-    status: str = "queued"
-    """See `TaskStatus`."""
-    owner: str | None = None
-    """Who works on it."""
-    lease_until: datetime | None = None
-    """Until when that was last confirmed; shows others whether its owner is still at it."""
-    tried_at: datetime | None = None
-    """When it was last begun, or put back to wait."""
-    tries: int = 0
-    """How often it was tried and failed."""
-    interruptions: int = 0
-    """How often the process died while it was worked on."""
-    ended_at: datetime | None = None
-    error: str | None = None
-    """How the last try failed."""
 
 
 def put_task(

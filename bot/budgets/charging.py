@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bot.budgets.levels import Level
-from bot.budgets.reservation import Held
+from bot.budgets.levels import Held, Level
 from sandbox import ExecutionRequest
 from state.spending import charge
 from state.store import Transaction

@@ -34,8 +34,8 @@ from bot.doctor.models import check_models, is_foreign
 from bot.doctor.notify import check_notify
 from bot.doctor.sandboxes import check_bubblewrap, check_docker, check_environment, check_isolation, engine_info
 from bot.service.status import status_here
-from sandbox.engine import ENGINE_FAILURES
 from sandbox.gpu import open_gpus
+from sandbox.image.engine import ENGINE_FAILURES
 from sandbox.instance import instance_of
 from state.errors import ConfigurationError
 

@@ -41,7 +41,7 @@ def create(
 
     Example: bot env create --with text
     """
-    from sandbox.environments.making import Recipe, configured_installer, estimate, make_environment
+    from sandbox.make_environment import Recipe, configured_installer, estimate, make_environment
 
     folder = _folder(config)
     installer = configured_installer() if pip is None else "pip" if pip else "uv"
@@ -89,8 +89,8 @@ def check(
 
     Example: bot env check
     """
+    from sandbox.check_environment import check_environment
     from sandbox.choose import choose
-    from sandbox.environments.checking import check_environment
 
     settings = configured(config).sandbox
     environment = environment_named(settings.environments_folder, name)
@@ -118,7 +118,7 @@ def remove(name: Annotated[str, typer.Argument(help="of the environment")], conf
 
     Example: bot env remove vision
     """
-    from sandbox.environments.making import remove_environment
+    from sandbox.make_environment import remove_environment
 
     remove_environment(_folder(config), name)
     typer.echo(f"removed {name}")

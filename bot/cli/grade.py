@@ -11,8 +11,8 @@ from bot.cli.grade_many import average, grade_list
 from bot.cli.options import Json
 from bot.cli.output import number, print_json, print_table
 from bot.evaluation.answers import Grade
+from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.evaluation.worker import Worker
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 

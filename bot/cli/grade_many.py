@@ -11,10 +11,10 @@ import typer
 
 from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.answers import Grade
-from bot.evaluation.grading.aggregate import ASKED_FOR, aggregate, read_reports, read_split
-from bot.evaluation.grading.grade_many import GradedList, find_snapshots, grade_many, write_report
-from bot.evaluation.grading.submission_list import read_list
-from bot.evaluation.worker import Worker
+from bot.evaluation.batches.aggregate import ASKED_FOR, aggregate, read_reports, read_split
+from bot.evaluation.batches.grade_many import GradedList, find_snapshots, grade_many, write_report
+from bot.evaluation.batches.submission_list import read_list
+from bot.evaluation.client.worker import Worker
 from state.clock import SystemClock
 
 _FLAGS = ("submission_exists", "valid_submission", "gold_medal", "silver_medal", "bronze_medal", "above_median")

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from bot.cli.output import number, print_json, print_table
 from bot.engine.patience import may_pass
-from bot.evaluation.board import MEDALS
-from bot.evaluation.guards.findings import told_together
+from bot.evaluation.answers.board import MEDALS
+from bot.evaluation.answers.findings import told_together
 from bot.models.settings import ModelSettings
 from bot.replay.prepare import PreparedRun
 from bot.replay.progress_line import shown

@@ -10,8 +10,8 @@ import typer
 
 from bot.cli.options import Json
 from bot.cli.output import print_json, print_table, progress_line
+from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.evaluation.worker import Worker
 from scrapers.imports.mle_bench.finding import FoundMetric, Question
 from scrapers.imports.mle_bench.importing import Importing, Outcome
 from scrapers.imports.mle_bench.manifest import Dates

@@ -12,8 +12,9 @@ from bot.cli.daemon_store import daemon_is_running, open_daemon_store
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json
 from state.errors import UsageError
-from state.steering import LONGEST_NOTE, ControlState, Note, add_note, control, notes, set_control
+from state.steering import LONGEST_NOTE, ControlState, add_note, control, notes, set_control
 from state.store import Store
+from state.tables import Note
 from state.words import iso
 
 __all__ = ["note", "pause", "stop", "unpause", "who"]

@@ -26,9 +26,8 @@ from bot.status.site import deadline, rank
 from bot.status.work import latest_runs, lower_is_better, nodes_of, pool_of
 from state.clock import Clock
 from state.errors import StateCorrupted, StateUnavailable, UsageError
-from state.polled import RequestCount
 from state.store import Store
-from state.tables import Execution, Run, Submission
+from state.tables import Execution, RequestCount, Run, Submission
 from state.tasks import task_counts
 
 __all__ = ["LONGEST_LAG", "LOOPBACK", "MOST_COMPETITIONS", "figures", "serve_metrics"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from bot.agents.listing import BUILT_IN
 from bot.configuration import Configuration, Settings
 from bot.engine.services import Machinery
-from bot.evaluation.worker import Worker
+from bot.evaluation.client.worker import Worker
 from bot.execution.open_leases import open_leases
 from bot.live.budget import open_day
 from bot.live.live_run import choice_of

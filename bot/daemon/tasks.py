@@ -22,7 +22,8 @@ from state.errors import NotAuthenticated, Retry
 from state.retention import Pruned, prune_expired
 from state.series import last_of_each
 from state.store import Store
-from state.tasks import Task, prune_tasks, put_task
+from state.tables import Task
+from state.tasks import prune_tasks, put_task
 
 __all__ = ["TaskHandlers"]
 

@@ -15,16 +15,8 @@ from bot.daemon.failures import record_failure, words_of
 from state.clock import Clock
 from state.errors import BotError, Retry, StateUnavailable
 from state.store import Store, Transaction
-from state.tasks import (
-    Task,
-    claim_task,
-    finish_task,
-    next_due,
-    recover_tasks,
-    release_tasks,
-    renew_tasks,
-    retry_task,
-)
+from state.tables import Task
+from state.tasks import claim_task, finish_task, next_due, recover_tasks, release_tasks, renew_tasks, retry_task
 
 __all__ = ["Handler", "Outcome", "WorkerSettings", "Workers", "attempt"]
 

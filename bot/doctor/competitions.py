@@ -7,9 +7,9 @@ from bot.configuration.competition import CompetitionSettings
 from bot.doctor import Check
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.own_grader import check_grader
+from scrapers.kaggle.card.task import KaggleTask
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competition, Competitions
-from scrapers.kaggle.task import KaggleTask
 from state.clock import Clock
 from state.errors import BotError, KaggleError, NotEntered, NotFound, SiteUnavailable, UsageError
 

@@ -6,8 +6,8 @@ from typing import Any
 from bot.doctor import Check
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
-from sandbox.engine import ENGINE_FAILURES, connect, say
 from sandbox.environments import Environment, chosen_environment
+from sandbox.image.engine import ENGINE_FAILURES, connect, say
 from sandbox.settings import SandboxSettings
 from state.errors import UsageError
 

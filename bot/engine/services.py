@@ -13,7 +13,7 @@ from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext, by_class
 from bot.engine.settings import RunSettings
 from bot.engine.strategy import Script
-from bot.evaluation.worker import Worker
+from bot.evaluation.client.worker import Worker
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing

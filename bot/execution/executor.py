@@ -10,10 +10,10 @@ from typing import Any
 from bot.budgets.charging import Meter, metered
 from bot.budgets.levels import Level, unbounded
 from bot.evaluation.answers import LabelledView, Noise, ScoredFiles
-from bot.evaluation.guards.findings import Finding
-from bot.evaluation.views.names import ViewName
-from bot.evaluation.views.self_reported import LINE, printed_score
-from bot.evaluation.worker import Worker
+from bot.evaluation.answers.findings import Finding
+from bot.evaluation.answers.self_reported import LINE, printed_score
+from bot.evaluation.answers.view_names import ViewName
+from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.guarding import Guarding, record_findings
 from bot.execution.leasing import Leasing
@@ -134,7 +134,7 @@ class Executor:
         Args:
             node: a node with a score.
             other: a node to compare with; None, or one that left no predictions: none.
-            seconds: for draws; see `bot.evaluation.noise.score_noise`.
+            seconds: for draws; see `bot.evaluation.scoring.noise.score_noise`.
         """
         return await self._noise(self.predictions_of(node), other, seconds)
 

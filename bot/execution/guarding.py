@@ -8,9 +8,9 @@ from typing import Any
 from sqlmodel import col, select
 
 from bot.evaluation.answers import LabelledView, OtherNode
-from bot.evaluation.guards.findings import Finding, doubts_of, findings_of, not_run_at_all
-from bot.evaluation.guards.registry import EXECUTION_GUARDS, VIEW_GUARDS
-from bot.evaluation.worker import Worker
+from bot.evaluation.answers.findings import Finding, doubts_of, findings_of, not_run_at_all
+from bot.evaluation.answers.guards import EXECUTION_GUARDS, VIEW_GUARDS
+from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED, PREDICTIONS, kept_execution
 from state.errors import BotError
 from state.steps import Steps

@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict
 from sqlmodel import Session
 
 from bot.evaluation.answers import Noise
-from bot.evaluation.guards.findings import Finding
+from bot.evaluation.answers.findings import Finding
 from sandbox import ExitReason, Limits, Outcome
 from state.tables import Step
 

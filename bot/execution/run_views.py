@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.views.names import INFO, ViewKind, ViewName
-from bot.evaluation.views.self_reported import reason_in
-from bot.evaluation.worker import Worker
+from bot.evaluation.answers.self_reported import reason_in
+from bot.evaluation.answers.view_names import INFO, ViewKind, ViewName
+from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
 from scrapers.snapshots.card import TaskCard

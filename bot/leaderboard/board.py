@@ -9,9 +9,10 @@ from datetime import datetime
 from sqlmodel import Session
 
 from state.live import deadline_of
-from state.polled import Reading, watermark
+from state.polled import watermark
 from state.series import ReadingKind, last, last_of_each
 from state.store import read_blob
+from state.tables import Reading
 
 __all__ = [
     "Board",

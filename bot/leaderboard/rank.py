@@ -8,7 +8,7 @@ from math import ceil
 
 from sqlmodel import Session
 
-from bot.evaluation.board import MEDALS, Medal, medal_at, medal_positions
+from bot.evaluation.answers.board import MEDALS, Medal, medal_at, medal_positions
 from bot.leaderboard.board import Board, Place, Seen, Sent, Stood, best_of, own_place, read_board, sent_files, stood
 from state.polled import watermark
 

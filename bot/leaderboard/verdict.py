@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlmodel import Session, col, select
 
-from bot.evaluation.board import MEDALS, standing
+from bot.evaluation.answers.board import MEDALS, standing
 from bot.leaderboard.board import Sent, same_score
 from bot.leaderboard.rank import Look
 from scrapers.snapshots.card import TaskCard

@@ -7,7 +7,7 @@ from typing import get_args
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.evaluation.answers import HiddenScore
-from bot.evaluation.worker import Worker
+from bot.evaluation.client.worker import Worker
 from bot.leaderboard.rank import look_at
 from bot.leaderboard.verdict import Verdict, entries_of
 from bot.report.finish import Ended, Graded, leave

@@ -11,9 +11,9 @@ from bot.execution.own_grader import check_grader
 from bot.live.shared import Shared
 from bot.notify.events import Event, GraderUnusable, RulesNotAccepted, TaskCardIncomplete
 from bot.status.problems import begin, end
+from scrapers.kaggle.card.task import KaggleTask
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.data import CompetitionData, Progress
-from scrapers.kaggle.task import KaggleTask
 from scrapers.snapshots.card import TaskCard
 from state.errors import UsageError
 from state.live import deadline_of as known_deadline

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 from sqlmodel import col, select
 
-from bot.budgets.levels import Level, unbounded
-from bot.budgets.reservation import Held
+from bot.budgets.levels import Held, Level, unbounded
 from bot.models import CallLimits, Completion, Message, Model, Prompt, Usage
 from bot.models.bounds import Estimate, bounds, free
 from bot.models.fingerprint import prompt_hash

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bot.budgets.kinds import Kind, words
 from bot.budgets.kinds import name as kind_name
-from bot.evaluation.board import Medal
+from bot.evaluation.answers.board import Medal
 from bot.notify import Notice, Plot
 from bot.notify.wording import FILTERS, MARKDOWN_FILTERS, escaped, plain
 from state.words import iso

@@ -13,7 +13,7 @@ import zipfile
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.evaluation.board import standing
+from bot.evaluation.answers.board import standing
 from bot.evaluation.metrics.registry import METRICS
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.rendering import slugified

@@ -1,15 +1,12 @@
 """The methods of competitions themselves: lists, pages, files, the leaderboard."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from bot.rehearsal.board import Team, score_text, zipped
+from bot.rehearsal.competition import Competition
 from bot.rehearsal.competition_lists import listed_competition, other
+from bot.rehearsal.site import Site
 from bot.rehearsal.wire import Answer, Binary, Call, Json, Redirect, Refused, denied, listed, wire_time
-
-if TYPE_CHECKING:
-    from bot.rehearsal.competition import Competition
-    from bot.rehearsal.site import Site
 
 _TABS = ("GENERAL", "ENTERED", "COMMUNITY", "HOSTED", "UNLAUNCHED", "UNLAUNCHED_COMMUNITY", "EVERYTHING")
 _ORDERS = (
@@ -26,7 +23,7 @@ _COMPETITIONS_A_PAGE = 20
 class Competing:
     """Answers about the competitions that are played back."""
 
-    def __init__(self, site: "Site") -> None:
+    def __init__(self, site: Site) -> None:
         self._site = site
 
     def list_competitions(self, call: Call) -> Answer:
@@ -111,20 +108,20 @@ class Competing:
             return played + [other(one) for one in others if tab == "EVERYTHING" or one.category != "Community"]
         return []
 
-    def _played(self, one: "Competition", now: datetime) -> Json:
+    def _played(self, one: Competition, now: datetime) -> Json:
         return listed_competition(one, now, len(self._site.kernels.of(one.slug, now)))
 
-    def _named(self, call: Call) -> "Competition":
+    def _named(self, call: Call) -> Competition:
         return self._site.competition(call.text("competitionName"))
 
-    def _joined(self, call: Call) -> "Competition":
+    def _joined(self, call: Call) -> Competition:
         competition = self._named(call)
         if not competition.entered:
             raise Refused(403, "You must accept this competition's rules before you'll be able to download files.")
         return competition
 
 
-def _file(competition: "Competition", name: str) -> Json:
+def _file(competition: Competition, name: str) -> Json:
     return {
         "ref": name,
         "name": name,

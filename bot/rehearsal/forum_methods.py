@@ -3,17 +3,14 @@
 import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
+from bot.rehearsal.competition import Competition
 from bot.rehearsal.forum import Post, Thread
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.rendering import rendered, share_of, slugified
+from bot.rehearsal.site import Site
 from bot.rehearsal.wire import Answer, Call, Json, Refused, listed, wire_time
 from scrapers.snapshots.rows import MessageRow
-
-if TYPE_CHECKING:
-    from bot.rehearsal.competition import Competition
-    from bot.rehearsal.site import Site
 
 TOPICS_A_PAGE = 20
 _TOPIC_ORDERS = ("UNSPECIFIED", "HOT", "TOP", "NEW", "RECENT", "ACTIVE", "RELEVANCE")
@@ -24,7 +21,7 @@ _MESSAGES_A_PAGE = 30
 class Discussions:
     """Answers about the forums of all competitions; topics' numbers are the site's, and so say whose a topic is."""
 
-    def __init__(self, site: "Site") -> None:
+    def __init__(self, site: Site) -> None:
         self._site = site
         self._settings = site.settings
 
@@ -78,7 +75,7 @@ class Discussions:
         page, token = call.page(competition.forum.posts(thread, call.now, opening=False))
         return listed("comments", [self._comment(post) for post in page], token)
 
-    def _found(self, number: int | None, now: datetime) -> tuple["Competition", Thread]:
+    def _found(self, number: int | None, now: datetime) -> tuple[Competition, Thread]:
         for competition in self._site.competitions:
             thread = competition.forum.thread(number, now)
             if thread is not None:
@@ -127,7 +124,7 @@ def topic_url(slug: str, thread: Thread) -> str:
     return f"{forum_url(slug)}/{thread.number}"
 
 
-def _topic(thread: Thread, competition: "Competition") -> Json:
+def _topic(thread: Thread, competition: Competition) -> Json:
     return {
         "id": thread.number,
         "title": thread.row.title,

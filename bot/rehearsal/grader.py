@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bot.evaluation.board import SCORE_DIGITS
+from bot.evaluation.answers.board import SCORE_DIGITS
 from bot.evaluation.grading.grade import HiddenTest, open_hidden_test
 from bot.evaluation.scoring.truth import Predicted, Rows
 from bot.evaluation.tables.csv_table import Table, read_table

@@ -1,12 +1,11 @@
 """The methods that list and show kernels."""
 
-from collections.abc import Callable
 from datetime import datetime
 
 from bot.rehearsal.forum_methods import heat
 from bot.rehearsal.identity import wire_id
-from bot.rehearsal.kernels import Kernels, Version
-from bot.rehearsal.settings import SiteSettings
+from bot.rehearsal.kernels import Version
+from bot.rehearsal.site import Site
 from bot.rehearsal.wire import Answer, Call, Json, Refused, denied, listed, wire_time
 
 _ORDERS = (
@@ -22,23 +21,16 @@ _GROUPS = (
 class Notebooks:
     """Answers about kernels; of each only the current version is listed, older ones are found by `vN`."""
 
-    def __init__(self, kernels: Kernels, settings: SiteSettings, check: Callable[[str], object]) -> None:
-        """Make the answers.
-
-        Args:
-            kernels: all of the site.
-            settings: the site's.
-            check: raises the 403 for a competition that is not the site's.
-        """
-        self._kernels = kernels
-        self._settings = settings
-        self._check = check
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._kernels = site.kernels
+        self._settings = site.settings
 
     def list_kernels(self, call: Call) -> Answer:
         """ListKernels: filters, all orders, at most 100 a page."""
         competition = call.text("competition")
         if competition:
-            self._check(competition)
+            self._site.competition(competition)
         call.enum("group", "", _GROUPS)
         order = call.enum("sortBy", "", _ORDERS)
         found = [version for version in self._kernels.current(call.now) if self._wanted(version, call)]

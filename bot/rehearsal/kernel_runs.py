@@ -8,15 +8,14 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from bot.rehearsal.identity import wire_id
+from bot.rehearsal.kernel_methods import Notebooks
 from bot.rehearsal.kernels import Version
 from bot.rehearsal.rendering import slugified
+from bot.rehearsal.site import Site
+from bot.rehearsal.submission_methods import Submitting
 from bot.rehearsal.wire import Answer, Call, Json, Refused, denied, listed, precondition
-
-if TYPE_CHECKING:
-    from bot.rehearsal.site import Site
 
 SAMPLE = "sample_submission.csv"
 
@@ -39,8 +38,10 @@ class _Session:
 class Sessions:
     """Runs of kernels by the site's clock; those of the snapshot have long ended."""
 
-    def __init__(self, site: "Site") -> None:
+    def __init__(self, site: Site, notebooks: Notebooks, submitting: Submitting) -> None:
         self._site = site
+        self._notebooks = notebooks
+        self._submitting = submitting
         self._rng = random.Random(f"{site.settings.seed}/sessions")  # noqa: S311 - nothing secret
         self._sessions: dict[tuple[str, int], _Session] = {}
 
@@ -69,12 +70,12 @@ class Sessions:
 
     def status(self, call: Call) -> Answer:
         """GetKernelSessionStatus: of a version, or of the latest one."""
-        version = self._site.notebooks.find(call)
+        version = self._notebooks.find(call)
         return {"status": self._status(version, call.now)[0]}
 
     def output(self, call: Call) -> Answer:
         """ListKernelSessionOutput: the files of a run that has ended, by signed addresses, and its log."""
-        version = self._site.notebooks.find(call)
+        version = self._notebooks.find(call)
         status, session = self._status(version, call.now)
         outcome = session.outcome if session else _published(version)
         done = status == "COMPLETE"
@@ -91,7 +92,7 @@ class Sessions:
 
     def create_code_submission(self, call: Call) -> Answer:
         """CreateCodeSubmission: what a run wrote, as a submission."""
-        competition = self._site.submitting.allow(call)
+        competition = self._submitting.allow(call)
         version = self._submitted(call)
         status, session = self._status(version, call.now)
         if status != "COMPLETE":
@@ -110,7 +111,7 @@ class Sessions:
     def _submitted(self, call: Call) -> Version:
         number = call.number("kernelVersion")
         named: Json = {"userName": call.text("kernelOwner"), "kernelSlug": call.text("kernelSlug")}
-        return self._site.notebooks.find(
+        return self._notebooks.find(
             Call(named | ({"versionLabel": f"v{number}"} if number else {}), call.now, call.base_url)
         )
 

@@ -4,7 +4,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from bot.rehearsal.auth import introspect_token
+from bot.rehearsal.competition_methods import Competing
+from bot.rehearsal.forum_methods import Discussions
+from bot.rehearsal.kernel_methods import Notebooks
+from bot.rehearsal.kernel_runs import Sessions
+from bot.rehearsal.search import Search
 from bot.rehearsal.site import Site
+from bot.rehearsal.submission_methods import Submitting
 from bot.rehearsal.wire import Answer, Call
 
 Method = Callable[[Call], Answer]
@@ -15,7 +21,13 @@ OPEN = frozenset({"security.OAuthService/IntrospectToken"})
 
 def methods(site: Site) -> Mapping[str, Method]:
     """Return all methods of a site by `package.Service/Method`."""
-    competing, submitting = site.competing, site.submitting
+    competing, submitting, discussions, notebooks = (
+        Competing(site),
+        Submitting(site),
+        Discussions(site),
+        Notebooks(site),
+    )
+    sessions = Sessions(site, notebooks, submitting)
     services: dict[str, dict[str, Method]] = {
         "competitions.CompetitionApiService": {
             "ListCompetitions": competing.list_competitions,
@@ -28,25 +40,25 @@ def methods(site: Site) -> Mapping[str, Method]:
             "DownloadLeaderboard": competing.download_leaderboard,
             "StartSubmissionUpload": submitting.start_upload,
             "CreateSubmission": submitting.create,
-            "CreateCodeSubmission": site.sessions.create_code_submission,
+            "CreateCodeSubmission": sessions.create_code_submission,
             "ListSubmissions": submitting.list_submissions,
             "GetSubmission": submitting.get,
             "GetSubmissionLimits": submitting.limits,
-            "ListCompetitionTopics": site.discussions.list_competition_topics,
-            "ListTopicMessages": site.discussions.list_topic_messages,
+            "ListCompetitionTopics": discussions.list_competition_topics,
+            "ListTopicMessages": discussions.list_topic_messages,
         },
         "discussions.DiscussionApiService": {
-            "GetTopic": site.discussions.get_topic,
-            "ListComments": site.discussions.list_comments,
+            "GetTopic": discussions.get_topic,
+            "ListComments": discussions.list_comments,
         },
         "kernels.KernelsApiService": {
-            "ListKernels": site.notebooks.list_kernels,
-            "GetKernel": site.notebooks.get_kernel,
-            "GetKernelSessionStatus": site.sessions.status,
-            "ListKernelSessionOutput": site.sessions.output,
-            "SaveKernel": site.sessions.save_kernel,
+            "ListKernels": notebooks.list_kernels,
+            "GetKernel": notebooks.get_kernel,
+            "GetKernelSessionStatus": sessions.status,
+            "ListKernelSessionOutput": sessions.output,
+            "SaveKernel": sessions.save_kernel,
         },
-        "search.SearchApiService": {"ListEntities": site.search.list_entities},
+        "search.SearchApiService": {"ListEntities": Search(site).list_entities},
         "security.OAuthService": {"IntrospectToken": partial(introspect_token, settings=site.settings)},
     }
     return {f"{service}/{name}": method for service, table in services.items() for name, method in table.items()}

@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bot.rehearsal.competition import Competition
 from bot.rehearsal.forum import Thread
 from bot.rehearsal.forum_methods import forum_url, topic_url
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.kernels import Version
 from bot.rehearsal.rendering import slugified, stripped
+from bot.rehearsal.site import Site
 from bot.rehearsal.wire import Answer, Call, Json, listed, wire_time
 from scrapers.snapshots.rows import MessageRow
-
-if TYPE_CHECKING:
-    from bot.rehearsal.competition import Competition
-    from bot.rehearsal.site import Site
 
 _ORDERS = ("UNSPECIFIED", "DATE_CREATED", "DATE_UPDATED", "HOTNESS", "LAST_VIEWED", "TOTAL_COMMENTS", "VOTES")
 _CUT = 500
@@ -29,7 +27,7 @@ _FROM_THE_FUTURE = {
 class Search:
     """A free-text index over titles; of competitions it knows the titles, not the slugs, and has no such filter."""
 
-    def __init__(self, site: "Site") -> None:
+    def __init__(self, site: Site) -> None:
         self._site = site
         self._kernels = site.kernels
 
@@ -104,7 +102,7 @@ def _matches(document: Json, words: list[str]) -> bool:
     return all(word in text for word in words)
 
 
-def _topic(competition: "Competition", thread: Thread, now: datetime) -> Json:
+def _topic(competition: Competition, thread: Thread, now: datetime) -> Json:
     tier = competition.readings.tier("topic", thread.row.id, now)
     opening = thread.opening
     text = opening.markdown or "" if opening and not opening.deleted else ""
@@ -123,7 +121,7 @@ def _topic(competition: "Competition", thread: Thread, now: datetime) -> Json:
     }
 
 
-def _comment(competition: "Competition", thread: Thread, row: MessageRow, now: datetime) -> Json:
+def _comment(competition: Competition, thread: Thread, row: MessageRow, now: datetime) -> Json:
     number, readings = competition.forum.number(row), competition.readings
     return {
         "id": number,
@@ -139,7 +137,7 @@ def _comment(competition: "Competition", thread: Thread, row: MessageRow, now: d
     }
 
 
-def _discussion(competition: "Competition", thread: Thread, markdown: str, anchor: str) -> Json:
+def _discussion(competition: Competition, thread: Thread, markdown: str, anchor: str) -> Json:
     return {
         "messageMarkdown": markdown[:_CUT],
         "messageStripped": stripped(markdown)[:_CUT],

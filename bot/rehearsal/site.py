@@ -1,4 +1,4 @@
-"""The site: one account on one clock, the competitions that are played back, and what answers about them."""
+"""The site: one account on one clock, and the competitions that are played back."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,17 +6,11 @@ from datetime import datetime
 
 from bot.rehearsal.competition import Competition
 from bot.rehearsal.competition_lists import make_others
-from bot.rehearsal.competition_methods import Competing
 from bot.rehearsal.faults import Faults
-from bot.rehearsal.forum_methods import Discussions
 from bot.rehearsal.identity import Numbers
-from bot.rehearsal.kernel_methods import Notebooks
-from bot.rehearsal.kernel_runs import Sessions
 from bot.rehearsal.kernels import Kernels
-from bot.rehearsal.search import Search
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.storage import Storage
-from bot.rehearsal.submission_methods import Submitting
 from bot.rehearsal.submissions import Submission, references
 from bot.rehearsal.uploads import Uploads
 from bot.rehearsal.wire import denied
@@ -69,12 +63,6 @@ class Site:
             self.kernels.add(one.snapshot, one.readings)
         self.uploads = Uploads(settings.link_seconds, settings.largest_upload)
         self.storage = Storage([one.files for one in self.competitions], settings.link_seconds)
-        self.discussions = Discussions(self)
-        self.notebooks = Notebooks(self.kernels, settings, self.competition)
-        self.search = Search(self)
-        self.competing = Competing(self)
-        self.submitting = Submitting(self)
-        self.sessions = Sessions(self)
 
     @property
     def submissions(self) -> Sequence[Submission]:

@@ -1,21 +1,18 @@
 """The methods that submit files, and those that tell what came of them."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from bot.rehearsal.board import score_text
+from bot.rehearsal.competition import Competition
+from bot.rehearsal.site import Site
 from bot.rehearsal.submissions import Submission
 from bot.rehearsal.wire import Answer, Call, Json, Refused, denied, listed, precondition, wire_time
-
-if TYPE_CHECKING:
-    from bot.rehearsal.competition import Competition
-    from bot.rehearsal.site import Site
 
 
 class Submitting:
     """Answers about the user's submissions."""
 
-    def __init__(self, site: "Site") -> None:
+    def __init__(self, site: Site) -> None:
         self._site = site
 
     def start_upload(self, call: Call) -> Answer:
@@ -41,7 +38,7 @@ class Submitting:
         ref = competition.desk.take(bytes(upload.content), upload.file_name, tag, call.now)
         return {"message": f"Successfully submitted to {card.title}", "ref": ref}
 
-    def allow(self, call: Call) -> "Competition":
+    def allow(self, call: Call) -> Competition:
         """Return the competition that a submission from a kernel may be made to now.
 
         Raises:
@@ -90,14 +87,14 @@ class Submitting:
         limits = competition.desk.limits(call.now, closed=closed)
         return {"numToday": limits.today, "numTotal": limits.total, "numAllowedNow": limits.allowed}
 
-    def _joined(self, call: Call) -> "Competition":
+    def _joined(self, call: Call) -> Competition:
         competition = self._site.competition(call.text("competitionName"))
         if not competition.entered:
             raise denied("competitions.participate")
         return competition
 
 
-def _may_submit(competition: "Competition", now: datetime) -> None:
+def _may_submit(competition: Competition, now: datetime) -> None:
     if not competition.begun(now):
         raise denied("competitions.participate")
     if competition.over(now):
@@ -109,7 +106,7 @@ def _may_submit(competition: "Competition", now: datetime) -> None:
         )
 
 
-def _ordered(found: list[Submission], order: str, competition: "Competition", now: datetime) -> list[Submission]:
+def _ordered(found: list[Submission], order: str, competition: Competition, now: datetime) -> list[Submission]:
     card, over = competition.card, competition.over(now)
 
     def worth(one: Submission) -> float:
@@ -121,7 +118,7 @@ def _ordered(found: list[Submission], order: str, competition: "Competition", no
     return found if order == "DATE" else sorted(found, key=worth, reverse=True)
 
 
-def _shown(one: Submission, competition: "Competition", now: datetime) -> Json:
+def _shown(one: Submission, competition: Competition, now: datetime) -> Json:
     settings = competition.settings
     return {
         "ref": one.ref,

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from bot.engine.attempts import load_tree
-from bot.evaluation.board import read_leaderboard
-from bot.evaluation.guards.beyond_board import board_finding
-from bot.evaluation.worker import Worker
+from bot.evaluation.answers.beyond_board import board_finding
+from bot.evaluation.answers.board import read_leaderboard
+from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED
 from bot.report.finish import Ended, Graded, leave
 from bot.report.result import RunResult

@@ -19,7 +19,7 @@ from bot.engine.heartbeat import beating, last_beat
 from bot.engine.search import Search
 from bot.engine.services import Machinery, RunPlan, open_context
 from bot.engine.turns import Turns
-from bot.evaluation.worker import Worker
+from bot.evaluation.client.worker import Worker
 from bot.execution.running import running
 from bot.execution.stopwatch import Stopwatch
 from bot.models.settings import ModelSettings

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.evaluation.worker import Worker
+from bot.evaluation.client.worker import Worker
 from bot.execution.guarding import node_findings, view_findings
 from bot.execution.record import GUARDED
 from bot.report.result import NodeFinding

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from sqlmodel import Session, col, select
 
-from bot.evaluation.board import read_leaderboard
+from bot.evaluation.answers.board import read_leaderboard
 from bot.execution.folder import RunFolder
 from bot.leaderboard.board import read_board
 from bot.report.knowledge import Knowledge, Source, read_knowledge, source_of

@@ -13,8 +13,8 @@ from bot.budgets.figures import figures, share
 from bot.engine.attempts import code, load_tree
 from bot.engine.context import RunContext
 from bot.evaluation.answers import Grade, HiddenScore
-from bot.evaluation.guards.findings import Finding
-from bot.evaluation.worker import Worker
+from bot.evaluation.answers.findings import Finding
+from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
 from bot.report.confidence import expected_interval, findings_of_run

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.budgets.figures import Figure
 from bot.evaluation.answers import Grade
-from bot.evaluation.guards.findings import Finding
+from bot.evaluation.answers.findings import Finding
 from bot.execution.folder import RunFolder
 from bot.report.stream import StreamRecord
 from state.errors import UsageError

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from bot.evaluation.guards.findings import told_together
+from bot.evaluation.answers.findings import told_together
 from bot.report.result import RunResult
 from state.words import plural
 

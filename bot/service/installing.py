@@ -4,20 +4,36 @@ import grp
 import pwd
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bot.service.changes import Act, Change, Folder, Gone, Text, due, sentences
-from bot.service.layout import CREDENTIALS, PRUNE, SERVICE, TIMER, USER, Layout
+from bot.service.layout import CREDENTIALS, PROGRAM, PRUNE, SERVICE, TIMER, USER, Layout
 from bot.service.systemd import Systemd
-from bot.service.units import CREDENTIAL_NAME, DROP_INS, InstallOptions, drop_ins, shipped, units
 from state.errors import UsageError
 
-__all__ = ["install", "install_options", "uninstall", "unit_changes"]
+__all__ = ["DROP_INS", "InstallOptions", "install", "install_options", "shipped", "uninstall", "unit_changes"]
 
 _DOCKER = "docker"
 """The group that may speak to the engine."""
 _BACKOFF_SINCE = 254
 """systemd's version that lets the time between restarts grow."""
+_CHOSEN = {"docker": (SERVICE, PRUNE), "gpu": (SERVICE,), "backoff": (SERVICE,)}
+DROP_INS = (*(f"{unit}.d/{name}.conf" for name, of in _CHOSEN.items() for unit in of), f"{SERVICE}.d/credentials.conf")
+"""All that an installation may have, relative to the folder of units."""
+_CREDENTIAL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PLAIN_PATH = re.compile(r"/[A-Za-z0-9/._+@-]+")
+
+
+@dataclass(frozen=True)
+class InstallOptions:
+    """How the service is to be installed."""
+
+    program: Path
+    docker: bool = False
+    gpu: bool = False
+    backoff: bool = False
+    """Whether the time between restarts grows, which older versions of systemd do not know."""
 
 
 def install_options(
@@ -76,8 +92,8 @@ def unit_changes(layout: Layout, options: InstallOptions) -> list[Change]:
         UsageError: this user may not see which credentials there are.
     """
     # Units name them as they lie on the machine, wherever they are written.
-    wanted = drop_ins(options, _names(layout.credentials), Layout().credentials)
-    texts = {**units(options.program), **wanted}
+    wanted = _drop_ins(options, _names(layout.credentials), Layout().credentials)
+    texts = {**_units(options.program), **wanted}
     return [
         *(Text(layout.units / name, content) for name, content in texts.items()),
         *(Gone(layout.units / name) for name in DROP_INS if name not in wanted),
@@ -159,7 +175,7 @@ def _names(folder: Path) -> list[str]:
         return []
     with sentences():
         found = [path.name for path in folder.iterdir() if path.is_file()] if folder.is_dir() else []
-    return [name for name in found if re.fullmatch(CREDENTIAL_NAME, name) and not name.endswith((".bak", ".orig"))]
+    return [name for name in found if re.fullmatch(_CREDENTIAL_NAME, name) and not name.endswith((".bak", ".orig"))]
 
 
 def _is_known(look_up: Callable[[str], object], name: str) -> bool:
@@ -168,3 +184,39 @@ def _is_known(look_up: Callable[[str], object], name: str) -> bool:
     except KeyError:
         return False
     return True
+
+
+def shipped(name: str) -> str:
+    """Return a file of `systemd/`: beside this one in an installation, at its place in a checkout."""
+    installed = Path(__file__).parent / "units"
+    folder = installed if installed.is_dir() else Path(__file__).parents[2] / "systemd"
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def _units(program: Path) -> dict[str, str]:
+    """Return the units by name, which run this program.
+
+    Raises:
+        UsageError: its path holds what means something else in a unit.
+    """
+    if not _PLAIN_PATH.fullmatch(str(program)):
+        raise UsageError(f"a unit cannot name the program {program}: install the bot below a folder with a plain name")
+    return {name: shipped(name).replace(str(PROGRAM), str(program)) for name in (SERVICE, PRUNE, TIMER)}
+
+
+def _drop_ins(options: InstallOptions, credentials: Sequence[str], folder: Path) -> dict[str, str]:
+    """Return the drop-ins that are chosen, by their path relative to the folder of units.
+
+    Args:
+        options: which of them.
+        credentials: names of those in the folder; of those that the unit does not load by itself a drop-in is made.
+        folder: of credentials, as the service manager sees it.
+    """
+    chosen = {"docker": options.docker, "gpu": options.gpu, "backoff": options.backoff}
+    names = [f"{unit}.d/{name}.conf" for name, of in _CHOSEN.items() if chosen[name] for unit in of]
+    found = {name: shipped(name) for name in names}
+    if more := sorted(set(credentials) - set(CREDENTIALS)):
+        lines = (f"LoadCredential={name}:{folder / name}" for name in more)
+        head = f"# What lies in {folder} beyond the usual names. Written anew by `bot service install`."
+        found[f"{SERVICE}.d/credentials.conf"] = "\n".join((head, "[Service]", *lines, ""))
+    return found

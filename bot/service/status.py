@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.service.changes import due
-from bot.service.installing import install_options, unit_changes
+from bot.service.installing import DROP_INS, install_options, unit_changes
 from bot.service.layout import CREDENTIALS, SERVICE, TIMER, Layout
 from bot.service.systemd import Systemd
-from bot.service.units import DROP_INS
 from state.errors import BotError, UsageError
 
 __all__ = ["ServiceStatus", "service_status", "status_here"]

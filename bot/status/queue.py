@@ -6,8 +6,8 @@ from datetime import datetime
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from state.tables import Letter, Notification
-from state.tasks import Task, coming_tasks
+from state.tables import Letter, Notification, Task
+from state.tasks import coming_tasks
 
 __all__ = ["Letters", "Queued", "dead", "letters", "queued"]
 

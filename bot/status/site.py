@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlmodel import Session, col, select
 
 from bot.configuration.competition import CompetitionSettings
-from bot.evaluation.board import Medal, medal_at
+from bot.evaluation.answers.board import Medal, medal_at
 from bot.leaderboard.board import number
 from bot.status.accounts import midnight
 from state.live import deadline_of

@@ -5,9 +5,8 @@ from datetime import datetime
 
 from sqlmodel import Session, col, func, select
 
-from state.steering import Control, Note
 from state.store import as_stored
-from state.tables import Approval, ModelCall
+from state.tables import Approval, Control, ModelCall, Note
 
 __all__ = ["NoteRead", "controls", "held", "notes_read"]
 

@@ -11,7 +11,7 @@ from sqlmodel import col, func, select
 
 from bot.configuration.competition import CompetitionSettings
 from bot.engine.context import RunContext
-from bot.evaluation.worker import Worker
+from bot.evaluation.client.worker import Worker
 from bot.notify.events import (
     ApprovalAsked,
     RulesNotAccepted,

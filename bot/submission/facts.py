@@ -13,7 +13,7 @@ from bot.budgets.levels import Level
 from bot.configuration.competition import CompetitionSettings
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.evaluation.guards.findings import doubts_of
+from bot.evaluation.answers.findings import doubts_of
 from bot.execution.guarding import node_findings
 from bot.submission import Submitter
 from bot.submission.files import Files

@@ -10,7 +10,7 @@ from sqlmodel import col, select
 
 from bot.engine.attempts import code, holdout_seconds
 from bot.engine.context import RunContext
-from bot.evaluation.worker import Worker
+from bot.evaluation.client.worker import Worker
 from bot.execution.record import Execution
 from bot.submission.exactly_once import copy_durably, file_hash
 from scrapers.posts.duplicates import band_digests, similarity

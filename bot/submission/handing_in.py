@@ -8,7 +8,7 @@ from sqlmodel import col, select
 from bot.engine.attempts import BASELINE
 from bot.engine.context import RunContext
 from bot.engine.tree import NodeView, Tree
-from bot.evaluation.worker import Worker
+from bot.evaluation.client.worker import Worker
 from bot.execution.record import Execution
 from bot.submission.exactly_once import ExactlyOnce, Patience
 from bot.submission.files import HandedInAs, MadeFile, refit, run_again

@@ -17,9 +17,9 @@ from bot.submission.exactly_once import Also, ExactlyOnce
 from bot.submission.facts import Reviewer, SubmissionState
 from state.errors import KaggleError, SiteUnavailable, SubmissionRefused
 from state.outward import advance_submission, update_submission
-from state.polled import Reading, watermark
+from state.polled import watermark
 from state.series import last
-from state.tables import Node, Submission
+from state.tables import Node, Reading, Submission
 
 __all__ = ["Pair", "PublicScores", "Relation", "choose", "relation_of"]
 

@@ -4,8 +4,8 @@ from docker import DockerClient
 from docker.errors import ImageNotFound
 from docker.models.images import Image
 
-from sandbox.engine import EngineError
 from sandbox.environments import PYTHON
+from sandbox.image.engine import EngineError
 
 __all__ = ["IMAGE", "find_image"]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from docker import DockerClient
 from docker.errors import DockerException, ImageNotFound
 
-from sandbox.engine import ENGINE_FAILURES, EngineError, connect, say
 from sandbox.environments import PYTHON, VERSIONS
 from sandbox.image import IMAGE
 from sandbox.image.debian import debian_archive
+from sandbox.image.engine import ENGINE_FAILURES, EngineError, connect, say
 
 __all__ = ["main"]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from sandbox.engine import EngineError
+from sandbox.image.engine import EngineError
 
 __all__ = ["RELEASE", "debian_archive"]
 

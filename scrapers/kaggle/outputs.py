@@ -14,10 +14,9 @@ from scrapers.http.receiving import steadily
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.kernels import Kernels, OutputFile
 from state.errors import KaggleError, NotAuthenticated, RateLimited, SiteUnavailable
-from state.polled import PolledKernel
 from state.series import last_of_each, take_reading
 from state.store import Store
-from state.tables import KernelVersion
+from state.tables import KernelVersion, PolledKernel
 
 _PAGES = 3
 _FILES = 3

@@ -21,11 +21,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.guards.findings import Finding
+from bot.evaluation.answers.findings import Finding
 from bot.evaluation.guards.running import guard_execution, guard_view
 from bot.evaluation.guards.traces import OtherNode
 from bot.evaluation.metrics.registry import metric_named
-from bot.evaluation.score import score_execution
+from bot.evaluation.scoring.score import score_execution
 from bot.evaluation.views.build import build_view
 from tests.bench.leaks import IN_DATA, NOMAD, Plant
 from tests.bench.plain_models import MODELS, Features, labels_of, predict, write_predictions

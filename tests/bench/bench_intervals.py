@@ -19,8 +19,8 @@ import numpy as np
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.metrics.registry import metric_named
-from bot.evaluation.score import score_execution
 from bot.evaluation.scoring.interval import validation_interval
+from bot.evaluation.scoring.score import score_execution
 from bot.evaluation.views.build import build_view
 from scrapers.snapshots.card import TaskCard
 from tests.bench.plain_models import MODELS, Features, labels_of, predict, write_predictions

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.engine import engine_address
+from sandbox.image.engine import engine_address
 from tests import needs
 from tests.hostile.attack import BackEnd
 from tests.hostile.suite import ATTACKS

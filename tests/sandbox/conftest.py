@@ -10,7 +10,7 @@ import pytest
 from sandbox import ExecutionRequest, Limits, Outcome, Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
-from sandbox.engine import connect
+from sandbox.image.engine import connect
 from sandbox.process import ProcessSandbox
 from sandbox.profile import INSTANCE
 from tests import needs

@@ -12,9 +12,9 @@ import pytest
 
 from sandbox import Breach, ExitReason, Lease, Usage
 from sandbox.docker import DockerSandbox
-from sandbox.engine import connect
 from sandbox.image import IMAGE
 from sandbox.image.build import PACKAGES
+from sandbox.image.engine import connect
 from sandbox.profile import INSTANCE, Plan, container_options, name_of
 from sandbox.workspace import Workspace
 from tests import needs

@@ -12,7 +12,7 @@ import pytest
 
 from sandbox import ExitReason, Usage
 from sandbox.docker import DockerSandbox
-from sandbox.engine import engine_address
+from sandbox.image.engine import engine_address
 from sandbox.settings import SandboxSettings
 from tests import needs
 from tests.sandbox.conftest import make_request

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.engine import engine_address
+from sandbox.image.engine import engine_address
 from tests import needs
 from tests.sandbox.test_ordinary_user import NOBODY, _python, copy_distributions, place  # noqa: F401 - `place` is a fixture
 from tests.source_tree import ROOT

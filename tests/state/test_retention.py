@@ -20,15 +20,13 @@ from state.community import CommunityView
 from state.errors import StateUnavailable, UsageError
 from state.faults import backup_path
 from state.knowledge import add_analysis, add_draft, add_idea, add_report
-from state.polled import Watermark
 from state.progress import create_node, create_run, end_execution, end_node, end_run, start_execution
 from state.retention import BY_COMPETITION, BY_RUN, prunable, prune_community, prune_expired
 from state.series import take_reading
 from state.spending import log_model_call
-from state.steering import Control, Note
 from state.steps import finish_step, start_step
 from state.store import Store, put_blob
-from state.tables import KernelVersion, Message, Observation, Topic
+from state.tables import Control, KernelVersion, Message, Note, Observation, Topic, Watermark
 from state.tasks import claim_task, put_task, retry_task
 from tests.state.conftest import START, StandingClock
 from tests.state.derive import from_events, from_rows

@@ -3,8 +3,9 @@
 import pytest
 
 from state.errors import UsageError
-from state.steering import LONGEST_NOTE, Control, add_note, control, notes, set_control
+from state.steering import LONGEST_NOTE, add_note, control, notes, set_control
 from state.store import NO_RUN, Store
+from state.tables import Control
 from tests.state.conftest import START, StandingClock
 
 

@@ -10,9 +10,9 @@ from sqlmodel import Session
 
 from state.clock import SystemClock
 from state.store import Store
+from state.tables import Task
 from state.tasks import (
     MOST_INTERRUPTIONS,
-    Task,
     claim_task,
     coming_tasks,
     finish_task,

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from sqlmodel import select
 
 from state.store import Store, Transaction
+from state.tables import Task
 from state.tasks import (
     MOST_INTERRUPTIONS,
-    Task,
     claim_task,
     finish_task,
     put_task,

@@ -3,8 +3,9 @@
 from datetime import timedelta
 
 from state.errors import SiteUnavailable
-from state.polled import Watermark, mark_failed, mark_read, watermark, watermarks
+from state.polled import mark_failed, mark_read, watermark, watermarks
 from state.store import Store
+from state.tables import Watermark
 from tests.state.conftest import START, StandingClock
 
 

@@ -15,8 +15,8 @@ from docker import DockerClient
 from docker.errors import ImageNotFound
 from docker.models.containers import Container
 
-from sandbox.engine import ENGINE_FAILURES, connect, engine_address, say
 from sandbox.image.debian import debian_archive
+from sandbox.image.engine import ENGINE_FAILURES, connect, engine_address, say
 from tests import needs
 from tests.source_tree import ROOT
 

@@ -32,7 +32,7 @@ except OSError as error:
 print(os.access("{LAYOUT.state}", os.W_OK), os.access("{LAYOUT.bot_toml}", os.W_OK), os.access("/root", os.R_OK))
 """
 ENGINE_ANSWERS = """
-from sandbox.engine import EngineError, connect
+from sandbox.image.engine import EngineError, connect
 try:
     with connect() as engine:
         print("it answers" if engine.ping() else "it does not")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.grade_calls import grader_of
+from bot.evaluation.grading.grade_calls import grader_of
 from bot.evaluation.grading.metric_search import Candidate, Search, Submissions, found, same
 from bot.evaluation.grading.trial_submissions import Cells, numbers, trials
 from bot.evaluation.tables.csv_table import read_table, write_table

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bot.evaluation.answers import Grade
-from bot.evaluation.board import (
+from bot.evaluation.answers.board import (
     SCORE_DIGITS,
     Standing,
     board_is_lower_better,

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from bot.evaluation.board import SCORE_DIGITS
-from bot.evaluation.grade_calls import GradeCall
+from bot.evaluation.answers.board import SCORE_DIGITS
+from bot.evaluation.grading.grade_calls import GradeCall
 from bot.evaluation.grading.trial_submissions import PERFECT, Cells, Trial, numbers, trials
-from bot.evaluation.metrics.registry import METRICS, Metric, Params, PredictionKind
+from bot.evaluation.metrics.params import Params
+from bot.evaluation.metrics.registry import METRICS, Metric, PredictionKind
 from bot.evaluation.tables.csv_table import write_table
 from scrapers.snapshots.card import OWN_GRADER, Direction
 from scrapers.snapshots.tables import row_key

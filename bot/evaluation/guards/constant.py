@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.guards.findings import Finding, passed, spoiling
+from bot.evaluation.answers.findings import Finding, passed, spoiling
 from bot.evaluation.guards.traces import Traces, Values
 
 FEWEST = 10

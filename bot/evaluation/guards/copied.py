@@ -2,8 +2,8 @@
 
 import filecmp
 
+from bot.evaluation.answers.findings import Finding, passed, spoiling, suspicious
 from bot.evaluation.guards.copies import check_file, same_values
-from bot.evaluation.guards.findings import Finding, passed, spoiling, suspicious
 from bot.evaluation.guards.traces import Traces
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.scoring.prediction_file import read_submission

@@ -1,5 +1,6 @@
 """Tells whether a file that is to be sent can be sent at all, and whether it is the same as one that is public."""
 
+import base64
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from bot.evaluation.metrics.ranks import spearman
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.scoring.prediction_file import OF_OTHERS, read_submission, read_truth
 from bot.evaluation.tables.untrusted_csv import open_rows
+from scrapers.posts.sketches import sketch_of
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
 
@@ -108,3 +110,19 @@ def _equal_labels(mine: Values, other: Values) -> float:
 def _equal_numbers(mine: Values, other: Values) -> float:
     spread = np.ptp(np.vstack([mine, other]), axis=0)
     return float((np.abs(mine - other) <= _CLOSE * np.maximum(spread, 1e-12)).mean())
+
+
+def sketch_script(text: str) -> dict[str, str | None] | None:
+    """Return a script's sketch, None for one without a word.
+
+    Returns:
+        `sha256`, and `code` and `prose`: the signatures of `scrapers.posts.sketches` in base64, None where there is too little.
+    """
+    made = sketch_of(text, "kernel", "script")
+    if made is None:
+        return None
+    return {"sha256": made.sha256, "code": _text(made.code), "prose": _text(made.prose)}
+
+
+def _text(signature: bytes | None) -> str | None:
+    return None if signature is None else base64.b64encode(signature).decode()

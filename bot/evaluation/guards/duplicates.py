@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bot.evaluation.guards.findings import Finding, passed, suspicious
+from bot.evaluation.answers.findings import Finding, passed, suspicious
 from bot.evaluation.guards.guarded_view import GuardedView, Target
 from bot.evaluation.guards.traces import Traces
 

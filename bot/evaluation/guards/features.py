@@ -2,7 +2,7 @@
 
 import time
 
-from bot.evaluation.guards.findings import Finding, not_run, passed, suspicious
+from bot.evaluation.answers.findings import Finding, not_run, passed, suspicious
 from bot.evaluation.guards.foretelling import FEWEST, as_numbers, by_neighbours, by_value
 from bot.evaluation.guards.guarded_view import GuardedView
 

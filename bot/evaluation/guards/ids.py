@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bot.evaluation.guards.findings import Finding, passed, suspicious
+from bot.evaluation.answers.findings import Finding, passed, suspicious
 from bot.evaluation.guards.foretelling import FEWEST, Numbers, by_neighbours, by_value
 from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.views.timeline import parse_times

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from bot.evaluation.guards.findings import Finding, passed, suspicious
+from bot.evaluation.answers.findings import Finding, passed, suspicious
 from bot.evaluation.guards.traces import Traces
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 

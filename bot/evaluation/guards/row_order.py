@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.guards.findings import Finding, passed, suspicious
+from bot.evaluation.answers.findings import Finding, passed, suspicious
 from bot.evaluation.guards.foretelling import FEWEST, as_numbers, guess, skill
 from bot.evaluation.guards.guarded_view import GuardedView, Target
 from bot.evaluation.views.timeline import parse_times

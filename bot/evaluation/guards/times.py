@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bot.evaluation.guards.findings import Finding, passed, suspicious
+from bot.evaluation.answers.findings import Finding, passed, suspicious
 from bot.evaluation.guards.foretelling import as_numbers
 from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.views.timeline import parse_times, train_stretches

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from bot.evaluation.guards.beyond_board import beyond_board
-from bot.evaluation.guards.findings import Finding, passed, suspicious
+from bot.evaluation.answers.beyond_board import beyond_board
+from bot.evaluation.answers.findings import Finding, passed, suspicious
 from bot.evaluation.guards.traces import OtherNode, Traces
 
 LEFT = 0.05

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from bot.evaluation.answers import LabelledView, OtherNode
 from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.metrics.registry import prediction_kind
-from bot.evaluation.noise import score_noise
 from bot.evaluation.scoring import Scorer, open_scorer
+from bot.evaluation.scoring.noise import score_noise
 from bot.evaluation.scoring.prediction_file import read_submission, read_truth
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
 from state.errors import UnsupportedLayout

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.metrics.registry import Params
+from bot.evaluation.metrics.params import Params
 
 Values = NDArray[Any]
 ScoreFunction = Callable[[Values, Values, Params], float]

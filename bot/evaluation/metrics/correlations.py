@@ -10,8 +10,7 @@ from scipy.stats import rankdata
 
 from bot.evaluation.metrics import ranks
 from bot.evaluation.metrics.arrays import Values, mean_over_columns
-from bot.evaluation.metrics.params import number
-from bot.evaluation.metrics.registry import Params
+from bot.evaluation.metrics.params import Params, number
 
 
 def r2(y_true: Values, y_pred: Values, params: Params) -> float:

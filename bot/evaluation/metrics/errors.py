@@ -18,8 +18,7 @@ from sklearn.metrics import (
 from sklearn.metrics import median_absolute_error as sklearn_median_absolute_error
 
 from bot.evaluation.metrics.arrays import Values, mean_over_columns
-from bot.evaluation.metrics.params import number, numbers
-from bot.evaluation.metrics.registry import Params
+from bot.evaluation.metrics.params import Params, number, numbers
 from state.errors import UsageError
 
 

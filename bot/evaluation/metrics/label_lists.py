@@ -9,8 +9,7 @@ from collections import Counter
 import numpy as np
 
 from bot.evaluation.metrics.arrays import Values, text_pairs
-from bot.evaluation.metrics.params import whole_number
-from bot.evaluation.metrics.registry import Params
+from bot.evaluation.metrics.params import Params, whole_number
 
 _Sets = tuple[set[str], set[str]]
 

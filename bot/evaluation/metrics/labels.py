@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import cohen_kappa_score, f1_score, fbeta_score, matthews_corrcoef, recall_score
 
 from bot.evaluation.metrics.arrays import Values, mean_over_columns
-from bot.evaluation.metrics.params import number
-from bot.evaluation.metrics.registry import Params
+from bot.evaluation.metrics.params import Params, number
 from scrapers.snapshots.tables import read_number
 from state.errors import UsageError
 

@@ -9,8 +9,7 @@ import math
 import numpy as np
 
 from bot.evaluation.metrics.arrays import Values, text_pairs
-from bot.evaluation.metrics.params import number, numbers
-from bot.evaluation.metrics.registry import Params
+from bot.evaluation.metrics.params import Params, number, numbers
 from bot.evaluation.metrics.run_lengths import overlap, read_mask
 
 _THRESHOLDS = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]

@@ -1,11 +1,12 @@
 """Reads a metric's parameters, which stand in a task card and so may be anything."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.evaluation.metrics.registry import Params
 from state.errors import UsageError
+
+Params = Mapping[str, Any]
 
 
 def number(params: Params, name: str, default: float, *, least: float = -math.inf) -> float:

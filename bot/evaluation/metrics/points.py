@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bot.evaluation.metrics.arrays import Values, text_pairs
-from bot.evaluation.metrics.registry import Params
+from bot.evaluation.metrics.params import Params
 from scrapers.snapshots.tables import read_number
 
 _BOX, _POINT = 5, 3

@@ -7,8 +7,7 @@ refuse rows that do not sum to 1 within 1e-6; here, as on Kaggle, rows are divid
 import numpy as np
 
 from bot.evaluation.metrics.arrays import Values
-from bot.evaluation.metrics.params import number, numbers
-from bot.evaluation.metrics.registry import Params
+from bot.evaluation.metrics.params import Params, number, numbers
 
 _EPS = 1e-15
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from bot.evaluation.metrics.params import Params
 from scrapers.snapshots.card import Direction, TaskCard
 from state.errors import UsageError
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 PredictionKind = Literal["number", "label", "text"]
 """`number`: finite; `label`: text that is never empty, where a number may be spelled in several ways (`1`, `1.0`); `text`: any
 text, an empty one too (a run-length mask of nothing)."""
-
-Params = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from bot.evaluation.metrics.arrays import Values, text_pairs
-from bot.evaluation.metrics.registry import Params
+from bot.evaluation.metrics.params import Params
 
 
 def word_jaccard(y_true: Values, y_pred: Values, params: Params) -> float:

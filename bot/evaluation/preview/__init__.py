@@ -5,6 +5,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from bot.evaluation.answers.self_reported import reason_in
 from bot.evaluation.preview.column_lines import column_lines, target_lines
 from bot.evaluation.preview.comparison import comparison_lines
 from bot.evaluation.preview.file_list import archive_lines, file_lines, place_lines
@@ -12,7 +13,6 @@ from bot.evaluation.preview.main_tables import MOST_IDS, MainTables, main_tables
 from bot.evaluation.preview.profile import clean
 from bot.evaluation.tables.csv_table import encode_row
 from bot.evaluation.views.build import view_info
-from bot.evaluation.views.self_reported import reason_in
 from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.metrics.arrays import Values
-from bot.evaluation.metrics.registry import Metric, Params
+from bot.evaluation.metrics.params import Params
+from bot.evaluation.metrics.registry import Metric
 from bot.evaluation.scoring.prediction_file import read_submission, read_truth
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth
 from bot.evaluation.tables.csv_table import read_table

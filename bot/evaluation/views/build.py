@@ -7,14 +7,14 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from bot.evaluation.answers.self_reported import write_reason
+from bot.evaluation.answers.view_names import INFO, VALIDATION, ViewName
 from bot.evaluation.layouts.data_files import data_files, share
 from bot.evaluation.layouts.file_index import FileTable
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.layouts.reader import read_layout, read_sample
 from bot.evaluation.views.folds import fold_rows
 from bot.evaluation.views.leaking_names import check_names
-from bot.evaluation.views.names import INFO, VALIDATION, ViewName
-from bot.evaluation.views.self_reported import write_reason
 from bot.evaluation.views.split import Split, SplitKind, few_rows, rows_by, seeded, split_rows
 from bot.evaluation.views.write import (
     ViewRows,

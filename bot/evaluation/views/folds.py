@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.evaluation.answers.view_names import ViewName
 from bot.evaluation.layouts.layout import Layout
-from bot.evaluation.views.names import ViewName
 from bot.evaluation.views.split import Split, rows_by_unit, seeded, strata_of
 from bot.evaluation.views.timeline import parse_times, train_stretches
 from state.errors import UnsupportedLayout

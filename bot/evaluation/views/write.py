@@ -5,16 +5,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.evaluation.answers.view_names import ViewName
 from bot.evaluation.layouts.data_files import data_files
 from bot.evaluation.layouts.file_index import FileTable, file_name
 from bot.evaluation.layouts.layout import ONE_BY_ONE, Layout
 from bot.evaluation.layouts.locate_tables import default_row, table_kind
 from bot.evaluation.layouts.repeated_ids import Paired
-from bot.evaluation.replaced_files import ReplacedFiles, put_added, replaced_files, rewrite_archive, test_place
 from bot.evaluation.tables.compressed import kind_of
 from bot.evaluation.tables.csv_table import Rows, write_table
-from bot.evaluation.views.names import ViewName
 from bot.evaluation.views.other_files import carry, is_submission, share_readable, swap_sibling, withheld_from
+from bot.evaluation.views.replaced_files import ReplacedFiles, put_added, replaced_files, rewrite_archive, test_place
 from bot.evaluation.views.row_files import placed
 from state.errors import UnsupportedLayout
 

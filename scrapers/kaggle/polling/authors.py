@@ -6,8 +6,8 @@ from sqlmodel import Session, col, select
 
 from scrapers.kaggle.search import Author as FoundAuthor
 from scrapers.posts.cleaning import clean
-from state.polled import Author
 from state.store import Transaction
+from state.tables import Author
 
 
 def tier_of(author: FoundAuthor | None) -> str | None:

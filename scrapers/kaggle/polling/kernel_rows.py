@@ -13,9 +13,8 @@ from scrapers.posts.cleaners import Cleaned, Source
 from scrapers.posts.cleaning import clean
 from scrapers.posts.duplicates import note_sketches, sketched
 from state.collect import observe
-from state.polled import PolledKernel
 from state.store import Transaction, put_blob
-from state.tables import KernelVersion
+from state.tables import KernelVersion, PolledKernel
 
 
 @dataclass(frozen=True)

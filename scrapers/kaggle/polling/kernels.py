@@ -9,7 +9,7 @@ from scrapers.kaggle.polling.kernel_rows import kernel_id, store_kernels
 from scrapers.kaggle.polling.passes import Limits, Listed, Pass, after, falls
 from scrapers.kaggle.polling.watch import Mark, Part, Watch
 from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
-from state.polled import PolledKernel
+from state.tables import PolledKernel
 
 
 class KernelsMark(Mark):

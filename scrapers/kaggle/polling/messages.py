@@ -19,9 +19,8 @@ from scrapers.kaggle.polling.schedule import failed, ready
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.watch import Watch
 from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
-from state.polled import PolledTopic
 from state.store import Transaction
-from state.tables import Message, Topic
+from state.tables import Message, PolledTopic, Topic
 
 
 async def poll_messages(watch: Watch) -> None:

@@ -11,10 +11,9 @@ from scrapers.kaggle.polling.authors import known_tiers, store_authors, tier_of
 from scrapers.kaggle.polling.watch import Watch
 from scrapers.kaggle.search import Author, Found, Search
 from state.collect import observe
-from state.polled import PolledKernel
 from state.series import last
 from state.store import Transaction
-from state.tables import KernelVersion, Message, Topic
+from state.tables import KernelVersion, Message, PolledKernel, Topic
 
 PostT = TypeVar("PostT", Topic, Message)
 

@@ -9,9 +9,8 @@ from scrapers.kaggle.polling.kernel_rows import FullSource, full_source, moved_k
 from scrapers.kaggle.polling.schedule import failed, ready
 from scrapers.kaggle.polling.watch import Watch
 from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
-from state.polled import PolledKernel
 from state.store import Transaction
-from state.tables import KernelVersion
+from state.tables import KernelVersion, PolledKernel
 
 
 async def poll_sources(watch: Watch) -> None:

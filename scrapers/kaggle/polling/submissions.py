@@ -5,8 +5,8 @@ from typing import Any
 
 from scrapers.kaggle.polling.watch import Mark, Watch
 from scrapers.kaggle.submissions import SentFile, Status, Submissions
-from state.polled import Reading
 from state.series import last_of_each, take_reading
+from state.tables import Reading
 
 
 class SentMark(Mark):

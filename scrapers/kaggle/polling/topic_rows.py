@@ -11,9 +11,8 @@ from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.watch import Watch
 from scrapers.posts.cleaning import clean
 from state.collect import observe
-from state.polled import PolledTopic
 from state.store import Transaction
-from state.tables import Topic
+from state.tables import PolledTopic, Topic
 
 RowT = TypeVar("RowT", Topic, PolledTopic)
 

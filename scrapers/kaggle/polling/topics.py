@@ -9,8 +9,7 @@ from scrapers.kaggle.polling.passes import Limits, Listed, Pass, after, falls
 from scrapers.kaggle.polling.topic_rows import mark_gone, store_topics
 from scrapers.kaggle.polling.watch import Mark, Watch
 from state.errors import NotEntered, NotFound
-from state.polled import PolledTopic
-from state.tables import Topic
+from state.tables import PolledTopic, Topic
 
 
 class TopicsMark(Mark):

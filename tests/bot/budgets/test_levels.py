@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.budgets.kinds import Kind
-from bot.budgets.levels import Level, unbounded
-from bot.budgets.reservation import Held
+from bot.budgets.levels import Held, Level, unbounded
 from bot.budgets.settings import Caps
 from state.errors import BudgetExceeded
 

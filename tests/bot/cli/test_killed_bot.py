@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sandbox.engine import connect
+from sandbox.image.engine import connect
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
 from sandbox.profile import INSTANCE

@@ -10,7 +10,8 @@ from bot.daemon.workers import Workers, WorkerSettings
 from bot.notify.outbox import NO_RUN
 from state.clock import SystemClock
 from state.store import Store
-from state.tasks import Task, put_task
+from state.tables import Task
+from state.tasks import put_task
 
 LONGEST = 30.0
 """Real seconds after which what is waited for will not come."""

@@ -8,7 +8,7 @@ import pytest
 
 from bot.daemon.workers import Handler, Outcome, attempt
 from state.errors import InfrastructureFailure, Retry, StateUnavailable
-from state.tasks import Task
+from state.tables import Task
 
 AT = datetime(2020, 1, 1, tzinfo=UTC)
 TASK = Task(key="poll:titanic:1", kind="poll", created_at=AT, due_at=AT)

@@ -14,7 +14,8 @@ from sqlmodel import select
 
 from state.clock import FastClock
 from state.store import Store
-from state.tasks import Task, put_task
+from state.tables import Task
+from state.tasks import put_task
 
 START = datetime(2017, 10, 25, 14, tzinfo=UTC)
 PROGRAM = """

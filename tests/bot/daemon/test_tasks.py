@@ -12,8 +12,8 @@ from bot.live.entry import Entry
 from bot.status.problems import current
 from scrapers.kaggle.credentials import Credentials
 from state.steering import set_control
-from state.tables import Message, Notification
-from state.tasks import Task, put_task
+from state.tables import Message, Notification, Task
+from state.tasks import put_task
 from tests.bot.live.site_parts import shared
 from tests.bot.rehearsal.parts import served, tiny
 

@@ -13,8 +13,9 @@ import pytest
 from bot.daemon.systemd import Systemd
 from bot.daemon.watchdog import PULSE, Watchdog
 from bot.daemon.workers import Workers
-from state.pulses import Pulse, last_pulse
+from state.pulses import last_pulse
 from state.store import Store
+from state.tables import Pulse
 from tests.bot.daemon.parts import QUICK, started, until
 
 

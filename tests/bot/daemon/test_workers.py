@@ -15,7 +15,8 @@ from bot.daemon.workers import Handler, Workers, WorkerSettings
 from state.clock import FastClock
 from state.errors import Retry, StateUnavailable
 from state.store import Store
-from state.tasks import MOST_INTERRUPTIONS, Task, claim_task, finish_task, recover_tasks
+from state.tables import Task
+from state.tasks import MOST_INTERRUPTIONS, claim_task, finish_task, recover_tasks
 from tests.bot.daemon.parts import LONGEST, QUICK, PutClock, put, row, started, status, told, until
 from tests.state.conftest import StandingClock
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bot.daemon.workers import Handler, Workers
 from state.errors import Retry
 from state.store import Store
-from state.tasks import Task
+from state.tables import Task
 from tests.bot.daemon.parts import LONGEST, QUICK, put, row, started, status, told, until
 
 KEY = "poll:titanic:1"

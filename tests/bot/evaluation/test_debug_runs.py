@@ -9,8 +9,8 @@ import pytest
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.metrics.registry import METRICS
-from bot.evaluation.score import check_view_scorable, score_execution
 from bot.evaluation.scoring.prediction_file import read_truth
+from bot.evaluation.scoring.score import check_view_scorable, score_execution
 from bot.evaluation.tables.csv_table import read_table
 from bot.evaluation.views.build import build_view
 from scrapers.snapshots.card import TaskCard

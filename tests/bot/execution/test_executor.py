@@ -17,9 +17,9 @@ from bot.budgets.settings import Caps
 from bot.engine.attempts import read_tree
 from bot.engine.tree import TreeCache
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.guards.registry import EXECUTION_GUARDS
+from bot.evaluation.answers.guards import EXECUTION_GUARDS
+from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.evaluation.worker import Worker
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.guarding import FOUND, Guarding, node_findings, view_findings

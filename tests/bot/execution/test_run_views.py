@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.evaluation.worker import Worker
+from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.run_views import RunViews
 from bot.execution.stopwatch import Stopwatch

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.evaluation import board as formulas
+from bot.evaluation.answers import board as formulas
 from bot.leaderboard.board import Board, Place, Seen, Sent
 from bot.leaderboard.rank import Standing, far, leaderboard_moved, stands
 

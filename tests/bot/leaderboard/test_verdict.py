@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.worker import Worker
+from bot.evaluation.client.worker import Worker
 from state.outward import update_submission
 from tests.bot.leaderboard.boards import placed, rows
 from tests.bot.live.live_runs import DEADLINE, LiveRun, live_run

@@ -9,7 +9,7 @@ import httpx2
 from bot.agents.listing import BUILT_IN
 from bot.configuration import Settings
 from bot.engine.services import Machinery
-from bot.evaluation.worker import Worker
+from bot.evaluation.client.worker import Worker
 from bot.live.budget import open_day
 from bot.live.shared import Shared
 from bot.live.slots import Slots

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.worker import Worker
+from bot.evaluation.client.worker import Worker
 from tests.bot.leaderboard.boards import placed
 from tests.bot.live.live_runs import DEADLINE, LiveRun, live_run
 from tests.bot.report.test_page import Page

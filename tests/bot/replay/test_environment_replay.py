@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.environments.making import Recipe, make_environment
+from sandbox.make_environment import Recipe, make_environment
 from sandbox.share import usable_memory
 from tests import needs
 from tests.bot.replay.conftest import Bot, results

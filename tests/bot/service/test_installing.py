@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from bot.service.changes import make
-from bot.service.installing import install, install_options, uninstall
+from bot.service.installing import InstallOptions, install, install_options, shipped, uninstall
 from bot.service.layout import CREDENTIALS, SERVICE, Layout
-from bot.service.units import InstallOptions, shipped
 from state.errors import UsageError
 
 PROGRAM = Path("/srv/elsewhere/bin/bot")

@@ -1,7 +1,7 @@
 """Doubts: the latest that guards found, with the node or the data that they are about."""
 
 from bot.cli.status_lines import doubt_lines
-from bot.evaluation.guards.findings import not_run, passed, suspicious
+from bot.evaluation.answers.findings import not_run, passed, suspicious
 from bot.execution.guarding import record_findings
 from bot.status.doubts import doubts
 from state.progress import create_node, create_run, end_node

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.evaluation.worker import Worker
+from bot.evaluation.client.worker import Worker
 from tests.bot.submission.desk_parts import Ground, Live, ground, live
 
 

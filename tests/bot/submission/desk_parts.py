@@ -18,10 +18,10 @@ from bot.configuration.competition import CompetitionSettings
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.guards.findings import Finding, passed
-from bot.evaluation.score import score_execution
+from bot.evaluation.answers.findings import Finding, passed
+from bot.evaluation.client.worker import Worker
+from bot.evaluation.scoring.score import score_execution
 from bot.evaluation.views.build import build_view
-from bot.evaluation.worker import Worker
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing

@@ -11,8 +11,8 @@ import pytest
 from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.configuration.competition import CompetitionSettings
-from bot.evaluation.guards.findings import suspicious
-from bot.evaluation.worker import Worker
+from bot.evaluation.answers.findings import suspicious
+from bot.evaluation.client.worker import Worker
 from bot.submission.facts import ACCEPTED
 from state.approvals import decide_approval, make_wish, open_wishes
 from state.series import last

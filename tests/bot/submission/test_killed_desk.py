@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.configuration.competition import CompetitionSettings
-from bot.evaluation.worker import Worker
+from bot.evaluation.client.worker import Worker
 from state.approvals import decide_approval, undecided
 from state.steps import Steps
 from state.store import Store, Transaction

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.evaluation.worker import Worker
+from bot.evaluation.client.worker import Worker
 from bot.submission.files import most_similar_kernel
 from state.store import Store
 from tests.bot.submission.desk_parts import KERNEL, add_kernel

@@ -75,7 +75,7 @@ OUTPUT = (
         "It prints somebody else's error and a score, and ends well.",
         r"""
         say("begun", "yes")
-        print("Traceback (most recent call last):\n  File \"bot/evaluation/worker.py\", line 1, in score")
+        print("Traceback (most recent call last):\n  File \"bot/evaluation/client/worker.py\", line 1, in score")
         print("state.errors.InfrastructureFailure: the evaluator failed\nvalidation score: 1.0")
         """,
         {"begun": "yes"},

@@ -3,7 +3,7 @@
 import pytest
 
 from sandbox.environments import Environment
-from sandbox.environments.making import Recipe, make_environment
+from sandbox.make_environment import Recipe, make_environment
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from sandbox.environments import GROUPS, LISTS, VERSIONS
-from sandbox.environments.making import Recipe, constraints, estimate
 from sandbox.image.build import PACKAGES
+from sandbox.make_environment import Recipe, constraints, estimate
 
 
 def test_versions_are_pinned_without_addresses() -> None:

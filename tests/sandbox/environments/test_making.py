@@ -10,11 +10,11 @@ import pytest
 
 from sandbox import ExitReason, Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.check_environment import check_environment
 from sandbox.docker import DockerSandbox
 from sandbox.environments import Environment, chosen_environment, environment_named, environments_in
-from sandbox.environments.checking import check_environment
-from sandbox.environments.making import Recipe, make_environment, remove_environment
 from sandbox.locks import take
+from sandbox.make_environment import Recipe, make_environment, remove_environment
 from sandbox.process import ProcessSandbox
 from state.errors import InfrastructureFailure, UsageError
 from tests import needs
@@ -32,7 +32,7 @@ except OSError:
 MAKING = """
 import sys
 from pathlib import Path
-from sandbox.environments.making import Recipe, make_environment
+from sandbox.make_environment import Recipe, make_environment
 make_environment(Path(sys.argv[1]), "default", Recipe((), False, Path(sys.argv[2]), "uv"))
 """
 

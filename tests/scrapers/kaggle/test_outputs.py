@@ -10,10 +10,9 @@ import pytest
 
 from scrapers.kaggle.outputs import PublicOutputs
 from state.errors import NotAuthenticated
-from state.polled import PolledKernel
 from state.series import last
 from state.store import Store
-from state.tables import KernelVersion
+from state.tables import KernelVersion, PolledKernel
 from tests.scrapers.kaggle.parts import START, SetClock, Site, answer, client_of
 
 HOSTILE = ("../../../../tmp/submission.csv", "/etc/submission.csv", "a/../submission.csv", "..", "sub\x00mission.csv")

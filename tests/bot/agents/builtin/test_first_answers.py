@@ -13,7 +13,7 @@ from bot.agents.builtin import baseline_script
 from bot.agents.builtin.config import PARTS
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.metrics.registry import METRICS
-from bot.evaluation.score import score_execution
+from bot.evaluation.scoring.score import score_execution
 from bot.evaluation.views.build import build_view
 from bot.execution.task import TaskText
 from scrapers.snapshots.card import TaskCard

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.agents.builtin import baseline_script
+from bot.evaluation.answers.self_reported import printed_score
 from bot.evaluation.preview import preview
 from bot.evaluation.scoring.prediction_file import read_submission
-from bot.evaluation.views.self_reported import printed_score
 from bot.execution.task import TaskText
 from tests.bot.evaluation.written_layouts import LAYOUTS, view_of, write_layout
 

@@ -12,7 +12,7 @@ import pytest
 
 from bot.agents.builtin import baseline_script
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.score import score_execution
+from bot.evaluation.scoring.score import score_execution
 from bot.evaluation.views.build import build_view
 from bot.execution.task import TaskText
 from scrapers.snapshots.card import TaskCard

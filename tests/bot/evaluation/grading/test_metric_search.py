@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.evaluation.grade_calls import GraderAnswer
+from bot.evaluation.grading.grade_calls import GraderAnswer
 from bot.evaluation.grading.metric_search import Candidate, Search, Submissions, found, same
 from bot.evaluation.grading.trial_submissions import Trial
 from bot.evaluation.metrics.arrays import Values
-from bot.evaluation.metrics.registry import METRICS, Metric, Params
+from bot.evaluation.metrics.params import Params
+from bot.evaluation.metrics.registry import METRICS, Metric
 from state.errors import SnapshotError
 
 Columns = list[list[str]]

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.evaluation.guards import registry
-from bot.evaluation.guards.findings import doubts_of
+from bot.evaluation.answers import guards as registry
+from bot.evaluation.answers.findings import doubts_of
 from bot.evaluation.guards.running import guard_execution
 from tests.bot.evaluation.guards import planted
 from tests.bot.evaluation.guards.parts import Ground, Left, Row, ground, near

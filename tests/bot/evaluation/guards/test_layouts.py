@@ -11,11 +11,11 @@ import pytest
 from PIL import Image
 
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.guards.findings import Finding
+from bot.evaluation.answers.findings import Finding
 from bot.evaluation.guards.running import guard_execution, guard_view
 from bot.evaluation.metrics.registry import METRICS
-from bot.evaluation.score import score_execution
 from bot.evaluation.scoring.interval import validation_interval
+from bot.evaluation.scoring.score import score_execution
 from scrapers.snapshots.card import TaskCard
 from tests.bot.evaluation.parts import card, write
 from tests.bot.evaluation.written_layouts import LAYOUTS, view_of, write_layout

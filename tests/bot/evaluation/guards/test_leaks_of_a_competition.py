@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.evaluation.guards import registry
+from bot.evaluation.answers import guards as registry
 from bot.evaluation.guards.features import target_in_features
 from bot.evaluation.guards.running import guard_view
 from bot.evaluation.views.build import build_view

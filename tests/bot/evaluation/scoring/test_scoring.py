@@ -8,10 +8,10 @@ import pytest
 from bot.evaluation.answers import LabelledView, ScoredFiles
 from bot.evaluation.graders.process import GraderLimits
 from bot.evaluation.grading.grade import grade, open_hidden_test
-from bot.evaluation.hidden import grade_nodes
-from bot.evaluation.noise import score_noise
-from bot.evaluation.score import check_view_scorable, score_execution
+from bot.evaluation.grading.hidden import grade_nodes
 from bot.evaluation.scoring import open_scorer
+from bot.evaluation.scoring.noise import score_noise
+from bot.evaluation.scoring.score import check_view_scorable, score_execution
 from scrapers.snapshots.card import TaskCard
 from state.errors import GraderStopped, InvalidSubmission, SnapshotError, UnsupportedLayout, UsageError
 from tests.bot.evaluation.graders.parts import ABSOLUTE, DEED, snapshot

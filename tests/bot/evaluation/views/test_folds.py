@@ -4,10 +4,10 @@ from datetime import date, timedelta
 
 import pytest
 
+from bot.evaluation.answers.view_names import ViewName
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.layouts.reader import read_layout
 from bot.evaluation.views.folds import FoldRows, fold_rows
-from bot.evaluation.views.names import ViewName
 from bot.evaluation.views.split import Split, split_rows
 from state.errors import UnsupportedLayout
 from tests.bot.evaluation.parts import card, competition, write

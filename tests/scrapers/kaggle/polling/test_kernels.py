@@ -7,9 +7,8 @@ from sqlmodel import select
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.wire import wire_time
 from state.errors import SiteUnavailable, UnknownAnswer
-from state.polled import PolledKernel
 from state.store import Store
-from state.tables import Observation
+from state.tables import Observation, PolledKernel
 from tests.scrapers.kaggle.parts import START
 from tests.scrapers.kaggle.polling.world import SLUG, World, down
 

@@ -14,9 +14,8 @@ from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.posts.cleaners import Cleaned, Source
 from state.community import CommunityView, Repeat
 from state.errors import NotEntered, SiteUnavailable
-from state.polled import PolledTopic
 from state.store import Store
-from state.tables import Message, Observation
+from state.tables import Message, Observation, PolledTopic
 from tests.scrapers.in_process import Here
 from tests.scrapers.kaggle.parts import START, answer
 from tests.scrapers.kaggle.polling.world import SLUG, World, down, poller_of

@@ -7,9 +7,8 @@ from sqlmodel import select
 
 from scrapers.kaggle.polling.poller import Poller
 from state.community import CommunityView
-from state.polled import Author
 from state.store import Store
-from state.tables import Observation
+from state.tables import Author, Observation
 from tests.scrapers.kaggle.polling.world import SLUG, World
 
 

@@ -23,9 +23,9 @@ from scrapers.kaggle.settings import Pace
 from scrapers.posts.cleaners import Cleaners
 from scrapers.posts.cleaning import readable
 from scrapers.snapshots.snapshot import Snapshot
-from state.polled import PolledTopic, RequestMeter
+from state.polled import RequestMeter
 from state.store import Store
-from state.tables import KernelVersion, Message, Topic
+from state.tables import KernelVersion, Message, PolledTopic, Topic
 from tests import needs
 from tests.bot.rehearsal.parts import both
 from tests.scrapers.kaggle.parts import SetClock

@@ -19,8 +19,8 @@ from bot.evaluation.answers import (
     PublicCopy,
     ScoredFiles,
 )
-from bot.evaluation.guards.findings import Finding
-from bot.evaluation.worker_process import DEFAULT_SECONDS, WorkerProcess
+from bot.evaluation.answers.findings import Finding
+from bot.evaluation.client.process import DEFAULT_SECONDS, WorkerProcess
 from scrapers.imports.mle_bench.finding import FoundMetric, Question
 from scrapers.snapshots.card import TaskCard
 
@@ -65,7 +65,7 @@ class Worker(WorkerProcess):
 
     async def check_view_scorable(self, view: LabelledView) -> None:
         """Check that right predictions of a view have a score."""
-        await self.call("bot.evaluation.score:check_view_scorable", object, view=view)
+        await self.call("bot.evaluation.scoring.score:check_view_scorable", object, view=view)
 
     async def check_form(self, submission_path: Path, view_dir: Path, card: TaskCard) -> None:
         """Check that a file could be handed in."""
@@ -86,7 +86,7 @@ class Worker(WorkerProcess):
     async def score_execution(self, view: LabelledView, predictions: Path, submission: Path) -> ScoredFiles:
         """Score what one execution wrote."""
         return await self.call(
-            "bot.evaluation.score:score_execution",
+            "bot.evaluation.scoring.score:score_execution",
             ScoredFiles,
             view=view,
             predictions=predictions,
@@ -98,7 +98,7 @@ class Worker(WorkerProcess):
     ) -> Noise:
         """Estimate the standard error of a score, and of its difference to another's."""
         return await self.call(
-            "bot.evaluation.noise:score_noise",
+            "bot.evaluation.scoring.noise:score_noise",
             Noise,
             view=view,
             seed=seed,
@@ -186,7 +186,7 @@ class Worker(WorkerProcess):
 
     async def sketch_script(self, text: str) -> dict[str, str | None] | None:
         """Return a script's sketch, its signatures in base64."""
-        return await self.call("bot.evaluation.script_sketches:sketch_script", _SKETCH, text=text)
+        return await self.call("bot.evaluation.guards.copies:sketch_script", _SKETCH, text=text)
 
     async def grade(self, snapshot_dir: Path, card: TaskCard, submission_path: Path) -> Grade:
         """Grade one submission file against a snapshot."""
@@ -216,7 +216,7 @@ class Worker(WorkerProcess):
     ) -> HiddenScores:
         """Grade every node's submission."""
         return await self.call(
-            "bot.evaluation.hidden:grade_nodes",
+            "bot.evaluation.grading.hidden:grade_nodes",
             HiddenScores,
             snapshot_dir=snapshot_dir,
             card=card,
@@ -227,7 +227,7 @@ class Worker(WorkerProcess):
     async def rank_correlation(self, validation: Sequence[float], hidden: Sequence[float]) -> float | None:
         """Return Spearman's correlation of two scores of the same things."""
         return await self.call(
-            "bot.evaluation.hidden:rank_correlation", _CORRELATION, validation=validation, hidden=hidden
+            "bot.evaluation.grading.hidden:rank_correlation", _CORRELATION, validation=validation, hidden=hidden
         )
 
     async def find_metric(self, question: Question) -> FoundMetric:

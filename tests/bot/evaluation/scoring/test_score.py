@@ -3,7 +3,7 @@ import math
 import pytest
 
 from bot.evaluation.answers import LabelledView, ScoredFiles
-from bot.evaluation.score import check_view_scorable, score_execution
+from bot.evaluation.scoring.score import check_view_scorable, score_execution
 from bot.evaluation.views.build import build_view
 from state.errors import InfrastructureFailure, UnsupportedLayout
 from tests.bot.evaluation.parts import card, competition, read, write

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.evaluation.board import (
+from bot.evaluation.answers.board import (
     Standing,
     board_is_lower_better,
     medal_positions,

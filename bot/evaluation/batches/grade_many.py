@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from bot.evaluation.answers import Grade
-from bot.evaluation.grading.submission_list import Listed
+from bot.evaluation.batches.submission_list import Listed
+from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.evaluation.worker import Worker
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import BotError, InfrastructureFailure, UsageError

@@ -132,11 +132,11 @@ class WorkerProcess:
         # Each BLAS thread reserves address space, which is limited, and other work needs the cores.
         environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         # The child finds our packages where this process did, and nothing in the current folder (-P).
-        paths = (str(Path(__file__).parents[2]), environment.get("PYTHONPATH", ""))
+        paths = (str(Path(__file__).parents[3]), environment.get("PYTHONPATH", ""))
         environment |= {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUTF8": "1"}
         self._stderr.clear()
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "bot.evaluation.worker_process", str(self._memory_bytes)),
+            *(sys.executable, "-P", "-m", "bot.evaluation.client.process", str(self._memory_bytes)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

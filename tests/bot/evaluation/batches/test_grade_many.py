@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.evaluation.answers import Grade
-from bot.evaluation.grading.aggregate import aggregate, read_reports
-from bot.evaluation.grading.grade_many import Failure, GradedList, find_snapshots, grade_many, write_report
-from bot.evaluation.grading.submission_list import Listed
-from bot.evaluation.worker import Worker
+from bot.evaluation.batches.aggregate import aggregate, read_reports
+from bot.evaluation.batches.grade_many import Failure, GradedList, find_snapshots, grade_many, write_report
+from bot.evaluation.batches.submission_list import Listed
+from bot.evaluation.client.worker import Worker
 from state.errors import UsageError
 from tests.tiny_snapshot import write_tiny
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.evaluation import noise
 from bot.evaluation.answers import LabelledView, Noise
-from bot.evaluation.noise import score_noise
+from bot.evaluation.scoring import noise
+from bot.evaluation.scoring.noise import score_noise
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
 from tests.bot.evaluation.parts import card, write

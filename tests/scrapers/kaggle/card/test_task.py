@@ -12,13 +12,13 @@ import pytest
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.settings import SiteSettings
 from scrapers.kaggle.card.overrides import CardOverrides
+from scrapers.kaggle.card.task import KaggleTask
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.data import CompetitionData
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import Pace, Patience
-from scrapers.kaggle.task import KaggleTask
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import NotEntered

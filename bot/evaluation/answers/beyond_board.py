@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bot.evaluation.guards.findings import Finding, passed, suspicious
+from bot.evaluation.answers.findings import Finding, passed, suspicious
 from scrapers.snapshots.card import TaskCard
 
 NAME = "beyond the leaderboard"

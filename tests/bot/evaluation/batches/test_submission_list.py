@@ -1,6 +1,6 @@
 import pytest
 
-from bot.evaluation.grading.submission_list import Listed, read_list
+from bot.evaluation.batches.submission_list import Listed, read_list
 from state.errors import UsageError
 
 

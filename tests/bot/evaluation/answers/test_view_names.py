@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.evaluation.views.names import ViewName
+from bot.evaluation.answers.view_names import ViewName
 from state.errors import UsageError
 
 

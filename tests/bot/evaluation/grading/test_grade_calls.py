@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.grade_calls import grader_of, limits_for
+from bot.evaluation.grading.grade_calls import grader_of, limits_for
 from state.errors import SnapshotError
 from tests.scrapers.imports.mle_bench.prepared_folder import write_table
 
@@ -19,7 +19,7 @@ def test_the_time_of_a_score_grows_with_the_answers_up_to_ten_minutes(
 
 @pytest.mark.integration
 def test_a_grader_that_hangs_is_stopped_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.evaluation.grade_calls._SECONDS", 2.0)
+    monkeypatch.setattr("bot.evaluation.grading.grade_calls._SECONDS", 2.0)
     (tmp_path / "grade.py").write_text("def grade(submission, answers):\n    while True:\n        pass\n")
     write_table(tmp_path / "answers.csv", ("id", "y"), [(1, 2)])
     with (

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from bot.evaluation import worker as worker_module
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.guards.findings import Finding
-from bot.evaluation.worker import Worker
+from bot.evaluation.answers.findings import Finding
+from bot.evaluation.client import worker as worker_module
+from bot.evaluation.client.worker import Worker
 from state.errors import InfrastructureFailure, InvalidSubmission, SnapshotError, UnsupportedLayout
 from tests.bot.evaluation.parts import card, competition
 
@@ -120,7 +120,7 @@ async def test_memory_has_a_limit(data):
 
 def test_the_bots_own_process_loads_no_heavy_module():
     code = (
-        "import sys, bot.evaluation.worker, bot.evaluation.metrics.registry, bot.evaluation.board\n"
+        "import sys, bot.evaluation.client.worker, bot.evaluation.metrics.registry, bot.evaluation.answers.board\n"
         "print([m for m in ('pandas', 'numpy', 'sklearn', 'scipy', 'matplotlib', 'PIL') if m in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -129,7 +129,7 @@ def test_the_bots_own_process_loads_no_heavy_module():
 
 def test_the_child_ends_when_the_bot_does():
     code = (
-        "import asyncio, os, bot.evaluation.worker as w\n"
+        "import asyncio, os, bot.evaluation.client.worker as w\n"
         "async def main():\n"
         "    worker = w.Worker()\n"
         "    try: await worker.rank_correlation([], [])\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from bot.evaluation.board import MEDALS, Medal
+from bot.evaluation.answers.board import MEDALS, Medal
 from bot.evaluation.graders import GraderKind
 from scrapers.snapshots.card import TaskCard
 

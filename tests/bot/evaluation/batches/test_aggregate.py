@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from bot.evaluation.grading.aggregate import Row, aggregate, read_reports, read_split
+from bot.evaluation.batches.aggregate import Row, aggregate, read_reports, read_split
 from state.errors import UsageError
 
 FLAGS = ("gold_medal", "silver_medal", "bronze_medal", "above_median", "submission_exists", "valid_submission")

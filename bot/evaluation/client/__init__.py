@@ -1,0 +1,1 @@
+"""The client of the worker process: what may be asked of it, and how calls and answers travel."""

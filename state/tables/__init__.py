@@ -1,0 +1,63 @@
+"""Tables: what the database holds, one class a table; all are declared once this is imported.
+
+Every time is aware UTC. Community rows are keyed by competition, everything else by run. Derived rows carry
+`known_at`, the latest time among their inputs, and obey the clock as posts do.
+"""
+
+from state.tables.community import (
+    CommunityRow,
+    KeptSketch,
+    KernelVersion,
+    Likeness,
+    Message,
+    Observation,
+    SketchBand,
+    Topic,
+)
+from state.tables.ideas import Analysis, Draft, Idea, IdeaUse, Report
+from state.tables.notices import Letter, LetterPart, Notification
+from state.tables.operation import Control, Note, Pulse, Task
+from state.tables.polling import Author, PolledKernel, PolledTopic, Reading, RequestCount, Watermark
+from state.tables.runs import Blob, Evaluation, Event, Execution, LedgerEntry, ModelCall, Node, Run, Step
+from state.tables.submissions import Approval, Submission, Wish
+
+__all__ = [
+    "Analysis",
+    "Approval",
+    "Author",
+    "Blob",
+    "CommunityRow",
+    "Control",
+    "Draft",
+    "Evaluation",
+    "Event",
+    "Execution",
+    "Idea",
+    "IdeaUse",
+    "KeptSketch",
+    "KernelVersion",
+    "LedgerEntry",
+    "Letter",
+    "LetterPart",
+    "Likeness",
+    "Message",
+    "ModelCall",
+    "Node",
+    "Note",
+    "Notification",
+    "Observation",
+    "PolledKernel",
+    "PolledTopic",
+    "Pulse",
+    "Reading",
+    "Report",
+    "RequestCount",
+    "Run",
+    "SketchBand",
+    "Step",
+    "Submission",
+    "Task",
+    "Topic",
+    "Watermark",
+    "Wish",
+]

@@ -1,0 +1,78 @@
+"""What a run makes of a community: analyses, ideas, drafts, reports."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON
+from sqlmodel import Field, SQLModel
+
+
+class Analysis(SQLModel, table=True):
+    """What a post version says; the four scores go from 0 to 10."""
+
+    run_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    post_kind: str
+    """`message` or `kernel`."""
+    post_id: str
+    summary: str
+    suggestions: list[Any] = Field(default_factory=list, sa_type=JSON)
+    code_abstract: str = ""
+    resources: list[Any] = Field(default_factory=list, sa_type=JSON)
+    novelty: float = 0.0
+    feasibility: float = 0.0
+    effectiveness: float = 0.0
+    efficiency: float = 0.0
+    known_at: datetime
+
+
+class Idea(SQLModel, table=True):
+    """One atomic strategy; `sources` are items such as `message/233009` or `report/r1`."""
+
+    run_id: str = Field(primary_key=True)
+    id: int = Field(primary_key=True)
+    text: str
+    sources: list[str] = Field(default_factory=list, sa_type=JSON)
+    known_at: datetime
+    created_at: datetime
+
+
+class IdeaUse(SQLModel, table=True):
+    """A draft uses an idea."""
+
+    run_id: str = Field(primary_key=True)
+    idea_id: int = Field(primary_key=True)
+    draft_id: str = Field(primary_key=True)
+
+
+class Draft(SQLModel, table=True):
+    """A plan made of selected ideas, perhaps on top of a report's code (`codebase_report`, a report's id)."""
+
+    run_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    title: str
+    description: str
+    idea_ids: list[int] = Field(default_factory=list, sa_type=JSON)
+    codebase_report: str | None = None
+    novel: bool = False
+    round: int = 0
+    known_at: datetime
+    created_at: datetime
+
+
+class Report(SQLModel, table=True):
+    """What came of a draft; `best_node` is a node's id and `score` its score."""
+
+    run_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    draft_id: str | None = None
+    title: str
+    method: str
+    components: list[Any] = Field(default_factory=list, sa_type=JSON)
+    numbers: str = ""
+    limitations: str = ""
+    next_steps: str = ""
+    best_node: int | None = None
+    score: float | None = None
+    known_at: datetime
+    created_at: datetime

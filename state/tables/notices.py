@@ -1,0 +1,59 @@
+"""What the owner is to be notified of, and the messages that carry it."""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from sqlalchemy import JSON, Index
+from sqlmodel import Field, SQLModel
+
+
+class Notification(SQLModel, table=True):
+    """Something to tell the owner, at least once; `run_id` None: of no run."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: str | None = None
+    key: str = Field(index=True, unique=True)
+    """By which whoever gets it twice can tell that it is the same."""
+    kind: str
+    title: str
+    body: str
+    markdown: str = ""
+    urgent: bool = False
+    plots: list[dict[str, Any]] = Field(default_factory=list, sa_type=JSON)
+    created_at: datetime
+    sent_at: datetime | None = Field(default=None, index=True)
+    """When the last of the services had it."""
+
+
+class Letter(SQLModel, table=True):
+    """One message to one service: one notification, or several together; it stays as it was first tried."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_letter_key", "service", "key", unique=True),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    service: str
+    """The name under which its address is kept, never the address."""
+    run_id: str | None = None
+    key: str
+    kind: str
+    title: str
+    body: str
+    markdown: str = ""
+    urgent: bool = False
+    plots: list[dict[str, Any]] = Field(default_factory=list, sa_type=JSON)
+    created_at: datetime
+    due_at: datetime
+    """Not tried before."""
+    tried_at: datetime | None = Field(default=None, index=True)
+    """When the last attempt began."""
+    sent_at: datetime | None = Field(default=None, index=True)
+    attempts: int = 0
+    last_error: str | None = None
+
+
+class LetterPart(SQLModel, table=True):
+    """Which letter to a service holds a notification; there is one at most."""
+
+    notification_id: int = Field(primary_key=True)
+    service: str = Field(primary_key=True)
+    letter_id: int = Field(index=True)
