@@ -8,11 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from bot.configuration.tree import Settings
+from bot.configuration.settings import Settings
 from tests import commands
 from tests.source_tree import ROOT
 
-DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+DOCUMENTS = (
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/extending").glob("*.md")),
+)
 LONGEST_README = 200
 WIDTH = 140
 
