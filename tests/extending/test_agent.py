@@ -13,7 +13,6 @@ def test_an_agent_is_a_folder_and_a_line(tmp_path: Path) -> None:
     copy = Copy(tmp_path / "copy", "agent.md")
     assert copy.touched == ["bot/agents/greedy/__init__.py", "bot/agents/__init__.py"]
     copy.lint()
-    assert "greedy" in copy.bot("replay", "--help")
     settings = "from bot.configuration.competition import CompetitionSettings as C; print(C(agent='greedy').agent)"
     assert copy.python(settings) == "greedy\n"
 

@@ -38,4 +38,3 @@ def test_a_back_end_is_a_file_and_a_line(tmp_path: Path) -> None:
     assert ran.endswith(" kept timed_out")
     assert int(ran.split()[2]) > 0
     assert (isolation, foreign) == ("none", "refused")
-    assert "niced" in copy.bot("replay", "--help")
