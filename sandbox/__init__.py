@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from state.redaction import Redactor
 
 __all__ = [
-    "BackEnd",
+    "BACK_ENDS",
     "BackEndChoice",
     "Breach",
     "ExecutionRequest",
@@ -23,9 +23,18 @@ __all__ = [
     "Watch",
 ]
 
-BackEnd = Literal["docker", "bubblewrap", "process"]
-BackEndChoice = Literal["auto", BackEnd]
-"""A back end, or the first of them that works."""
+BACK_ENDS = {
+    "docker": "sandbox.docker:DockerSandbox",
+    "bubblewrap": "sandbox.bubblewrap:BubblewrapSandbox",
+    "process": "sandbox.process:ProcessSandbox",
+}
+"""By name, the class of each back end, those that contain more first; its module is loaded when it is tried."""
+
+if TYPE_CHECKING:
+    BackEndChoice = str
+else:
+    # Settings and options offer the names that are listed above; a type checker takes no list that is computed.
+    BackEndChoice = Literal[("auto", *BACK_ENDS)]
 
 
 class ExitReason(StrEnum):
@@ -155,7 +164,7 @@ class Outcome:
 class SandboxDescription:
     """What a back end cannot contain, and what scripts find in it."""
 
-    name: BackEnd
+    name: str
     gaps: tuple[str, ...]
     """What it does not contain, a sentence each."""
     python: str | None = None
@@ -166,11 +175,13 @@ class SandboxDescription:
     """Name of the environment that scripts run with; none: the bot's own packages, or the image's."""
     image: str | None = None
     """Name and id of the image that containers are made from."""
+    isolates: bool = False
+    """Whether it keeps scripts from the machine, so that code of any origin may run in it."""
 
     @property
-    def isolation(self) -> Literal["docker", "bubblewrap", "none"]:
-        """What keeps scripts from the machine."""
-        return "none" if self.name == "process" else self.name
+    def isolation(self) -> str:
+        """What keeps scripts from the machine; `none` where nothing does."""
+        return self.name if self.isolates else "none"
 
 
 class Sandbox(Protocol):

@@ -40,6 +40,8 @@ _HOW_TO_ALLOW = (
 class BubblewrapSandbox(LocalSandbox):
     """Runs scripts that see the Python environment, their view and their working folder, and nothing else."""
 
+    isolates = True
+
     @cached_property
     def _visible(self) -> Visible:
         return visible_paths(self._environment)

@@ -1,22 +1,14 @@
 """Choosing a back end by name, or the best that works here."""
 
-from sandbox import BackEnd, BackEndChoice, Sandbox
-from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.docker import DockerSandbox
+from pkgutil import resolve_name
+
+from sandbox import BACK_ENDS, BackEndChoice, Sandbox
 from sandbox.environments import Environment
 from sandbox.execution import LocalSandbox
-from sandbox.process import ProcessSandbox
 from sandbox.settings import SandboxSettings
 from state.errors import UsageError
 
-__all__ = ["BACK_ENDS", "choose"]
-
-BACK_ENDS: dict[BackEnd, type[LocalSandbox]] = {
-    "docker": DockerSandbox,
-    "bubblewrap": BubblewrapSandbox,
-    "process": ProcessSandbox,
-}
-"""All kinds, those that contain more first."""
+__all__ = ["choose"]
 
 
 def choose(
@@ -40,8 +32,9 @@ def choose(
         UsageError: It cannot be had; the text says what to install, allow or pass.
     """
     problems = []
-    for kind, back_end in BACK_ENDS.items():
-        if name == kind or (name == "auto" and (trusted or kind != "process")):
+    for kind in BACK_ENDS if name == "auto" else (name,):
+        back_end: type[LocalSandbox] = resolve_name(BACK_ENDS[kind])
+        if name == kind or trusted or back_end.isolates:
             sandbox = back_end(instance, settings, environment)
             problem = sandbox.problem()
             if problem is None:

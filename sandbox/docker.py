@@ -29,6 +29,8 @@ print(json.dumps({"python": platform.python_version(), "packages": packages, "da
 class DockerSandbox(LocalSandbox):
     """Runs scripts in containers without network, rights, or anything of the host but their view and working folder."""
 
+    isolates = True
+
     _found: tuple[str, str, Mapping[str, str]] | None = None
     """Image, version of its Python, and its packages, once `problem` has looked."""
 
@@ -69,6 +71,7 @@ class DockerSandbox(LocalSandbox):
             packages=packages,
             environment=self._environment.name if self._environment else None,
             image=image,
+            isolates=self.isolates,
         )
 
     def start(self, request: ExecutionRequest, workspace: Workspace) -> Container:

@@ -9,8 +9,9 @@ import tempfile
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import ClassVar
 
-from sandbox import BackEnd, ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
+from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
 from sandbox.collect import Collected, collect, write_atomically
 from sandbox.environments import Environment
 from sandbox.gpu import metered
@@ -29,6 +30,9 @@ _TRIAL_SECONDS = 60.0
 
 class LocalSandbox(ABC):
     """A `Sandbox` on this machine: what all kinds of isolation have in common."""
+
+    isolates: ClassVar[bool] = False
+    """Whether it keeps scripts from the machine; where not, only scripts of the built-in model run in it unasked."""
 
     def __init__(
         self, instance: str = "bot", settings: SandboxSettings | None = None, environment: Environment | None = None
@@ -58,13 +62,13 @@ class LocalSandbox(ABC):
         """The Python that scripts run with, where it is one of this machine's."""
         return self._environment.executable if self._environment else Path(sys.executable)
 
-    def _described(self, name: BackEnd, gaps: tuple[str, ...]) -> SandboxDescription:
+    def _described(self, name: str, gaps: tuple[str, ...]) -> SandboxDescription:
         """Describe it with the packages of the environment; where there is none, they are the bot's own."""
         environment = self._environment
         if environment is None:
-            return SandboxDescription(name, gaps)
+            return SandboxDescription(name, gaps, isolates=self.isolates)
         python, packages = environment.record.python, environment.packages()
-        return SandboxDescription(name, gaps, python, packages, environment.name)
+        return SandboxDescription(name, gaps, python, packages, environment.name, isolates=self.isolates)
 
     @abstractmethod
     def start(self, request: ExecutionRequest, workspace: Workspace) -> Running:

@@ -12,7 +12,12 @@ from bot.configuration.settings import Settings
 from tests import commands
 from tests.source_tree import ROOT
 
-DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+DOCUMENTS = (
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/extending").glob("*.md")),
+)
 LONGEST_README = 200
 WIDTH = 140
 

@@ -1,7 +1,28 @@
-"""The agents: each a policy that says what to do next, with its prompts and settings, and one line where they are listed."""
+"""The agents: each a policy that says what to do next, with its prompts and settings, in a folder of its own."""
 
-from typing import Literal
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Literal
 
-__all__ = ["AgentName"]
+if TYPE_CHECKING:
+    from bot.engine.context import RunContext
+    from bot.engine.strategy import Strategy
 
-AgentName = Literal["comind", "aide"]
+__all__ = ["AGENTS", "AgentName", "open_agent"]
+
+AGENTS = {
+    "comind": "bot.agents.comind.briefing:comind",
+    "aide": "bot.agents.tree.aide:aide",
+}
+"""By name, the function that makes the agent for one run; its module is loaded when it is chosen."""
+
+if TYPE_CHECKING:
+    AgentName = str
+else:
+    # Settings and options offer the names that are listed above; a type checker takes no list that is computed.
+    AgentName = Literal[tuple(AGENTS)]
+
+
+def open_agent(name: AgentName, context: "RunContext") -> "Strategy":
+    """Return the agent of that name, at work on one run."""
+    strategy: Strategy = resolve_name(AGENTS[name])(context)
+    return strategy

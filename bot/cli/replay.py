@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from bot.agents import AGENTS
 from bot.agents.comind.policy import RoundsSettings
-from bot.agents.listing import AGENTS
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.options import Config
 from bot.cli.running import Job, report, run_all
@@ -34,7 +34,7 @@ from state.errors import UsageError
 
 def replay(
     snapshots: Annotated[list[Path], typer.Argument(help="folders of snapshots")],
-    agent: Annotated[str, typer.Option(help="comind or aide, or both with a comma")] = "comind",
+    agent: Annotated[str, typer.Option(help=f"{' or '.join(AGENTS)}, or several with a comma")] = "comind",
     model: Annotated[
         str | None,
         typer.Option(

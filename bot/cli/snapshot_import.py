@@ -1,8 +1,9 @@
 """`bot snapshot import`: snapshots of past competitions that lie on a disk in other formats."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any, Literal
 
 import typer
@@ -10,14 +11,39 @@ import typer
 from bot.cli.options import Json
 from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from scrapers.imports import IMPORTERS
 from scrapers.imports.mle_live.community import Kinds
 from scrapers.imports.mle_live.importing import Outcome, Wish, import_mle_live
+from scrapers.imports.staging import importing_into, staged
+from scrapers.snapshots.snapshot import Snapshot, format_summary
 from state.clock import SystemClock
+from state.errors import UsageError
 
 import_app = typer.Typer(name="import", help="Make snapshots of past competitions on a disk.", no_args_is_help=True)
 
 _LINE = 5.0
 """Seconds between two progress lines where there is no terminal."""
+
+
+def _command(lay_out: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]:
+    def command(
+        folder: Annotated[Path, typer.Argument(help="what is imported; it is never written to")],
+        out: Annotated[Path, typer.Option(help="the new snapshot's folder")],
+    ) -> None:
+        if out.exists():
+            raise UsageError(f"{out} is there already: nothing is replaced")
+        with importing_into(out.parent), staged(out) as place:
+            lay_out(folder, place)
+            lines = format_summary(Snapshot.load(place, METRIC_DIRECTIONS))
+            place.rename(out)
+        typer.echo("\n".join(lines))
+
+    return command
+
+
+for _name, _place in IMPORTERS.items():
+    _lay_out = resolve_name(_place)
+    import_app.command(_name, help=_lay_out.__doc__)(_command(_lay_out))
 
 
 @import_app.command("mle-live")

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
 
-from bot.agents.listing import BUILT_IN
+from bot.agents.builtin import BUILT_IN
 from bot.configuration import Configuration, Settings
 from bot.engine.services import Machinery
 from bot.evaluation.client.worker import Worker

@@ -75,3 +75,5 @@ class Strategy:
     playbooks: Mapping[ActionKind, Playbook]
     finish: Callable[[Tree], Awaitable[None]]
     """Does what is still worth doing after the last node, such as reports."""
+    reads_posts: bool = False
+    """Whether it makes use of what a community posts."""

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.agents.listing import AGENTS, READERS
+from bot.agents import open_agent
 from bot.community.news import take_in_news
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
@@ -64,12 +64,12 @@ class OpenRun:
             paused=self._is_paused,
             ended=self._node_ended,
         )
-        strategy = AGENTS[run.settings.agent](self.context)
-        self.search = Search(self.context, strategy, run.settings.parallel, self.turns)
+        self.agent = open_agent(run.settings.agent, self.context)
+        self.search = Search(self.context, self.agent, run.settings.parallel, self.turns)
 
     async def learn(self) -> None:
         """Have new posts analysed, if the agent reads any; what is strong opens another round of drafts."""
-        if self.run.settings.agent not in READERS:
+        if not self.agent.reads_posts:
             return
         if (await take_in_news(self.context))["strong"]:
             self.shared.say(self.run.card.slug, "something strong was posted: another round of drafts is opened")

@@ -18,33 +18,6 @@ from state.words import iso
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = [
-    "KINDS",
-    "ApprovalAsked",
-    "BoardMoved",
-    "BudgetReached",
-    "Choice",
-    "CompetitionDay",
-    "CompetitionOver",
-    "DailySummary",
-    "DiskLow",
-    "Event",
-    "FinalSelectionProposed",
-    "GraderUnusable",
-    "MedalChanged",
-    "NewBest",
-    "RankChanged",
-    "RulesNotAccepted",
-    "ScoresDisagree",
-    "SubmissionFailed",
-    "SubmissionRefused",
-    "SubmissionScored",
-    "TaskCardIncomplete",
-    "Trial",
-    "WorkBroken",
-    "shares_reached",
-]
-
 _TITLE = 200
 """Characters; more is cut off, as a subject line is short."""
 _KEY_PART = 80

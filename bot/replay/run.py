@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from sqlmodel import col, select
 
-from bot.agents.listing import AGENTS, BUILT_IN, READERS
+from bot.agents import open_agent
+from bot.agents.builtin import BUILT_IN
 from bot.budgets.run_budget import RunAccount, open_budget, wall_limit
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
@@ -84,7 +85,8 @@ async def replay(
             ) as context,
         ):
             show.attach(context, stopwatch)
-            search = Search(context, AGENTS[run.settings.agent](context), run.settings.parallel, _turns(run, context))
+            agent = open_agent(run.settings.agent, context)
+            search = Search(context, agent, run.settings.parallel, _turns(run, context, reads=agent.reads_posts))
             with _interruptible(search):
                 if ended is None:
                     await search.run()
@@ -104,10 +106,10 @@ def _clock(run: PreparedRun) -> Clock:
     return StreamClock(run.snapshot.card.enabled_at, cutoff) if run.settings.pace == "stream" else ReplayClock(cutoff)
 
 
-def _turns(run: PreparedRun, context: RunContext) -> Turns | None:
+def _turns(run: PreparedRun, context: RunContext, *, reads: bool) -> Turns | None:
     if not isinstance(context.clock, StreamClock):
         return None
-    return Stream(context, context.clock, run.settings.parallel, reads=run.settings.agent in READERS)
+    return Stream(context, context.clock, run.settings.parallel, reads=reads)
 
 
 async def _end(

@@ -6,11 +6,12 @@ from bot.agents.builtin import coding, ideas, posts, reports
 from bot.agents.builtin.coding import baseline_script
 from bot.coder.prompts import ReviewRun, WriteScript
 from bot.community.prompts import AnalyzePost, PlanDrafts, ProposeIdeas, WriteReport
+from bot.engine.services import BuiltIn
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from bot.models.completion import estimated_tokens
 from state.errors import ModelRefused
 
-__all__ = ["NAME", "BuiltinModel", "baseline_script"]
+__all__ = ["BUILT_IN", "NAME", "BuiltinModel", "baseline_script"]
 
 NAME = "builtin"
 
@@ -47,3 +48,6 @@ class BuiltinModel:
             case WriteReport():
                 return reports.report(prompt)
         raise ModelRefused(f"the built-in model has no rule for the prompt {prompt.name!r}")
+
+
+BUILT_IN = BuiltIn(BuiltinModel, baseline_script)

@@ -153,4 +153,6 @@ def comind(context: RunContext) -> Strategy:
     policy = RoundsPolicy(context.settings_of(RoundsSettings))
     briefing = CoMindBriefing(context, policy)
     playbook = ScriptPlaybook(context, briefing)
-    return Strategy("comind", policy, {"draft": playbook, "debug": playbook, "improve": playbook}, briefing.finish)
+    return Strategy(
+        "comind", policy, {"draft": playbook, "debug": playbook, "improve": playbook}, briefing.finish, reads_posts=True
+    )

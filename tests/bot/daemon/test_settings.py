@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
-from bot.agents.listing import AGENTS
+from bot.agents import AGENTS
 from bot.configuration.competition import CompetitionSettings
 from bot.configuration.daemon import DaemonSettings
 from scrapers.kaggle.card.overrides import CardOverrides

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx2
 
-from bot.agents.listing import BUILT_IN
+from bot.agents.builtin import BUILT_IN
 from bot.configuration import Settings
 from bot.engine.services import Machinery
 from bot.evaluation.client.worker import Worker
