@@ -9,8 +9,6 @@ from sandbox.process import ProcessSandbox
 from sandbox.settings import SandboxSettings
 from state.errors import UsageError
 
-__all__ = ["BACK_ENDS", "choose"]
-
 BACK_ENDS: dict[BackEnd, type[LocalSandbox]] = {
     "docker": DockerSandbox,
     "bubblewrap": BubblewrapSandbox,

@@ -20,8 +20,6 @@ from sandbox.profile import INSTANCE, TASK_SLACK
 from sandbox.running import Reaped
 from sandbox.watcher import Watcher
 
-__all__ = ["Container"]
-
 _KILLED = 137
 _CONFLICT = 409
 _ASKED_EVERY = 0.2

@@ -5,8 +5,6 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["DEEPEST", "DiskUsage", "folder_usage", "open_folder"]
-
 DEEPEST = 64
 """Levels of nested folders that are measured; deeper ones count as a breach, since nothing useful needs them."""
 

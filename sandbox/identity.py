@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Identity", "choose_identity"]
-
 _NOBODY = 65534
 _FIRST_USER = 1_900_000_000
 """Start of a range that systemd's list of user ids leaves free, so that nobody else has these."""

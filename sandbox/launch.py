@@ -10,15 +10,6 @@ from pathlib import Path
 from sandbox import ExecutionRequest, Limits
 from sandbox.gpu import library_folders
 
-__all__ = [
-    "choose_cpus",
-    "clean_environment",
-    "ended_with_us",
-    "path_of",
-    "shell_command",
-    "under_limits",
-]
-
 _OPEN_FILES = 4096
 _STACKS = 256 * 1024**2
 """Room for thread stacks, which count as data though they are hardly touched."""

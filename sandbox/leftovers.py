@@ -18,8 +18,6 @@ from sandbox.profile import INSTANCE, OWNER
 from sandbox.tree import MARKER, kill_all
 from sandbox.workspace import remove_tree
 
-__all__ = ["Leftover", "left_by_killed", "own_bytes", "remove_left"]
-
 _LEVELS = 4
 """Depth of such folders below a state folder: <run>/executions/<execution>/.execution; what lies deeper is not ours."""
 _PROBE = re.compile(r"bot-(\d+-\d+-[0-9a-f]{8})-\w+")

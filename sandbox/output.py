@@ -6,8 +6,6 @@ from pathlib import Path
 from sandbox.collect import write_atomically
 from state.redaction import Redactor
 
-__all__ = ["CappedOutput", "LiveLog"]
-
 _LOG_EVERY = 2.0
 """Seconds between two versions of a log."""
 _PLACE = "a script's output"

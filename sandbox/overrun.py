@@ -3,8 +3,6 @@
 import re
 from dataclasses import dataclass, field
 
-__all__ = ["OverrunRule", "ends_by_itself"]
-
 _COUNTER = re.compile(
     r"\b(epoch|fold|iter|iteration|step|round|trial|seed|model)s?\b[\s:#(\[]{0,4}(\d{1,9})\s?(?:/|of)\s?(\d{1,9})\b",
     re.IGNORECASE,

@@ -15,8 +15,6 @@ from sandbox.instance import owner
 from sandbox.launch import clean_environment, shell_command
 from sandbox.workspace import Workspace
 
-__all__ = ["INSTANCE", "OWNER", "TASK_SLACK", "Plan", "container_options", "name_of"]
-
 _WORK = "/work"
 _CODE = "/code"
 _PACKAGES = "/packages"

@@ -11,8 +11,6 @@ from sandbox import Breach, ExecutionRequest, ExitReason, Usage, Watch
 from sandbox.loss import LossRule
 from sandbox.overrun import OverrunRule, ends_by_itself
 
-__all__ = ["RuleSettings", "Rules", "Watches"]
-
 _BETWEEN_LINES = re.compile(rb"[\r\n\x08]+")
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _LINE = 500

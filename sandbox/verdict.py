@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from sandbox import ExitReason, Limits
 from sandbox.supervise import Ending
 
-__all__ = ["Verdict", "reach_verdict"]
-
 _TAIL = 4000
 _NO_MEMORY = re.compile(
     r"^[\w.]*MemoryError\b|std::bad_alloc|Cannot allocate memory|can't allocate memory", re.MULTILINE

@@ -18,16 +18,6 @@ from sandbox.launch import ended_with_us
 from sandbox.locks import take
 from state.errors import InfrastructureFailure, UsageError
 
-__all__ = [
-    "Estimate",
-    "Recipe",
-    "configured_installer",
-    "constraints",
-    "estimate",
-    "make_environment",
-    "remove_environment",
-]
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ROOM_GB = 2.0
 """What must stay free beside it."""

@@ -15,8 +15,6 @@ from sandbox.environments import PYTHON, VERSIONS
 from sandbox.image import IMAGE
 from sandbox.image.debian import debian_archive
 
-__all__ = ["main"]
-
 _HERE = Path(__file__).parent
 _REGISTRY_BASE = f"python:{PYTHON[0]}.{PYTHON[1]}-slim-bookworm"
 _BASE = "kaggle-bot-base"

@@ -8,7 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bot.evaluation.guards.findings import Finding, passed, suspicious
-from bot.evaluation.guards.guarded_view import GuardedView, Target
+from bot.evaluation.guards.guarded_view import GuardedView
+from bot.evaluation.guards.targets import Target
 from bot.evaluation.guards.traces import Traces
 
 SHARE = 0.01

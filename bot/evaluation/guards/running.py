@@ -7,10 +7,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from bot.evaluation.answers import OtherNode
 from bot.evaluation.guards.findings import Finding, not_run
 from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.guards.registry import EXECUTION_GUARDS, VIEW_GUARDS
-from bot.evaluation.guards.traces import OtherNode, Traces
+from bot.evaluation.guards.traces import Traces
 from scrapers.snapshots.card import TaskCard
 from state.errors import BotError
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from bot.evaluation.answers import OtherNode
 from bot.evaluation.guards.beyond_board import beyond_board
 from bot.evaluation.guards.findings import Finding, passed, suspicious
-from bot.evaluation.guards.traces import OtherNode, Traces
+from bot.evaluation.guards.traces import Traces
 
 LEFT = 0.05
 """Share of what the best other node leaves unexplained; who leaves less has found what the others could not see."""

@@ -20,8 +20,6 @@ from bot.evaluation.scoring.prediction_file import read_submission, read_truth
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
 from state.errors import UnsupportedLayout
 
-__all__ = ["OtherNode", "Traces"]
-
 NOISE_SECONDS = 10.0
 
 Values = NDArray[Any]

@@ -14,8 +14,6 @@ from bot.evaluation.tables.csv_table import Rows, Table, read_table
 from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 
-__all__ = ["Layout", "read_layout", "read_sample", "read_view_layout"]
-
 
 def read_layout(data_dir: Path, card: TaskCard) -> Layout:
     """Read the training rows, the test rows (if there are such) and sample_submission.csv.

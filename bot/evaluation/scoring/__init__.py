@@ -23,12 +23,10 @@ class Scorer(AbstractContextManager["Scorer"], Protocol):
     @property
     def kind(self) -> GraderKind:
         """Who says what a score is."""
-        ...
 
     @property
     def name(self) -> str:
         """Of the metric, for sentences."""
-        ...
 
     def truth(self, path: Path, sample: Path) -> Truth:
         """Open a file of answers or labels.
@@ -42,11 +40,9 @@ class Scorer(AbstractContextManager["Scorer"], Protocol):
             SnapshotError: the grade.py cannot be used at all.
             InfrastructureFailure: its process does not start.
         """
-        ...
 
     def close(self) -> None:
         """End what was started; a later score starts it again."""
-        ...
 
 
 def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None = None) -> Scorer:

@@ -47,24 +47,19 @@ class Truth(Protocol):
     @property
     def ids(self) -> Sequence[str] | None:
         """What tells each row apart (`row_key`), in the order that `rows` counts; None where only whole files can be scored."""
-        ...
 
     @property
     def repeats(self) -> bool:
         """Whether a row may count several times in one score."""
-        ...
 
     def read(self, path: Path) -> Predicted:
         """Read a file of predictions. Raises InvalidSubmission: it has not the form of the sample; the text says why."""
-        ...
 
     def perfect(self, path: Path) -> Predicted:
         """Take a file of answers (the id and the prediction columns, others are left out) as predictions."""
-        ...
 
     def constant(self, cells: Sequence[Any]) -> Predicted:
         """Take one and the same prediction, a cell for each prediction column, for all rows; to be used as a context."""
-        ...
 
     def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
         """Return the score, of some rows or of all; None where it is no finite number (`fault` and `why_not` say why).
@@ -79,15 +74,12 @@ class Truth(Protocol):
             SnapshotError: the grade.py cannot be used at all.
             InfrastructureFailure: the grade.py takes more than its limits whatever it is given, or does not start.
         """
-        ...
 
     def fault(self) -> str | None:
         """Say why no predictions at all have a score; None: right ones have one. Raises as `score` does, but no refusal."""
-        ...
 
     def why_not(self, predicted: Predicted) -> str:
         """Say why predictions have no finite score, where right ones have one."""
-        ...
 
 
 def score_or_nan(truth: Truth, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float:
