@@ -1,7 +1,5 @@
 """Too good to be true: a score that no honest model has where the others are far from it, or that nothing is left to explain."""
 
-from collections.abc import Sequence
-
 from bot.evaluation.answers import OtherNode
 from bot.evaluation.guards.beyond_board import beyond_board
 from bot.evaluation.guards.findings import Finding, passed, suspicious
@@ -56,7 +54,7 @@ def _beyond_others(guard: str, traces: Traces, own: float, best: OtherNode) -> F
 def _perfect(guard: str, traces: Traces, own: float) -> Finding | None:
     if own > PERFECT or len(traces.ids) < ROWS:
         return None
-    if traces.board and traces.unexplained(_tenth(traces.board)) == 0:
+    if traces.board and traces.unexplained(traces.board[:10][-1]) == 0:
         return None
     sentence = (
         f"the score of {traces.score:.6g} is perfect on {len(traces.ids)} rows, and there is none to compare it with"
@@ -67,7 +65,3 @@ def _perfect(guard: str, traces: Traces, own: float) -> Finding | None:
 def _beyond_board(guard: str, traces: Traces, own: float) -> Finding | None:
     sentence = beyond_board(traces.score, traces.board, traces.view.card, ERRORS * (traces.error or 0.0))
     return None if sentence is None else suspicious(guard, sentence, unexplained=round(own, 6), noise=traces.error)
-
-
-def _tenth(board: Sequence[float]) -> float:
-    return board[min(9, len(board) - 1)]

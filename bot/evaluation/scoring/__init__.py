@@ -1,6 +1,5 @@
 """The one way to score predictions: by a metric of the registry, or by the competition's own grade.py."""
 
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -17,7 +16,7 @@ from state.errors import InfrastructureFailure, InvalidSubmission
 __all__ = ["Scorer", "labels_of", "open_scorer"]
 
 
-class Scorer(AbstractContextManager["Scorer"], Protocol):
+class Scorer(Protocol):
     """Scores the predictions of one task; to be closed."""
 
     @property
