@@ -132,11 +132,9 @@ class Watch(Protocol):
 
     def output(self, chunk: bytes) -> None:
         """Take in what it has just printed."""
-        ...
 
     def usage(self, usage: Usage) -> Breach | None:
         """Take in a measure, several a second; a breach in return ends the execution with that reason."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -193,8 +191,6 @@ class Sandbox(Protocol):
         Never raises for what the code does. Cancelling the task kills the code and re-raises. The engine's own
         failure is an outcome with the reason INFRASTRUCTURE. Nothing is promised about files beyond `keep`.
         """
-        ...
 
     def describe(self) -> SandboxDescription:
         """Say what this back end cannot contain, and what scripts find in it."""
-        ...

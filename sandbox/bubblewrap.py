@@ -19,8 +19,6 @@ from sandbox.tree import NamespaceTree
 from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace
 
-__all__ = ["BubblewrapSandbox", "bubblewrap_command"]
-
 _NAMESPACES = (
     "--unshare-pid",
     "--unshare-net",

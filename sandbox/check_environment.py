@@ -11,8 +11,6 @@ from sandbox import ExecutionRequest, ExitReason, Limits, Sandbox
 from sandbox.environments import Environment
 from sandbox.instance import owner
 
-__all__ = ["Trial", "Trials", "check_environment"]
-
 _SCRIPT = Path(__file__).with_name("check_script.py")
 _SECONDS = 600.0
 _MEMORY = 8 * 1024**3

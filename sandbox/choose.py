@@ -8,8 +8,6 @@ from sandbox.execution import LocalSandbox
 from sandbox.settings import SandboxSettings
 from state.errors import UsageError
 
-__all__ = ["choose"]
-
 
 def choose(
     name: BackEndChoice,

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from sandbox.disk import open_folder
 
-__all__ = ["KEPT_BYTES", "Collected", "collect", "write_atomically"]
-
 KEPT_BYTES = 200 * 1000**2
 """Largest kept file: a run's folder ends under 300 MB."""
 

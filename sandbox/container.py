@@ -16,11 +16,10 @@ from docker.utils.socket import STDOUT, frames_iter
 
 from sandbox import Breach, ExitReason, Limits, Usage
 from sandbox.image.engine import ENGINE_FAILURES, EngineError, attach, say
-from sandbox.profile import INSTANCE, TASK_SLACK
+from sandbox.launch import TASK_SLACK
+from sandbox.profile import INSTANCE
 from sandbox.running import Reaped
 from sandbox.watcher import Watcher
-
-__all__ = ["Container"]
 
 _KILLED = 137
 _CONFLICT = 409

@@ -5,8 +5,6 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["DEEPEST", "DiskUsage", "folder_usage", "open_folder"]
-
 DEEPEST = 64
 """Levels of nested folders that are measured; deeper ones count as a breach, since nothing useful needs them."""
 
@@ -34,12 +32,16 @@ def folder_usage(folder: Path, *, enough_files: int) -> DiskUsage:
         folder: What to measure.
         enough_files: Stop counting beyond this many entries.
     """
+    return _opened_usage(str(folder), None, DEEPEST, enough_files)
+
+
+def _opened_usage(name: str, parent: int | None, levels: int, enough: int) -> DiskUsage:
     try:
-        descriptor = open_folder(str(folder))
+        descriptor = open_folder(name, parent)
     except OSError:
-        return DiskUsage()
+        return DiskUsage()  # gone, or no folder any more
     try:
-        return _usage(descriptor, DEEPEST, enough_files)
+        return _usage(descriptor, levels, enough)
     finally:
         os.close(descriptor)
 
@@ -63,21 +65,10 @@ def _usage(descriptor: int, levels: int, enough: int) -> DiskUsage:
                 return DiskUsage(size, files)
     total = DiskUsage(size, files)
     for name in folders:
-        total += _inner_usage(descriptor, name, levels, enough - total.files)
+        total += _opened_usage(name, descriptor, levels - 1, enough - total.files)
         if total.files > enough or total.too_deep:
             break
     return total
-
-
-def _inner_usage(parent: int, name: str, levels: int, enough: int) -> DiskUsage:
-    try:
-        descriptor = open_folder(name, parent)
-    except OSError:
-        return DiskUsage()  # gone, or no folder any more
-    try:
-        return _usage(descriptor, levels - 1, enough)
-    finally:
-        os.close(descriptor)
 
 
 def open_folder(name: str, parent: int | None = None) -> int:

@@ -14,8 +14,6 @@ from sandbox.profile import Plan, container_options
 from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace
 
-__all__ = ["DockerSandbox"]
-
 _PROBE = """
 import json, platform
 from importlib import metadata

@@ -22,8 +22,6 @@ from sandbox.supervise import StopSignal, Supervisor, stop_signal
 from sandbox.verdict import reach_verdict
 from sandbox.workspace import LOG_NAME, Workspace, check_request, fresh_workspace
 
-__all__ = ["LocalSandbox", "execute", "try_out"]
-
 _FULL_DISK = 16 * 1024**2
 _TRIAL_SECONDS = 60.0
 

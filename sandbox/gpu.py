@@ -7,18 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "LIBRARIES",
-    "Gpu",
-    "GpuMeter",
-    "Gpus",
-    "device_files",
-    "leased_devices",
-    "library_folders",
-    "metered",
-    "open_gpus",
-]
-
 LIBRARIES = Path("/usr/local/nvidia")
 """Where containers find the driver's libraries, which elsewhere lie among the system's own."""
 _DEV = Path("/dev")

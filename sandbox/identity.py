@@ -8,9 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Identity", "choose_identity"]
-
-_NOBODY = 65534
+NOBODY = 65534
 _FIRST_USER = 1_900_000_000
 """Start of a range that systemd's list of user ids leaves free, so that nobody else has these."""
 _USERS = 200_000_000
@@ -74,15 +72,15 @@ def choose_identity(turn: int = 0) -> Identity:
         namespace: tuple[str, ...] = (
             "--unshare-user",
             "--uid",
-            str(_NOBODY),
+            str(NOBODY),
             "--gid",
-            str(_NOBODY),
+            str(NOBODY),
             "--cap-drop",
             "ALL",
         )
-        return Identity(_NOBODY, namespace, (), changes_user=False, counted=counted and os.geteuid() != 0)
+        return Identity(NOBODY, namespace, (), changes_user=False, counted=counted and os.geteuid() != 0)
     wanted = _FIRST_USER + (os.getpid() * 512 + turn) % _USERS
-    user = wanted if _mapped(wanted) else _NOBODY
+    user = wanted if _mapped(wanted) else NOBODY
     namespace = ("--cap-drop", "ALL", *(part for name in _KEPT for part in ("--cap-add", f"CAP_{name}")))
     become = (
         *(shutil.which("setpriv") or "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"),

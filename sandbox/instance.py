@@ -7,8 +7,6 @@ import time
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["FOLDER", "OwnedFolder", "instance_of", "is_alive", "label_of", "owner", "temporary_prefix"]
-
 FOLDER = ".execution"
 """Name of the folder in which an execution's work lies while it runs."""
 _YOUNG = 60.0

@@ -10,22 +10,13 @@ from pathlib import Path
 from sandbox import ExecutionRequest, Limits
 from sandbox.gpu import library_folders
 
-__all__ = [
-    "choose_cpus",
-    "clean_environment",
-    "ended_with_us",
-    "path_of",
-    "shell_command",
-    "under_limits",
-]
-
 _OPEN_FILES = 4096
-_STACKS = 256 * 1024**2
+STACKS = 256 * 1024**2
 """Room for thread stacks, which count as data though they are hardly touched."""
 
-_FILE_SLACK = 1024**2
+FILE_SLACK = 1024**2
 """A file may grow so much beyond the limit on all files, for the watcher to see which limit it was."""
-_TASK_SLACK = 16
+TASK_SLACK = 16
 """The same for processes and threads."""
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -115,12 +106,12 @@ def under_limits(limits: Limits, *, count_tasks: bool = False, on_gpu: bool = Fa
     steps = [
         f"ulimit -c {_lowered(resource.RLIMIT_CORE, 0)}",
         f"ulimit -n {_lowered(resource.RLIMIT_NOFILE, _OPEN_FILES)}",
-        f"ulimit -f {-(-_lowered(resource.RLIMIT_FSIZE, limits.written_bytes + _FILE_SLACK) // 512)}",
+        f"ulimit -f {-(-_lowered(resource.RLIMIT_FSIZE, limits.written_bytes + FILE_SLACK) // 512)}",
     ]
     if not on_gpu:
-        steps.append(f"ulimit -d {_lowered(resource.RLIMIT_DATA, limits.memory_bytes + _STACKS) // 1024}")
+        steps.append(f"ulimit -d {_lowered(resource.RLIMIT_DATA, limits.memory_bytes + STACKS) // 1024}")
     if count_tasks:
-        count = _lowered(resource.RLIMIT_NPROC, limits.processes + _TASK_SLACK)
+        count = _lowered(resource.RLIMIT_NPROC, limits.processes + TASK_SLACK)
         steps.append(f"{{ ulimit -u {count} || ulimit -p {count}; }} 2>/dev/null")  # bash and others, dash
     return "".join(f"{step} || exit 125; " for step in steps)
 

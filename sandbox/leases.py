@@ -14,8 +14,6 @@ from sandbox.gpu import Gpus
 from sandbox.locks import Lock, WaitingLine, take
 from state.errors import InfrastructureFailure
 
-__all__ = ["Leases", "leases_folder"]
-
 _FOLDER = "bot-leases"
 _PAUSE = 0.03
 _SAY_AFTER = 0.5

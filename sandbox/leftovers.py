@@ -18,8 +18,6 @@ from sandbox.profile import INSTANCE, OWNER
 from sandbox.tree import MARKER, kill_all
 from sandbox.workspace import remove_tree
 
-__all__ = ["Leftover", "left_by_killed", "own_bytes", "remove_left"]
-
 _LEVELS = 4
 """Depth of such folders below a state folder: <run>/executions/<execution>/.execution; what lies deeper is not ours."""
 _PROBE = re.compile(r"bot-(\d+-\d+-[0-9a-f]{8})-\w+")
@@ -83,7 +81,8 @@ def _remove_probe(path: Path) -> str:
 
 def remove_left(folder: OwnedFolder) -> str:
     """End what still runs for a work folder whose bot is gone, then remove it with its temporary folders."""
-    killed = _kill_marked(label_of(folder.out))
+    label = label_of(folder.out)
+    killed = kill_all(lambda: [one for one in psutil.process_iter() if _mark(one).startswith(f"{label}.")])
     if mounts := _unmount(folder.path):
         return f"{folder.path} stays: {', '.join(mounts)} cannot be unmounted"
     for path in (*_temporary_folders(folder.out), folder.path):
@@ -115,11 +114,6 @@ def _work_folders(folder: Path, levels: int) -> Iterator[Path]:
             yield Path(entry.path)
         elif levels > 1:
             yield from _work_folders(Path(entry.path), levels - 1)
-
-
-def _kill_marked(label: str) -> int:
-    """Kill all processes with this label; return how many there were."""
-    return kill_all(lambda: [one for one in psutil.process_iter() if _mark(one).startswith(f"{label}.")])
 
 
 def _mark(process: psutil.Process) -> str:

@@ -5,8 +5,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
-__all__ = ["LossRule", "losses"]
-
 _LOSS = re.compile(
     r"(?<!\w)(?P<name>[\w./'-]{0,40}?(?:loss|rmsle|rmse|mse|mae)[\w']{0,40}|(?:training|valid\w{0,20})'s \w+|learn)"
     r"(?:['\"]?\s{0,8}(?:\bis\b|\bof\b|[:=])\s{0,8}|\s{1,8})(?:tensor\()?"

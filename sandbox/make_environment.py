@@ -18,16 +18,6 @@ from sandbox.launch import ended_with_us
 from sandbox.locks import take
 from state.errors import InfrastructureFailure, UsageError
 
-__all__ = [
-    "Estimate",
-    "Recipe",
-    "configured_installer",
-    "constraints",
-    "estimate",
-    "make_environment",
-    "remove_environment",
-]
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ROOM_GB = 2.0
 """What must stay free beside it."""
@@ -116,7 +106,9 @@ def remove_environment(folder: Path, name: str) -> None:
 
 def _make(path: Path, recipe: Recipe) -> Environment:
     began = time.monotonic()
-    uv = _uv()
+    from uv import find_uv_bin
+
+    uv = str(find_uv_bin())
     python = f"{PYTHON[0]}.{PYTHON[1]}"
     ours = str(Path(sys.executable).resolve()) if sys.version_info[:2] == PYTHON else python
     _run([uv, "venv", "--quiet", "--clear", "--python", ours, str(path)], path.parent)
@@ -176,12 +168,6 @@ def _named(file: Path) -> Iterator[tuple[str, str]]:
 
 def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _uv() -> str:
-    from uv import find_uv_bin
-
-    return str(find_uv_bin())
 
 
 def _version(executable: str) -> str:

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["TmpfsUsage", "Unlinked", "exact_memory", "resident_memory", "tmpfs_inside", "unlinked_files"]
-
 _PROC = Path("/proc")
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from sandbox.environments import Environment
 from sandbox.gpu import LIBRARIES
 
-__all__ = ["CODE", "TMPFS", "WORK", "Visible", "file_arguments", "visible_paths"]
-
 CODE = "/solution/code"
 WORK = "/solution/work"
 TMPFS = ("/tmp", "/dev/shm")  # noqa: S108 - paths inside the sandbox, its own file systems

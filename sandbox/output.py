@@ -6,8 +6,6 @@ from pathlib import Path
 from sandbox.collect import write_atomically
 from state.redaction import Redactor
 
-__all__ = ["CappedOutput", "LiveLog"]
-
 _LOG_EVERY = 2.0
 """Seconds between two versions of a log."""
 _PLACE = "a script's output"
@@ -23,21 +21,17 @@ class CappedOutput:
         self._tail_cap = cap - self._head_cap
         self._head = bytearray()
         self._tail = bytearray()
-        self._seen = 0
-
-    @property
-    def seen(self) -> int:
+        self.seen = 0
         """How many bytes there were, kept or not."""
-        return self._seen
 
     @property
     def overflowing(self) -> bool:
         """Whether something has been cut already."""
-        return self._seen > self._head_cap + self._tail_cap
+        return self.seen > self._head_cap + self._tail_cap
 
     def add(self, chunk: bytes) -> None:
         """Take in the next bytes."""
-        self._seen += len(chunk)
+        self.seen += len(chunk)
         room = self._head_cap - len(self._head)
         if room > 0:
             self._head += chunk[:room]
@@ -50,7 +44,7 @@ class CappedOutput:
     def text(self) -> str:
         """Return what is kept, decoded, without secrets, with a line that says how much is missing in the middle."""
         tail = bytes(self._tail[max(0, len(self._tail) - self._tail_cap) :])
-        cut = self._seen - len(self._head) - len(tail)
+        cut = self.seen - len(self._head) - len(tail)
         if not cut:
             return self._redactor.own(_decoded(bytes(self._head) + tail), _PLACE)
         text = f"{_decoded(bytes(self._head))}\n[... {cut} bytes cut ...]\n{_decoded(tail)}"

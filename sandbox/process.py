@@ -11,8 +11,6 @@ from sandbox.tree import MARKER, MarkedTree
 from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace
 
-__all__ = ["ProcessSandbox"]
-
 
 class ProcessSandbox(LocalSandbox):
     """Runs scripts as plain processes of the bot's own user: for code that is trusted."""

@@ -10,12 +10,10 @@ from typing import Any
 from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
 from sandbox import ExecutionRequest
-from sandbox.identity import Identity
+from sandbox.identity import NOBODY, Identity
 from sandbox.instance import owner
-from sandbox.launch import clean_environment, shell_command
+from sandbox.launch import FILE_SLACK, STACKS, TASK_SLACK, clean_environment, shell_command
 from sandbox.workspace import Workspace
-
-__all__ = ["INSTANCE", "OWNER", "TASK_SLACK", "Plan", "container_options", "name_of"]
 
 _WORK = "/work"
 _CODE = "/code"
@@ -28,15 +26,10 @@ OWNER = "kaggle-bot.owner"
 
 _OWN_TASKS = 2
 """Processes in a container that are not the script's: the engine's init and `timeout`."""
-TASK_SLACK = 16
-"""The kernel refuses only beyond this many more, so that the watcher can see which limit was hit."""
-_FILE_SLACK = 1024**2
-_STACKS = 256 * 1024**2
 _SENTRY_TASKS = 512
 """gVisor's own threads and helpers count too, so that with it the limit is a coarser one."""
 _OVERTIME = 60
 """Seconds beyond its limit after which a script ends by itself, should the bot be gone."""
-_NOBODY = 65534
 _WAIT = "read -r line || exit 125; "
 """What the shell inside does first: wait for a line from us.
 
@@ -65,7 +58,7 @@ class Plan:
     def identity(self) -> Identity:
         """Nobody if we are root, else ourselves, so that we may remove what it leaves."""
         root = os.geteuid() == 0
-        return Identity(_NOBODY if root else os.geteuid(), (), (), changes_user=root, counted=True)
+        return Identity(NOBODY if root else os.geteuid(), (), (), changes_user=root, counted=True)
 
 
 def name_of(request: ExecutionRequest) -> str:
@@ -146,7 +139,7 @@ def _mounts(plan: Plan) -> list[Mount]:
 
 def _ulimits(plan: Plan) -> list[Ulimit]:
     limits = plan.request.limits
-    values = {"core": 0, "nofile": 4096, "fsize": limits.written_bytes + _FILE_SLACK}
+    values = {"core": 0, "nofile": 4096, "fsize": limits.written_bytes + FILE_SLACK}
     if not plan.request.lease.gpus:  # CUDA reserves far more than it uses
-        values["data"] = limits.memory_bytes + _STACKS
+        values["data"] = limits.memory_bytes + STACKS
     return [Ulimit(name=name, soft=value, hard=value) for name, value in values.items()]

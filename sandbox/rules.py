@@ -9,9 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sandbox import Breach, ExecutionRequest, ExitReason, Usage, Watch
 from sandbox.loss import LossRule
-from sandbox.overrun import OverrunRule, ends_by_itself
-
-__all__ = ["RuleSettings", "Rules", "Watches"]
 
 _BETWEEN_LINES = re.compile(rb"[\r\n\x08]+")
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -41,10 +38,6 @@ class RuleSettings(BaseModel):
     )
     loss_growth: float = Field(default=1e4, gt=1, description="times its lowest value")
     silent_minutes: float = Field(default=10.0, ge=0, description="without output or processor time; 0: never")
-    overrun_factor: float = Field(
-        default=1.5, ge=0, description="projected to take this many times the time allowed; 0: never"
-    )
-    idle_gpu_minutes: float = Field(default=20.0, ge=0, description="that a leased GPU does nothing; 0: never")
     free_disk_bytes: int = Field(default=500_000_000, ge=0, description="left on the run folder's disk; 0: never")
 
 
@@ -58,24 +51,19 @@ class Rules:
 
         Args:
             settings: The thresholds.
-            request: The execution; its script shows whether it may end before its last step.
+            request: The execution.
             free: Bytes free on the disk of a folder.
         """
         self._settings = settings
         self._out = request.out
         self._free = free or _free_bytes
-        limit = request.limits.seconds
-        patience = min(settings.loss_seconds, _MOST_OF_LIMIT * limit)
+        patience = min(settings.loss_seconds, _MOST_OF_LIMIT * request.limits.seconds)
         self._loss = LossRule(settings.loss_reports, patience, settings.loss_growth) if settings.loss else None
-        projects = settings.overrun_factor > 0 and not ends_by_itself(request.script)
-        self._overrun = OverrunRule(limit, settings.overrun_factor) if projects else None
         self._rest = b""
         self._room = _LOOKED_AT
         self._now = 0.0
         self._active = Usage(0.0)
         self._printed = False
-        self._gpus = len(request.lease.gpus)
-        self._gpu_worked = 0.0
         self._disk_due = 0.0
 
     def output(self, chunk: bytes) -> None:
@@ -84,21 +72,16 @@ class Rules:
         chunk, self._room = chunk[: self._room], self._room - min(len(chunk), self._room)
         *whole, rest = _BETWEEN_LINES.split(self._rest + chunk)
         self._rest = rest[:_LINE]
-        for raw in whole:
-            line = _ANSI.sub("", raw[:_LINE].decode(errors="replace"))
-            if self._loss:
-                self._loss.line(line, self._now)
-            if self._overrun:
-                self._overrun.line(line, self._now)
+        if self._loss:
+            for raw in whole:
+                self._loss.line(_ANSI.sub("", raw[:_LINE].decode(errors="replace")), self._now)
 
     def usage(self, usage: Usage) -> Breach | None:
         """Take in a measure; return the breach of the first rule that ends it."""
         self._now, self._room = usage.seconds, _LOOKED_AT
         rules = {
             "loss": self._loss.check(self._now) if self._loss else None,
-            "overrun": self._overrun.check() if self._overrun else None,
             "silence": self._silence(usage),
-            "idle GPU": self._idle_gpu(usage),
             "free disk": self._disk(usage),
         }
         self._printed = False
@@ -121,15 +104,6 @@ class Rules:
         if not 0 < self._settings.silent_minutes <= minutes:
             return None
         return f"it printed nothing and used no processor time for {minutes:.0f} minutes"
-
-    def _idle_gpu(self, usage: Usage) -> str | None:
-        if not self._gpus or usage.gpu_busy is None or usage.gpu_busy > _BUSY:
-            self._gpu_worked = usage.seconds
-            return None
-        minutes = (usage.seconds - self._gpu_worked) / 60
-        if not 0 < self._settings.idle_gpu_minutes <= minutes:
-            return None
-        return f"it held {self._gpus} GPU and did nothing on it for {minutes:.0f} minutes"
 
     def _disk(self, usage: Usage) -> str | None:
         if usage.seconds < self._disk_due or (usage.written_bytes or 0) < _WRITTEN:

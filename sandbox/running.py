@@ -12,8 +12,6 @@ from sandbox import Breach, Usage
 from sandbox.tree import Tree
 from sandbox.watcher import Watcher
 
-__all__ = ["LocalProgram", "Reaped", "Running"]
-
 
 @dataclass(frozen=True)
 class Reaped:
@@ -41,19 +39,15 @@ class Running(Protocol):
 
     def measure(self) -> tuple[Usage, Breach | None]:
         """Return what it uses now, and the limit that it exceeds, if it does."""
-        ...
 
     def kill(self) -> None:
         """Kill it and all its descendants; no error if it has ended."""
-        ...
 
     def reap(self) -> Reaped:
         """Return how it ended, once `ended` is readable."""
-        ...
 
     def close(self) -> None:
         """Give its descriptors back."""
-        ...
 
 
 class LocalProgram:

@@ -6,8 +6,6 @@ import tempfile
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["seccomp_program"]
-
 _DENIED = (
     # Kernel surfaces with a long history of holes.
     *("userfaultfd", "bpf", "perf_event_open", "vmsplice", "lookup_dcookie", "kcmp", "fanotify_init"),

@@ -8,8 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from sandbox.environments import PLAIN_NAME
 from state.settings_paths import SettingsPath
 
-__all__ = ["LeaseSettings", "SandboxSettings"]
-
 
 class SandboxSettings(BaseModel):
     """What scripts run in, with which packages, and what one may use; the owner's choice, never a model's."""

@@ -10,8 +10,6 @@ import psutil
 
 from sandbox.settings import SandboxSettings
 
-__all__ = ["Share", "share_of", "usable_cpus", "usable_memory"]
-
 _GIB = 1024**3
 _RESERVE = (2 * _GIB, 8 * _GIB)
 """Least and most memory that is kept for the bot, its evaluator and the system; an eighth in between."""

@@ -14,8 +14,6 @@ from sandbox.output import CappedOutput, LiveLog
 from sandbox.running import Reaped, Running
 from state.redaction import Redactor
 
-__all__ = ["Ending", "StopSignal", "Supervisor", "stop_signal"]
-
 _INTERVAL = 0.2
 _FIRST_CHECK = 0.05
 _CHUNK = 1 << 16

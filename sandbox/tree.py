@@ -12,8 +12,6 @@ import psutil
 
 from sandbox.memory import TmpfsUsage, tmpfs_inside
 
-__all__ = ["MARKER", "MarkedTree", "NamespaceTree", "Tree", "kill_all"]
-
 MARKER = "BOT_EXECUTION"
 """Environment variable by which a process is known again after it has left its parents."""
 
@@ -28,15 +26,12 @@ class Tree(Protocol):
 
     def members(self) -> list[psutil.Process]:
         """Return those alive now, without the engine's own."""
-        ...
 
     def tmpfs(self) -> TmpfsUsage:
         """Measure the file systems in memory that belong to the execution alone."""
-        ...
 
     def kill(self) -> None:
         """Kill all of them; the engine's own process then ends by itself or is killed too."""
-        ...
 
 
 class NamespaceTree:

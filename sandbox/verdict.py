@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from sandbox import ExitReason, Limits
 from sandbox.supervise import Ending
 
-__all__ = ["Verdict", "reach_verdict"]
-
 _TAIL = 4000
 _NO_MEMORY = re.compile(
     r"^[\w.]*MemoryError\b|std::bad_alloc|Cannot allocate memory|can't allocate memory", re.MULTILINE
@@ -63,7 +61,9 @@ def reach_verdict(ending: Ending, limits: Limits, *, host_oom: bool, disk_full: 
         detail = f"It or a process that it started was killed for memory; {limits.memory_bytes} bytes are allowed."
         return Verdict(ExitReason.OUT_OF_MEMORY, detail)
     if no_gpu_memory:
-        return Verdict(ExitReason.GPU_OUT_OF_MEMORY, _of_gpu(ending))
+        peak = ending.peak_gpu_memory_bytes
+        held = "." if peak is None else f"; it held up to {peak} bytes."
+        return Verdict(ExitReason.GPU_OUT_OF_MEMORY, f"It was refused more memory of its GPU{held}")
     return _error(ending.reaped.exit_code, tail, limits, host_oom=host_oom, disk_full=disk_full)
 
 
@@ -91,11 +91,6 @@ def _lacks_gpu_memory(tail: str) -> bool:
     error = _BOOSTING.search(tail)
     said = error[0].lower() if error else ""
     return "cuda" in said and any(words in said for words in ("out of memory", "bad_alloc", "allocation error"))
-
-
-def _of_gpu(ending: Ending) -> str:
-    peak = ending.peak_gpu_memory_bytes
-    return "It was refused more memory of its GPU" + (f"; it held up to {peak} bytes." if peak is not None else ".")
 
 
 def _signal_name(number: int) -> str:

@@ -14,8 +14,6 @@ from sandbox.disk import DEEPEST, DiskUsage, folder_usage
 from sandbox.memory import TmpfsUsage, Unlinked, exact_memory, resident_memory, unlinked_files
 from sandbox.tree import Tree
 
-__all__ = ["Reserve", "Watcher"]
-
 _DUTY = 4
 """Measuring may take a quarter of the time: the pause after it is at least three times as long as it took."""
 

@@ -12,8 +12,6 @@ from pathlib import Path
 from sandbox import ExecutionRequest
 from sandbox.instance import FOLDER, OwnedFolder, temporary_prefix
 
-__all__ = ["LOG_NAME", "Workspace", "check_request", "fresh_workspace", "remove_tree"]
-
 LOG_NAME = "log.txt"
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MOST_PARTS = 2

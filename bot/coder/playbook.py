@@ -40,15 +40,12 @@ class Briefing(Protocol):
 
     async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
         """Return the brief and the feedback; may call models (a draft's plan, a review of earlier runs)."""
-        ...
 
     async def meanwhile(self, tree: Tree) -> None:
         """Do, while a node is worked on, what will be needed later; it is done then if it fails now."""
-        ...
 
     async def finish(self, tree: Tree) -> None:
         """Do what is still worth doing after the last node (reports)."""
-        ...
 
 
 class ScriptPlaybook:

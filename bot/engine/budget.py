@@ -24,7 +24,6 @@ class Elapsed(Protocol):
 
     def wall(self) -> float:
         """Return seconds since the run's start."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ from bot.engine.strategy import Action, Policy, Remaining
 from bot.engine.tree import Tree
 from state.steps import Steps
 
-__all__ = ["Decisions"]
-
 
 class Decisions:
     """What a run's policy has decided so far, in this start of the bot and earlier ones.

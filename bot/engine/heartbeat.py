@@ -13,8 +13,6 @@ from state.errors import InfrastructureFailure
 from state.store import Store
 from state.tables import Event
 
-__all__ = ["beating", "last_beat"]
-
 INTERVAL = 15.0
 """Seconds: so much of a run's time is forgotten at the most when the bot is killed."""
 _TYPE = "run.beat"

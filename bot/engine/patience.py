@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable
 
 from state.errors import InfrastructureFailure, ModelUnavailable, StateUnavailable
 
-__all__ = ["Patience", "may_pass"]
-
 _FIRST_WAIT = 5.0
 _LONGEST_WAIT = 300.0
 _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}

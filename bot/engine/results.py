@@ -12,8 +12,6 @@ from bot.execution.record import GUARDED, Execution, last_execution, step_of
 from state.store import Store
 from state.tables import Draft, Node, Step
 
-__all__ = ["Result", "results", "typical_noise"]
-
 _BEST, _NEWEST = 20, 10
 """Rows that are shown of a longer table."""
 _TITLE = 100

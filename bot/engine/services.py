@@ -35,8 +35,6 @@ from state.community import CommunityView
 from state.steps import Steps
 from state.store import Store
 
-__all__ = ["Machinery", "RunPlan", "open_context"]
-
 
 @dataclass(frozen=True)
 class BuiltIn:

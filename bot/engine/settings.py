@@ -8,8 +8,6 @@ from bot.budgets.settings import BudgetSettings
 from bot.execution.settings import WatchSettings
 from sandbox import BackEndChoice, Limits
 
-__all__ = ["RunSettings"]
-
 _TASKS_A_CORE = 32
 """Processes and threads: joblib's workers each bring threads of their own."""
 

@@ -7,8 +7,6 @@ from typing import Literal, Protocol
 
 from bot.engine.tree import Tree
 
-__all__ = ["Action", "ActionKind", "Playbook", "Policy", "Remaining", "Script", "Strategy"]
-
 ActionKind = Literal["draft", "debug", "improve"]
 
 
@@ -50,7 +48,6 @@ class Policy(Protocol):
 
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
         """Return at most `free_slots` actions; none means that nothing is worth doing until something in flight ends."""
-        ...
 
 
 class Playbook(Protocol):
@@ -63,7 +60,6 @@ class Playbook(Protocol):
             BudgetExceeded: there is no money or time for it; the run ends in order.
             ModelMisconfigured: no model call will ever succeed; the run ends in order and says so.
         """
-        ...
 
 
 @dataclass(frozen=True)

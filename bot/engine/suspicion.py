@@ -11,8 +11,6 @@ from sandbox import ExitReason
 from state.store import Store
 from state.tables import Node, Step
 
-__all__ = ["MOST_ALIKE", "SUSPICIOUS", "failed_alike", "last_failures"]
-
 SUSPICIOUS = 2
 """Other scripts that have failed with a sentence, when a debug run that fails with it is no longer believed."""
 MOST_ALIKE = 10

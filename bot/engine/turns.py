@@ -6,46 +6,36 @@ from typing import Protocol
 from bot.engine.tree import Tree
 from state.errors import BudgetExceeded
 
-__all__ = ["AtOnce", "Turns"]
-
 
 class Turns(Protocol):
     """Says when; asked by one search."""
 
     def free(self, running: int) -> int:
         """Return how many more nodes may be begun now, beside those that run."""
-        ...
 
     def begin(self) -> None:
         """Be told that a node is begun."""
-        ...
 
     def end(self, seconds: float) -> None:
         """Be told that a node has ended after so many seconds, however it did."""
-        ...
 
     def more_later(self) -> bool:
         """Return whether more may be begun at some time; else the search ends as soon as nothing runs."""
-        ...
 
     async def changed(self) -> None:
         """Return when any answer may have become another one."""
-        ...
 
     def renewed_after(self) -> int | None:
         """Return the last node that was begun before something new was learnt; see `Remaining`."""
-        ...
 
     async def before_decision(self, number: int, tree: Tree) -> None:
         """Take in what has become known, before the policy decides for the so many-th time (from 0).
 
         It is called again under the number when the bot died over it. Raises as a playbook does.
         """
-        ...
 
     async def renews(self, error: BudgetExceeded) -> bool:
         """Return True once what was refused may be tried again, at once False where that time does not come."""
-        ...
 
 
 class AtOnce:

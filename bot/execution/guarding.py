@@ -17,8 +17,6 @@ from state.steps import Steps
 from state.store import Store, Transaction
 from state.tables import Evaluation, Step
 
-__all__ = ["FOUND", "Guarding", "node_findings", "record_findings", "view_findings"]
-
 FOUND = "guards.found"
 """Type of the event that tells what has not passed."""
 _LOOKED = "guards:holdout"

@@ -9,8 +9,6 @@ from pathlib import Path
 from bot.execution.folder import RunFolder
 from state.errors import UsageError
 
-__all__ = ["check_grader", "grader_text", "keep_grader"]
-
 _NAME = "grade"
 
 

@@ -8,18 +8,6 @@ from bot.evaluation.answers.findings import Finding
 from sandbox import ExitReason, Limits, Outcome
 from state.tables import Step
 
-__all__ = [
-    "DEBUG",
-    "GUARDED",
-    "PREDICTIONS",
-    "Execution",
-    "Score",
-    "kept_execution",
-    "last_execution",
-    "step_of",
-    "why",
-]
-
 GUARDED = "holdout"
 """The view whose score the search goes by, on which guards look."""
 DEBUG = "sample"

@@ -4,8 +4,6 @@ from pydantic import Field
 
 from sandbox.rules import RuleSettings
 
-__all__ = ["WatchSettings"]
-
 
 class WatchSettings(RuleSettings):
     """The section `[watch]` of bot.toml: who watches a running script."""

@@ -13,8 +13,6 @@ from bot.execution.record import PREDICTIONS
 from state.approvals import open_wishes
 from state.tables import Execution, Node, Run, Submission
 
-__all__ = ["BEST", "spare_files"]
-
 BEST = 100
 """Nodes of a run that goes on whose files stay, the best first: any of them may still be sent, or be a part of an ensemble."""
 _LEFT = ("submission.csv", PREDICTIONS)

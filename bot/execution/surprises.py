@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterable
 
-__all__ = ["surprises"]
-
 _SURPRISES: tuple[tuple[str, tuple[int, int], str], ...] = (
     (
         "pandas",

@@ -8,8 +8,6 @@ from bot.models import Item
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.sections import Section, sections, topic_of
 
-__all__ = ["LONGEST", "OwnerNote", "TaskText", "shown_description"]
-
 LONGEST = 20_000
 """Characters; a careful reader's fill, and more than nearly all competitions write about scoring and data."""
 _ORDER = {"evaluation": 0, "submission": 0, "data": 1}

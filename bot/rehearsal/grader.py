@@ -47,7 +47,7 @@ class Grader:
             path = Path(folder) / name
             path.write_bytes(content)
             try:
-                with self.test.truth.read(path) as predicted:
+                with closing(self.test.truth.read(path)) as predicted:
                     return Grade(self._score(predicted, self.public), self._score(predicted, self.private))
             except InvalidSubmission as error:
                 return Grade(error=str(error))

@@ -23,8 +23,9 @@ def table() -> tuple[Any, Any]:
     return features, (features[:, 0] > 0).astype(int)
 
 
-def fit(model: Any) -> None:
-    """Fit a classifier, which must then do better than chance."""
+def fit(library: str, name: str, **options: Any) -> None:
+    """Fit a library's classifier of that name, which must then do better than chance."""
+    model = getattr(importlib.import_module(library), name)(**options)
     features, target = table()
     model.fit(features, target)
     accuracy = float((model.predict(features).ravel() == target).mean())
@@ -32,29 +33,16 @@ def fit(model: Any) -> None:
         raise AssertionError(f"it was right on {accuracy:.0%} of what it was fitted to")
 
 
-def fit_lightgbm() -> None:
-    """Fit ten trees."""
-    fit(importlib.import_module("lightgbm").LGBMClassifier(n_estimators=10, verbose=-1))
-
-
-def fit_xgboost() -> None:
-    """Fit ten trees."""
-    fit(importlib.import_module("xgboost").XGBClassifier(n_estimators=10))
-
-
-def fit_catboost() -> None:
-    """Fit ten trees."""
-    catboost = importlib.import_module("catboost")
-    fit(catboost.CatBoostClassifier(iterations=10, verbose=False, allow_writing_files=False))
-
-
-def descend(model: Any, loss_of: Callable[[], Any]) -> None:
-    """Take twenty steps down a loss, which must then be lower."""
+def fit_torch() -> None:
+    """Take twenty steps with a small network, on a GPU where one is lent; its loss must then be lower."""
     torch = importlib.import_module("torch")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    features, target = (torch.as_tensor(array, device=device) for array in table())
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     losses = []
     for _ in range(20):
-        loss = loss_of()
+        loss = torch.nn.functional.cross_entropy(model(features.float()), target)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -63,33 +51,12 @@ def descend(model: Any, loss_of: Callable[[], Any]) -> None:
         raise AssertionError(f"the loss went from {losses[0]} to {losses[-1]}")
 
 
-def fit_torch() -> None:
-    """Fit a small network, on a GPU where one is lent."""
-    torch = importlib.import_module("torch")
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    features, target = (torch.as_tensor(array, device=device) for array in table())
-    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).to(device)
-    descend(model, lambda: torch.nn.functional.cross_entropy(model(features.float()), target))
-
-
-def fit_transformer() -> None:
-    """Fit a transformer that is built from a configuration: no hub is asked."""
-    torch, transformers = importlib.import_module("torch"), importlib.import_module("transformers")
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    torch.manual_seed(0)
-    model = transformers.BertForSequenceClassification(transformers.BertConfig(vocab_size=50, **sizes))
-    model.eval()  # without dropout the loss falls steadily
-    tokens = torch.randint(0, 50, (16, 8))
-    descend(model, lambda: model(input_ids=tokens, labels=tokens[:, 0] % 2).loss)
-
-
-FITS = {
-    "lightgbm": fit_lightgbm,
-    "xgboost": fit_xgboost,
-    "xgboost-cpu": fit_xgboost,
-    "catboost": fit_catboost,
+FITS: dict[str, Callable[[], None]] = {
+    "lightgbm": partial(fit, "lightgbm", "LGBMClassifier", n_estimators=10, verbose=-1),
+    "xgboost": partial(fit, "xgboost", "XGBClassifier", n_estimators=10),
+    "xgboost-cpu": partial(fit, "xgboost", "XGBClassifier", n_estimators=10),
+    "catboost": partial(fit, "catboost", "CatBoostClassifier", iterations=10, verbose=False, allow_writing_files=False),
     "torch": fit_torch,
-    "transformers": fit_transformer,
 }
 
 

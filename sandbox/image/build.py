@@ -15,8 +15,6 @@ from sandbox.image import IMAGE
 from sandbox.image.debian import debian_archive
 from sandbox.image.engine import ENGINE_FAILURES, EngineError, connect, say
 
-__all__ = ["main"]
-
 _HERE = Path(__file__).parent
 _REGISTRY_BASE = f"python:{PYTHON[0]}.{PYTHON[1]}-slim-bookworm"
 _BASE = "kaggle-bot-base"

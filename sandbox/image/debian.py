@@ -10,8 +10,6 @@ from pathlib import Path
 
 from sandbox.image.engine import EngineError
 
-__all__ = ["RELEASE", "debian_archive"]
-
 RELEASE = "bookworm"
 
 

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from docker import DockerClient
 from docker.errors import APIError, DockerException
 
-__all__ = ["ENGINE_FAILURES", "EngineError", "attach", "connect", "engine_address", "say"]
-
 ENGINE_FAILURES = (DockerException, OSError)
 """What a call to the engine raises: its own errors, and those of the connection."""
 

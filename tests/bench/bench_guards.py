@@ -20,10 +20,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bot.evaluation.answers import LabelledView
+from bot.evaluation.answers import LabelledView, OtherNode
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.guards.running import guard_execution, guard_view
-from bot.evaluation.guards.traces import OtherNode
 from bot.evaluation.metrics.registry import metric_named
 from bot.evaluation.scoring.score import score_execution
 from bot.evaluation.views.build import build_view

@@ -4,19 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = [
-    "Finding",
-    "Verdict",
-    "doubts_of",
-    "findings_of",
-    "not_run",
-    "not_run_at_all",
-    "passed",
-    "spoiling",
-    "suspicious",
-    "told_together",
-]
-
 Verdict = Literal["passed", "suspicious", "not run"]
 Evidence = float | int | str | None
 

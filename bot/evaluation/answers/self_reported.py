@@ -21,9 +21,7 @@ def printed_score(output: str) -> float | None:
 def write_reason(labels_dir: Path, reason: str) -> None:
     """Note, where a view's labels would be, why there are none."""
     labels_dir.mkdir(parents=True, exist_ok=True)
-    partial = labels_dir / f".{_FILE}.partial"
-    partial.write_text(json.dumps({"reason": reason}), encoding="utf-8")
-    partial.replace(labels_dir / _FILE)
+    (labels_dir / _FILE).write_text(json.dumps({"reason": reason}), encoding="utf-8")
 
 
 def reason_in(labels_dir: Path) -> str | None:

@@ -24,8 +24,6 @@ from bot.evaluation.client.process import DEFAULT_SECONDS, WorkerProcess
 from scrapers.imports.mle_bench.finding import FoundMetric, Question
 from scrapers.snapshots.card import TaskCard
 
-__all__ = ["Worker"]
-
 # What is no class is no `type` to a type checker.
 _SKETCH = cast("type[dict[str, str | None] | None]", dict[str, str | None] | None)
 _CORRELATION = cast("type[float | None]", float | None)

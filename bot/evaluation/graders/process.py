@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from bot.evaluation.graders.launch import Started, can_contain, lay_out, start, temporary_folder
 from bot.evaluation.graders.replies import parsed, result_of, unusable
@@ -79,14 +78,6 @@ class GraderProcess:
         weakref.finalize(self, self._stack.close)
         self._started: Started | None = None
         self._channel: socket.socket | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def contained(self) -> bool | None:

@@ -42,7 +42,7 @@ class HiddenTest:
             SnapshotError: the competition's grader cannot be used.
             InfrastructureFailure: the grader takes more than its limits whatever it is given.
         """
-        with self.truth.read(submission) as predicted:
+        with closing(self.truth.read(submission)) as predicted:
             score = self.truth.score(predicted)
         if score is None:
             raise InvalidSubmission(f"{submission.name}: the {self.scorer.name} gives no finite score.")

@@ -39,7 +39,7 @@ def grader_of(grade_py: Path, answers: Path) -> Iterator[GradeCall]:
         SnapshotError: by the call: `grade.py` cannot be used, or takes more than `limits_for` allows.
         InfrastructureFailure: by the call: no process can be started.
     """
-    with GraderProcess(grade_py, limits_for(answers)) as process:
+    with contextlib.closing(GraderProcess(grade_py, limits_for(answers))) as process:
         truth = process.load(answers)
 
         def call(submission: Path) -> GraderAnswer:

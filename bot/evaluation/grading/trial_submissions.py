@@ -72,7 +72,7 @@ def _of_numbers(values: NDArray[np.float64], truth: Cells, rng: np.random.Genera
         spread = max(1.0, float(values.std()))
         moved = np.round(values + rng.normal(0, spread, values.shape))
         moved = np.clip(moved, values.min(), values.max())
-        yield Trial("whole numbers nearby", _whole(moved))
+        yield Trial("whole numbers nearby", _each(moved, lambda number: str(int(number))))
 
 
 def _probabilities(values: NDArray[np.float64], rng: np.random.Generator) -> Iterator[Trial]:
@@ -192,7 +192,3 @@ def _order(label: str) -> tuple[float, str]:
 
 def _text(values: NDArray[np.float64]) -> Cells:
     return _each(values, lambda number: repr(float(number)))
-
-
-def _whole(values: NDArray[np.float64]) -> Cells:
-    return _each(values, lambda number: str(int(number)))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import PublicCopy
-from bot.evaluation.metrics.labels import canonical_labels
+from bot.evaluation.metrics.labels import equal_labels
 from bot.evaluation.metrics.ranks import spearman
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.scoring.prediction_file import OF_OTHERS, read_submission, read_truth
@@ -59,7 +59,7 @@ def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard)
 
 def same_values(mine: Values, other: Values, *, labels: bool) -> bool:
     """Whether two files say the same of nearly every row (`SAME_CELLS`), and not the same of all rows."""
-    equal = _equal_labels(mine, other) if labels else _equal_numbers(mine, other)
+    equal = equal_labels(mine, other) if labels else _equal_numbers(mine, other)
     return equal > SAME_CELLS and not _constant(other)
 
 
@@ -85,7 +85,7 @@ def _may_be_one(path: Path, card: TaskCard) -> bool:
 
 def _same(mine: Values, other: Values, *, labels: bool) -> str | None:
     """Say how two files are the same; None: they are not."""
-    equal = _equal_labels(mine, other) if labels else _equal_numbers(mine, other)
+    equal = equal_labels(mine, other) if labels else _equal_numbers(mine, other)
     if equal == 1.0:
         return "every value is that of"
     # Of a file that says the same of all rows a good one may repeat nearly all: of rare classes, say.
@@ -101,10 +101,6 @@ def _same(mine: Values, other: Values, *, labels: bool) -> str | None:
 
 def _constant(values: Values) -> bool:
     return bool((values == values[:1]).all())
-
-
-def _equal_labels(mine: Values, other: Values) -> float:
-    return float(np.equal(canonical_labels(mine), canonical_labels(other)).mean())
 
 
 def _equal_numbers(mine: Values, other: Values) -> float:

@@ -8,7 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bot.evaluation.answers.findings import Finding, passed, suspicious
-from bot.evaluation.guards.guarded_view import GuardedView, Target
+from bot.evaluation.guards.guarded_view import GuardedView
+from bot.evaluation.guards.targets import Target
 from bot.evaluation.guards.traces import Traces
 
 SHARE = 0.01
@@ -78,7 +79,7 @@ def better_on_duplicates(guard: str, traces: Traces) -> Finding:
     view = traces.view
     if not view.features:
         return passed(guard, "rows have no columns to compare them by")
-    rows = zip(view.asked, _validation_repeats(view), strict=True)
+    rows = zip(view.asked, np.isin(_keys(view.validation), _keys(view.train)), strict=True)
     repeated = {place for places, again in rows if again for place in places}
     if len(repeated) < max(FEWEST, SHARE * len(traces.ids)):
         return passed(guard, f"{len(repeated)} of {len(traces.ids)} validation rows repeat a training row")
@@ -103,10 +104,6 @@ def better_on_duplicates(guard: str, traces: Traces) -> Finding:
     if traces.error is not None and worse > _ERRORS * traces.error:
         return suspicious(guard, f"{sentence}, not {traces.score:.6g}", **evidence)
     return passed(guard, sentence, **evidence)
-
-
-def _validation_repeats(view: GuardedView) -> NDArray[np.bool_]:
-    return np.isin(_keys(view.validation), _keys(view.train))
 
 
 def _repeats(view: GuardedView) -> _Repeats:

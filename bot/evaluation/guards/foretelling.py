@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bot.evaluation.guards.guarded_view import Target
+from bot.evaluation.guards.targets import Target
 
 FEWEST = 30
 """Validation rows, fewer of which show nothing."""

@@ -6,8 +6,6 @@ from bot.evaluation.guards.targets import Asked, Target, targets_of
 from bot.evaluation.scoring.prediction_file import read_truth
 from bot.evaluation.views.opened_view import OpenedView
 
-__all__ = ["GuardedView", "Target"]
-
 
 class GuardedView(OpenedView):
     """A view that guards look at."""

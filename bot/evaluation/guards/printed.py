@@ -57,9 +57,10 @@ def printed_otherwise(guard: str, traces: Traces) -> Finding:
 def _claims(output: str, metric: str) -> Iterator[tuple[str, float]]:
     """Yield the lines that claim a score in the task's metric, with the number."""
     own = _words(metric) | {metric.lower().replace("_", "")}
+    known = {name.replace("_", "") for name in METRIC_DIRECTIONS}
     for match in _CLAIM.finditer(output):
         words = _words(match[0])
-        if words & (_OTHERS - own) or _of_another_metric(words, own):
+        if words & ((_OTHERS | known) - own):
             continue
         blank = match["what"].lower() not in _VAGUE and not _words(match["words"])
         value = float(match["told"] or match["bare"])
@@ -69,8 +70,3 @@ def _claims(output: str, metric: str) -> Iterator[tuple[str, float]]:
 
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.lower().replace("_", " ")))
-
-
-def _of_another_metric(words: set[str], own: set[str]) -> bool:
-    known = {name.replace("_", "") for name in METRIC_DIRECTIONS} - own
-    return bool(words & known)

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers.findings import Finding, passed, suspicious
 from bot.evaluation.guards.foretelling import FEWEST, as_numbers, guess, skill
-from bot.evaluation.guards.guarded_view import GuardedView, Target
+from bot.evaluation.guards.guarded_view import GuardedView
+from bot.evaluation.guards.targets import Target
 from bot.evaluation.views.timeline import parse_times
 
 LEAST = 0.3

@@ -7,10 +7,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from bot.evaluation.answers import OtherNode
 from bot.evaluation.answers.findings import Finding, not_run
 from bot.evaluation.answers.guards import EXECUTION_GUARDS, VIEW_GUARDS
+from bot.evaluation.graders.replies import shown
 from bot.evaluation.guards.guarded_view import GuardedView
-from bot.evaluation.guards.traces import OtherNode, Traces
+from bot.evaluation.guards.traces import Traces
 from scrapers.snapshots.card import TaskCard
 from state.errors import BotError
 
@@ -104,14 +106,9 @@ def _one(name: str, path: str, looked_at: Any) -> Finding:
     try:
         return guard(name, looked_at)
     except BotError as error:
-        return not_run(name, f"it could not be run: {_short(str(error))}")
+        return not_run(name, f"it could not be run: {shown(error)}")
     except (
         Exception
     ) as error:  # a supervision boundary: whatever keeps a guard from its work means that it has not passed
-        why = f"{type(error).__name__}: {_short(str(error))}"
+        why = f"{type(error).__name__}: {shown(error)}"
         return not_run(name, "it could not be run, by a fault of its own on data like this", error=why)
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 300 else f"{line[:300]}…"

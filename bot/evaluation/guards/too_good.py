@@ -1,10 +1,9 @@
 """Too good to be true: a score that no honest model has where the others are far from it, or that nothing is left to explain."""
 
-from collections.abc import Sequence
-
+from bot.evaluation.answers import OtherNode
 from bot.evaluation.answers.beyond_board import beyond_board
 from bot.evaluation.answers.findings import Finding, passed, suspicious
-from bot.evaluation.guards.traces import OtherNode, Traces
+from bot.evaluation.guards.traces import Traces
 
 LEFT = 0.05
 """Share of what the best other node leaves unexplained; who leaves less has found what the others could not see."""
@@ -55,7 +54,7 @@ def _beyond_others(guard: str, traces: Traces, own: float, best: OtherNode) -> F
 def _perfect(guard: str, traces: Traces, own: float) -> Finding | None:
     if own > PERFECT or len(traces.ids) < ROWS:
         return None
-    if traces.board and traces.unexplained(_tenth(traces.board)) == 0:
+    if traces.board and traces.unexplained(traces.board[:10][-1]) == 0:
         return None
     sentence = (
         f"the score of {traces.score:.6g} is perfect on {len(traces.ids)} rows, and there is none to compare it with"
@@ -66,7 +65,3 @@ def _perfect(guard: str, traces: Traces, own: float) -> Finding | None:
 def _beyond_board(guard: str, traces: Traces, own: float) -> Finding | None:
     sentence = beyond_board(traces.score, traces.board, traces.view.card, ERRORS * (traces.error or 0.0))
     return None if sentence is None else suspicious(guard, sentence, unexplained=round(own, 6), noise=traces.error)
-
-
-def _tenth(board: Sequence[float]) -> float:
-    return board[min(9, len(board) - 1)]

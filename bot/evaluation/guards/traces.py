@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,8 +20,6 @@ from bot.evaluation.scoring.noise import score_noise
 from bot.evaluation.scoring.prediction_file import read_submission, read_truth
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
 from state.errors import UnsupportedLayout
-
-__all__ = ["OtherNode", "Traces"]
 
 NOISE_SECONDS = 10.0
 
@@ -78,14 +77,14 @@ class Traces:
     @cached_property
     def perfect(self) -> float | None:
         """Score of the labels themselves."""
-        return self._told(score_or_nan(self._labels, self._labels.perfect(self._labels_file)))
+        return self._told(score_or_nan(self._labels, self._labels.perfect(self.view.labels / "labels.csv")))
 
     @cached_property
     def blind(self) -> float | None:
         """Best score of one and the same prediction for all rows, among the means, medians and commonest labels."""
         known = []
         for cells in self._guesses():
-            with self._labels.constant(cells) as guess:
+            with closing(self._labels.constant(cells)) as guess:
                 known.append(self._told(score_or_nan(self._labels, guess)))
         return max((score for score in known if score is not None), key=self.oriented, default=None)
 
@@ -121,13 +120,9 @@ class Traces:
     def _scorer(self) -> Scorer:
         return open_scorer(self.view.card, self.grader)
 
-    @property
-    def _labels_file(self) -> Path:
-        return self.view.labels / "labels.csv"
-
     @cached_property
     def _labels(self) -> Truth:
-        return self._scorer.truth(self._labels_file, self.view.folder / "sample_validation.csv")
+        return self._scorer.truth(self.view.labels / "labels.csv", self.view.folder / "sample_validation.csv")
 
     @cached_property
     def _scored_predictions(self) -> Predicted:

@@ -44,7 +44,7 @@ class Pixels(Form):
         for a in range(outer):
             for b in range(inner):
                 y, x = (b, a) if self.down else (a, b)
-                yield Asked(f"{name}_{y + self.first}_{x + self.first}", (_brightness(values[y * width + x]),), {})
+                yield Asked(f"{name}_{y + self.first}_{x + self.first}", (repr(values[y * width + x] / 255),), {})
 
     def unit(self, identifier: str) -> str:
         """Return the id of the row that a row of predictions is of."""
@@ -55,10 +55,6 @@ class Pixels(Form):
         with Image.open(self.data_dir / layout.labels[row][0]) as image:
             values = image.convert("L").tobytes()
         return sum(values) / len(values) / 255
-
-
-def _brightness(value: int) -> str:
-    return repr(value / 255)
 
 
 def files_with_labels(data_dir: Path, card: TaskCard, test: Rows | None, sample: Table) -> Layout | None:

@@ -1,6 +1,5 @@
 """Labelled rows: what is known of a competition's training rows, what test rows lack, and where the labels are."""
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from typing import ClassVar
 from bot.evaluation.metrics.registry import CLASSIFICATION_METRICS, prediction_kind
 from bot.evaluation.tables.csv_table import Rows, Table
 from scrapers.snapshots.card import TaskCard
-from scrapers.snapshots.tables import read_number
+from scrapers.snapshots.tables import finite_number
 from state.errors import UnsupportedLayout
 
 TRUTH_VALUES = {"true": "1", "false": "0"}
@@ -187,13 +186,8 @@ def check_numbers(layout: Layout) -> None:
     for row in range(len(layout.ids)):
         if layout.has_label(row):
             for column, cell in zip(layout.label_columns, layout.truth(row), strict=True):
-                if not _is_number(cell):
+                if finite_number(cell) is None:
                     raise UnsupportedLayout(
                         f"{name}, row {row + 1}: the label {column!r} is {cell[:40]!r}, "
                         f"but {layout.card.metric.name} takes numbers."
                     )
-
-
-def _is_number(text: str) -> bool:
-    found = read_number(text)
-    return found is not None and math.isfinite(found)

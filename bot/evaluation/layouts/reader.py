@@ -9,12 +9,10 @@ from bot.evaluation.layouts.composite_ids import melted
 from bot.evaluation.layouts.label_images import files_in_index, files_with_labels
 from bot.evaluation.layouts.layout import Layout, check_rows, find_labels
 from bot.evaluation.layouts.locate_tables import find_test, find_training_tables, joined_ids, read_any, row_ids
-from bot.evaluation.layouts.repeated_ids import Paired, several_rows
+from bot.evaluation.layouts.repeated_ids import Paired, paired, several_rows
 from bot.evaluation.tables.csv_table import Rows, Table, read_table
 from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
-
-__all__ = ["Layout", "read_layout", "read_sample", "read_view_layout"]
 
 
 def read_layout(data_dir: Path, card: TaskCard) -> Layout:
@@ -88,11 +86,10 @@ def _of_table(train: Rows, test: Rows | None, sample: Table, card: TaskCard) -> 
         return wide
     columns = row_ids(train, test, sample, card)
     ids = joined_ids(train, columns)
-    many = several_rows(train, test, ids, columns[0], sample, card) if len(columns) == 1 else None
-    if many is not None:
-        return many
     known = set(columns) if test is None else {*columns, *test.header}
     lacking = [column for column in train.header if column not in known]
+    if len(columns) == 1 and card.key_columns:
+        return paired(train, test, ids, columns[0], lacking, sample, card)
     label_columns, classes = find_labels(train, lacking, card)
     layout = Layout(
         card,
@@ -108,6 +105,8 @@ def _of_table(train: Rows, test: Rows | None, sample: Table, card: TaskCard) -> 
         together=_prefixes(ids) if len(columns) == 1 else tuple(train.column(columns[0])),
         joined=columns if len(columns) > 1 else (),
     )
+    if len(columns) == 1 and len(set(ids)) < len(ids):
+        layout = several_rows(layout)
     check_rows(layout)
     return layout
 

@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from bot.evaluation.layouts.layout import Asked, Form, Layout, check_numbers, check_rows, find_labels
+from bot.evaluation.layouts.layout import Asked, Form, Layout, check_numbers
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.tables.csv_table import Rows, Table
 from scrapers.snapshots.card import TaskCard
@@ -41,41 +41,23 @@ class Paired(Form):
         yield Asked(layout.ids[row], layout.truth(row), given)
 
 
-def several_rows(
-    train: Rows, test: Rows | None, ids: tuple[str, ...], id_column: str, sample: Table, card: TaskCard
-) -> Layout | None:
-    """Read a table in which ids repeat themselves or do not suffice; None where neither is so, or nothing can be made of it.
-
-    Raises:
-        UnsupportedLayout: there are no labels.
-    """
-    if len(set(ids)) == len(ids) and not card.key_columns:
-        return None
-    known = {id_column} if test is None else {id_column, *test.header}
-    lacking = [column for column in train.header if column not in known]
-    if card.key_columns:
-        return _paired(train, test, ids, id_column, lacking, sample, card)
-    label_columns, classes = find_labels(train, lacking, card)
-    labels = tuple(train.columns(label_columns))
-    withheld = tuple(c for c in train.header if c in lacking or c in label_columns)
-    layout = Layout(card, train, test, sample, id_column, ids, withheld, label_columns, labels, classes, together=ids)
+def several_rows(layout: Layout) -> Layout:
+    """Take rows of one id together: equal ones as they are, parts of one text joined; as it was where neither is so."""
+    ids, labels = layout.ids, layout.labels
     of_id: dict[str, list[int]] = defaultdict(list)
     for row, identifier in enumerate(ids):
         of_id[identifier].append(row)
-    asked = sample.column(card.id_column)
+    asked = layout.sample.column(layout.card.id_column)
     if len(set(asked)) < len(asked) or all(len({labels[row] for row in rows}) == 1 for rows in of_id.values()):
-        check_rows(layout)
+        return replace(layout, together=ids)
+    if prediction_kind(layout.card) != "text" or len(layout.label_columns) > 1:
         return layout
-    if prediction_kind(card) != "text" or len(label_columns) > 1:
-        return None
     texts = {rows[0]: " ".join(filter(None, (labels[row][0] for row in rows))) for rows in of_id.values()}
-    note = f"the rows of one {id_column} make up one label"
-    return Layout(
-        card, train, test, sample, id_column, ids, withheld, label_columns, labels, None, ids, Joined(texts), (note,)
-    )
+    note = f"the rows of one {layout.id_column} make up one label"
+    return replace(layout, classes=None, together=ids, form=Joined(texts), notes=(note,))
 
 
-def _paired(
+def paired(
     train: Rows,
     test: Rows | None,
     ids: tuple[str, ...],
@@ -84,6 +66,11 @@ def _paired(
     sample: Table,
     card: TaskCard,
 ) -> Layout:
+    """Read a table with a row for each thing of an id, which the sample's further columns name.
+
+    Raises:
+        UnsupportedLayout: these columns, or the labels, are not there.
+    """
     predicted, given = card.prediction_columns, card.key_columns
     if absent := [c for c in given if train.header.count(c) != 1]:
         raise UnsupportedLayout(f"{train.path.name} must have one column {absent[0]!r}, as the sample submission has.")

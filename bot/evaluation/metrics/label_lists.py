@@ -26,7 +26,8 @@ def multilabel_micro_f1(y_true: Values, y_pred: Values, params: Params) -> float
     """
     pairs = _known(y_true, y_pred, params)
     found = sum(len(truth & predicted) for truth, predicted in pairs)
-    return _ratio(2 * found, sum(len(truth) + len(predicted) for truth, predicted in pairs))
+    named = sum(len(truth) + len(predicted) for truth, predicted in pairs)
+    return 2 * found / named if named else math.nan
 
 
 def multilabel_macro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -101,7 +102,3 @@ def _known(y_true: Values, y_pred: Values, params: Params) -> list[_Sets]:
         return pairs
     known = set().union(*(truth for truth, _ in pairs))
     return [(truth, said & known) for truth, said in pairs]
-
-
-def _ratio(above: float, below: float) -> float:
-    return above / below if below else math.nan

@@ -38,6 +38,11 @@ def canonical_label(label: object) -> object:
         return value
 
 
+def equal_labels(left: Values, right: Values) -> float:
+    """Return the share of cells that hold the same label."""
+    return float(np.equal(canonical_labels(left), canonical_labels(right)).mean())
+
+
 def accuracy(y_true: Values, y_pred: Values, params: Params) -> float:
     """Share of rows whose labels all match; labels that are numbers are compared as numbers (`1` is `1.0`).
 

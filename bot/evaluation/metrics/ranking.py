@@ -3,7 +3,6 @@
 Only the order counts, but for `probabilistic_f1`. The truth of each column is 0 and 1; NaN where a column has one class only.
 """
 
-import itertools
 import math
 
 import numpy as np
@@ -11,12 +10,10 @@ from sklearn.metrics import (
     average_precision_score,
     label_ranking_average_precision_score,
     roc_auc_score,
-    roc_curve,
 )
 
 from bot.evaluation.metrics.arrays import Values, mean_over_columns
-from bot.evaluation.metrics.params import Params, number, numbers
-from state.errors import UsageError
+from bot.evaluation.metrics.params import Params, number
 
 
 def roc_auc(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -44,44 +41,6 @@ def average_precision(y_true: Values, y_pred: Values, params: Params) -> float:
         y_pred,
         lambda truth, scores: float(average_precision_score(truth, scores)) if _binary(truth) else math.nan,
     )
-
-
-def weighted_auc(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Area under the ROC curve in which bands of the true positive rate have weights of their own, the mean over the columns.
-
-    The area to the right of the curve within a band is multiplied by its weight, and the sum divided by what a perfect order
-    has. In MLE-bench: alaska2-image-steganalysis, with the default parameters.
-
-    Params:
-        thresholds: true positive rates between which the bands lie, from 0 to 1; [0, 0.4, 1] by default.
-        weights: of the bands; [2, 1] by default.
-    """
-    thresholds = numbers(params, "thresholds", [0.0, 0.4, 1.0])
-    if thresholds != sorted(set(thresholds)) or thresholds[:1] != [0] or thresholds[-1:] != [1]:
-        raise UsageError(f"metric.params.thresholds is {thresholds}; thresholds go up from 0 to 1.")
-    weights = numbers(params, "weights", [2.0, 1.0], many=len(thresholds) - 1, least=0.0)
-    if not any(weights):
-        return math.nan
-
-    def one(truth: Values, scores: Values) -> float:
-        if not _binary(truth):
-            return math.nan
-        curve = roc_curve(truth, scores, drop_intermediate=False)[:2]
-        bands = list(itertools.pairwise(thresholds))
-        reached = sum(weight * _right_of(curve, *band) for weight, band in zip(weights, bands, strict=True))
-        return float(reached / sum(weight * (top - low) for weight, (low, top) in zip(weights, bands, strict=True)))
-
-    return mean_over_columns(y_true, y_pred, one)
-
-
-def _right_of(curve: tuple[Values, Values], low: float, top: float) -> float:
-    """Return the area between a ROC curve and the line of false positive rate 1, between two true positive rates."""
-    false, true = curve
-    begins, ends = np.clip(true[:-1], low, top), np.clip(true[1:], low, top)
-    rises = np.diff(true)
-    slopes = np.divide(np.diff(false), rises, out=np.zeros_like(rises), where=rises > 0)
-    middles = false[:-1] + slopes * ((begins + ends) / 2 - true[:-1])
-    return float(((ends - begins) * (1.0 - middles)).sum())
 
 
 def lwlrap(y_true: Values, y_pred: Values, params: Params) -> float:

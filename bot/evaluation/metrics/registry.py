@@ -56,8 +56,6 @@ class Metric:
     """Of several columns whose rows are divided by their sums, unless the task says otherwise; None: they are not."""
     variants: Sequence[Params] = ({},)
     """Parameters that an unknown grader may mean, its own first."""
-    inverse: str | None = None
-    """`file.function` that makes right predictions of a truth; None: these are the truth itself."""
 
     @property
     def name(self) -> str:
@@ -67,11 +65,6 @@ class Metric:
     def score(self, y_true: "Values", y_pred: "Values", params: Params) -> float:
         """Return the score of predictions; NaN where it is not defined."""
         return self._defined_formula(y_true, y_pred, params)
-
-    def perfect(self, truth: "Values") -> "Values":
-        """Return predictions that are right."""
-        right: Values = truth if self.inverse is None else _function(self.inverse)(truth)
-        return right
 
     @cached_property
     def _defined_formula(self) -> "ScoreFunction":
@@ -132,7 +125,6 @@ _ALL = (
         variants=(*_CLIPS, *_RAW_CLIPS),
     ),
     Metric("ranking.roc_auc", "maximize", of_classes=True, least=0.0, most=1.0, of_varied=True),
-    Metric("ranking.weighted_auc", "maximize", of_classes=True, least=0.0, most=1.0, of_varied=True),
     Metric("ranking.average_precision", "maximize", of_classes=True, least=0.0, most=1.0, of_varied=True),
     Metric("ranking.lwlrap", "maximize", of_classes=True, least=0.0, most=1.0, of_varied=True),
     Metric(
@@ -192,7 +184,6 @@ _ALL = (
     Metric("masks.dice", "maximize", "text", least=0.0, most=1.0, variants=_BETAS),
     Metric("masks.global_dice", "maximize", "text", least=0.0, most=1.0, variants=_BETAS),
     Metric("masks.mask_map_iou", "maximize", "text", least=0.0, most=1.0, variants=({}, _FROM_40_TO_75)),
-    Metric("points.points_in_boxes_f1", "maximize", "text", least=0.0, most=1.0, inverse="points.centres"),
 )
 
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _ALL}

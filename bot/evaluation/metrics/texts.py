@@ -77,9 +77,8 @@ def edit_distance(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
 
     Hyyrö's form of Myers' bit-vector algorithm ("A bit-vector algorithm for computing Levenshtein and Damerau edit
     distances", 2003): a column of the table is a pair of whole numbers, whose bits say where the distance rises and where it
-    falls, so that a row of the table costs a dozen operations. What both begin and end with is cut off first.
+    falls, so that a row of the table costs a dozen operations.
     """
-    left, right = _unequal(left, right)
     if not left or not right:
         return len(left) + len(right)
     places: dict[Hashable, int] = {}
@@ -101,14 +100,3 @@ def edit_distance(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
         rises = (down << 1 | ~(diagonal | up)) & every
         falls = up & diagonal & every
     return distance
-
-
-def _unequal(left: Sequence[Hashable], right: Sequence[Hashable]) -> tuple[Sequence[Hashable], Sequence[Hashable]]:
-    shorter = min(len(left), len(right))
-    begin = 0
-    while begin < shorter and left[begin] == right[begin]:
-        begin += 1
-    end = 0
-    while end < shorter - begin and left[-1 - end] == right[-1 - end]:
-        end += 1
-    return left[begin : len(left) - end], right[begin : len(right) - end]

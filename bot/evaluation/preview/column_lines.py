@@ -34,7 +34,8 @@ def column_lines(columns: Sequence[Column]) -> list[str]:
         runs = _runs(columns, lambda column: (_stem(column) if column.name in numbered else "", column.kind))
     lines: list[str] = []
     for run in runs:
-        lines += [_run_line(run)] if len(run) >= _RUN else [_line(column, few) for column in run]
+        described = (f"{clean(column.name)}: {_content(column, few)}{_lacking(column)}" for column in run)
+        lines += [_run_line(run)] if len(run) >= _RUN else described
     return lines
 
 
@@ -59,10 +60,6 @@ def _run_line(run: Sequence[Column]) -> str:
         f"{clean(run[0].name)} … {clean(run[-1].name)} ({len(run)} columns): {run[0].kind}{extent}{distinct}"
         f"{f', {missing:,} cells missing' if missing else ''}{f', e.g. {shown}' if shown else ''}"
     )
-
-
-def _line(column: Column, few: bool) -> str:
-    return f"{clean(column.name)}: {_content(column, few)}{_lacking(column)}"
 
 
 def _lacking(column: Column) -> str:

@@ -102,7 +102,7 @@ def _read(
     at_features, at_labels = [places[name] for name in features], [places[n] for n in targets if n in places]
     at_ids = [places[name] for name in ids] if set(ids) <= places.keys() else []
     at_groups = [(places[name], counter) for name, counter in part.groups.items()]
-    for row in _first(table):
+    for row in islice(table.rows(), max(1000, _CELLS // len(table.header))):
         part.features.append(hash(tuple([row[at] for at in at_features])))
         part.labels.append(hash(tuple([row[at] for at in at_labels])))
         if at_ids:
@@ -113,10 +113,6 @@ def _read(
         for value in [value for value in counter if is_missing(value)]:
             del counter[value]
     return part
-
-
-def _first(table: Rows) -> Iterator[list[str]]:
-    return islice(table.rows(), max(1000, _CELLS // len(table.header)))
 
 
 def _id_lines(train: _Part, part: _Part) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, TypeVar
 
 from PIL import Image
+from rich.filesize import decimal
 
 from bot.evaluation.layouts.data_files import archive_names, data_files
 from bot.evaluation.preview.main_tables import TABLES
@@ -39,7 +40,7 @@ def file_lines(data_dir: Path) -> list[str]:
         if len(paths) > (_EACH_TABLE if suffix in TABLES else _EACH):
             size = sum((data_dir / path).stat().st_size for path in paths)
             kind = suffix or "without suffix"
-            lines.append(f"{clean(folder)}/: {len(paths):,} files {kind}, {human(size)}, e.g. {_few(paths)}")
+            lines.append(f"{clean(folder)}/: {len(paths):,} files {kind}, {decimal(size)}, e.g. {_few(paths)}")
             if suffix in IMAGES:
                 lines.append(_images_line([partial(FileIO, data_dir / path) for path in _spread(paths)]))
         else:
@@ -67,7 +68,7 @@ def _grouped(data_dir: Path) -> dict[tuple[str, str], list[Path]]:
 def _file_line(data_dir: Path, path: Path) -> str:
     size = (data_dir / path).stat().st_size
     rows = f", {count_rows(data_dir / path)}" if path.suffix.lower() in TABLES else ""
-    return f"{clean(path.as_posix())}: {human(size)}{rows}"
+    return f"{clean(path.as_posix())}: {decimal(size)}{rows}"
 
 
 def count_rows(path: Path) -> str:
@@ -181,11 +182,3 @@ def _place(pattern: Pattern, places: Mapping[str, str]) -> str:
 
 def _few(paths: Sequence[Path]) -> str:
     return ", ".join(clean(path.as_posix()) for path in paths[:_LOOKED_AT])
-
-
-def human(size: int) -> str:
-    """Return a size in bytes, kB, MB or GB."""
-    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return f"{size} bytes"

@@ -1,6 +1,5 @@
 """The one way to score predictions: by a metric of the registry, or by the competition's own grade.py."""
 
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -17,18 +16,16 @@ from state.errors import InfrastructureFailure, InvalidSubmission
 __all__ = ["Scorer", "labels_of", "open_scorer"]
 
 
-class Scorer(AbstractContextManager["Scorer"], Protocol):
+class Scorer(Protocol):
     """Scores the predictions of one task; to be closed."""
 
     @property
     def kind(self) -> GraderKind:
         """Who says what a score is."""
-        ...
 
     @property
     def name(self) -> str:
         """Of the metric, for sentences."""
-        ...
 
     def truth(self, path: Path, sample: Path) -> Truth:
         """Open a file of answers or labels.
@@ -42,11 +39,9 @@ class Scorer(AbstractContextManager["Scorer"], Protocol):
             SnapshotError: the grade.py cannot be used at all.
             InfrastructureFailure: its process does not start.
         """
-        ...
 
     def close(self) -> None:
         """End what was started; a later score starts it again."""
-        ...
 
 
 def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None = None) -> Scorer:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import Agreement
-from bot.evaluation.metrics.labels import canonical_labels
+from bot.evaluation.metrics.labels import canonical_labels, equal_labels
 from bot.evaluation.metrics.ranks import pearson, spearman
 from bot.evaluation.metrics.registry import CLASSIFICATION_METRICS, METRICS, prediction_kind
 from bot.evaluation.scoring.prediction_file import expected_like, read_predictions
@@ -49,7 +49,7 @@ def agree(file_a: Path, file_b: Path, card: TaskCard) -> Agreement:
     if kind == "text":
         correlation, floor, what, shares = _likeness(left, right, card), TEXT_FLOOR, "likeness of the texts", None
     elif kind == "label":
-        correlation = _equal_labels(left, right)
+        correlation = equal_labels(left, right)
         floor, what = LABEL_FLOOR, "share of equal labels"
         shares = _label_shares(left, right)
     else:
@@ -109,10 +109,6 @@ def _likeness(left: NDArray[Any], right: NDArray[Any], card: TaskCard) -> float:
         if math.isfinite(found):
             return found
     return METRICS["multilabel_samples_f1"].score(left, right, {})
-
-
-def _equal_labels(left: NDArray[Any], right: NDArray[Any]) -> float:
-    return float(np.equal(canonical_labels(left), canonical_labels(right)).mean())
 
 
 def _label_shares(left: NDArray[Any], right: NDArray[Any]) -> float:

@@ -3,11 +3,10 @@
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from bot.evaluation.graders import GraderKind
 from bot.evaluation.graders.process import GraderLimits, GraderProcess, Order
@@ -27,14 +26,6 @@ class GraderScorer:
     def __init__(self, card: TaskCard, grade_py: Path, limits: GraderLimits | None) -> None:
         self._card = card
         self._process = GraderProcess(grade_py, limits)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def truth(self, path: Path, sample: Path) -> Truth:
         """Open a file of answers or labels; see `Scorer.truth`."""
@@ -74,7 +65,9 @@ class _GraderTruth:
     def perfect(self, path: Path) -> Predicted:
         key = () if self.order is None else self.card.row_columns
         handle = self.process.load(path, key=key, order=self.order)
-        return Predicted(path.name, handle=handle, process=self.process)
+        predicted = Predicted(path.name, handle=handle)
+        predicted.kept.callback(self.process.drop, handle)
+        return predicted
 
     def constant(self, cells: Sequence[Any]) -> Predicted:
         card = self.card
@@ -83,8 +76,9 @@ class _GraderTruth:
         shown = [str(cell) for cell in cells]
         rows = read_table(self.sample).columns(card.row_columns)
         write_table(path, card.columns, ([*key, *shown] for key in rows))
-        made = self.perfect(path)
-        return Predicted("a constant", handle=made.handle, process=self.process, file=path)
+        predicted = self.perfect(path)
+        predicted.kept.callback(path.unlink, missing_ok=True)
+        return predicted
 
     def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
         if rows is not None and len(rows) == 0:
@@ -98,7 +92,7 @@ class _GraderTruth:
             ) from error
 
     def fault(self) -> str | None:
-        with self.perfect(self.path) as right:
+        with closing(self.perfect(self.path)) as right:
             try:
                 return None if self.score(right) is not None else "even right predictions have none"
             except InvalidSubmission as error:
@@ -109,7 +103,7 @@ class _GraderTruth:
 
     def _control(self, rows: Rows | None) -> None:
         """Score the sample, to learn whose fault it is; raises GraderStopped where it is not the predictions'."""
-        with self.perfect(self.sample) as sample, suppress(InvalidSubmission):  # a refusal is an end, too
+        with closing(self.perfect(self.sample)) as sample, suppress(InvalidSubmission):  # a refusal is an end, too
             self.process.score(sample.handle, self.answers, rows)
 
 

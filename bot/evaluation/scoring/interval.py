@@ -21,6 +21,7 @@ strays from that of all as much as a bootstrap's (Shao and Wu 1989), and is stre
 import math
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,8 +75,8 @@ def validation_interval(
         SnapshotError: the grader cannot be used.
         UsageError: the card's metric is not known.
     """
-    card, test_rows = view.card, _count(view.data / "sample_submission.csv")
-    with open_scorer(card, view.grader) as scorer:
+    card, test_rows = view.card, sum(1 for _ in read_table(view.data / "sample_submission.csv").rows())
+    with closing(open_scorer(card, view.grader)) as scorer:
         truth = labels_of(view, scorer)
         predicted = truth.read(predictions)
         if truth.ids is None:
@@ -107,10 +108,6 @@ def _why_not(scores: NDArray[np.float64], score: float) -> str | None:
     if off > _OFF * spread and off > _ROUNDING * max(1.0, abs(score)):
         return f"scores parts of the rows otherwise than all of them (by {off:.3g} on average): it is no mean over rows"
     return None
-
-
-def _count(table: Path) -> int:
-    return sum(1 for _ in read_table(table).rows())
 
 
 def _ends(scores: NDArray[np.float64], score: float, ratio: float) -> tuple[float, float]:

@@ -12,6 +12,7 @@ out of n rows it is to be multiplied by the square root of m / (n - m).
 
 import math
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,7 @@ def score_noise(view: LabelledView, predictions: Path, other: Path | None, seed:
         UsageError: the card's metric is not known.
     """
     card = view.card
-    with open_scorer(card, view.grader) as scorer:
+    with closing(open_scorer(card, view.grader)) as scorer:
         truth = labels_of(view, scorer)
         first = truth.read(predictions)
         second = _read(other, truth)

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,14 +28,6 @@ class RegistryScorer:
     card: TaskCard
     metric: Metric
     kind: Literal["registry"] = "registry"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
 
     @property
     def name(self) -> str:
@@ -67,7 +58,7 @@ class _Values:
         return Predicted(path.name, read_submission(path, self.sample, self.card)[1])
 
     def perfect(self, path: Path) -> Predicted:
-        return Predicted(path.name, self.metric.perfect(read_truth(path, self.ids, self.card)))
+        return Predicted(path.name, read_truth(path, self.ids, self.card))
 
     def constant(self, cells: Sequence[Any]) -> Predicted:
         row: NDArray[Any] = np.empty((1, len(cells)), dtype=self.values.dtype)
@@ -84,34 +75,25 @@ class _Values:
         return float(score) if np.isfinite(score) else None
 
     def fault(self) -> str | None:
-        return _fault_of_truth(self.metric, self.values, self.card.metric.params, self.card.prediction_columns)
+        """Return why not even right predictions have a score, with the columns; UsageError: a parameter is wrong."""
+        metric, truth, params = self.metric, self.values, self.card.metric.params
+        if np.isfinite(metric.score(truth, truth, params)):
+            return None
+        faulty = [at for at in range(truth.shape[1]) if not _scores_alone(metric, truth[:, [at]], params)]
+        columns = self.card.prediction_columns
+        return _constants("truth", truth, faulty, columns) or "even right predictions have none"
 
     def why_not(self, predicted: Predicted) -> str:
         assert predicted.values is not None  # noqa: S101 - read by this class
-        return _fault_of_predictions(predicted.values, self.card.prediction_columns)
-
-
-def _fault_of_truth(metric: Metric, truth: Values, params: Params, columns: Sequence[str]) -> str | None:
-    """Say why not even right predictions have a score, with the columns; None: they have one.
-
-    Raises:
-        UsageError: a parameter of the metric is wrong.
-    """
-    if np.isfinite(metric.score(truth, metric.perfect(truth), params)):
-        return None
-    faulty = [at for at in range(truth.shape[1]) if not _scores_alone(metric, truth[:, [at]], params)]
-    return _constants("truth", truth, faulty, columns) or "even right predictions have none"
-
-
-def _fault_of_predictions(predicted: Values, columns: Sequence[str]) -> str:
-    """Say why predictions have no score, where others would have one."""
-    every = range(predicted.shape[1])
-    return _constants("prediction", predicted, every, columns) or "it is not defined on these predictions"
+        found = _constants(
+            "prediction", predicted.values, range(predicted.values.shape[1]), self.card.prediction_columns
+        )
+        return found or "it is not defined on these predictions"
 
 
 def _scores_alone(metric: Metric, truth: Values, params: Params) -> bool:
     try:
-        return bool(np.isfinite(metric.score(truth, metric.perfect(truth), params)))
+        return bool(np.isfinite(metric.score(truth, truth, params)))
     except UsageError:  # the parameters are those of all columns together
         return False
 

@@ -1,5 +1,6 @@
 """Scores one execution: its validation predictions against the withheld labels, and the form of its submission."""
 
+from contextlib import closing
 from pathlib import Path
 
 from bot.evaluation.answers import LabelledView, ScoredFiles
@@ -40,7 +41,7 @@ def check_view_scorable(view: LabelledView) -> None:
         UsageError: the metric is not known, or a parameter of it is wrong.
     """
     card = view.card
-    with open_scorer(card, view.grader) as scorer:
+    with closing(open_scorer(card, view.grader)) as scorer:
         try:
             fault = scorer.truth(view.truth, view.data / "sample_validation.csv").fault()
         except InvalidSubmission as error:
@@ -52,7 +53,7 @@ def check_view_scorable(view: LabelledView) -> None:
 
 def _score(view: LabelledView, predictions: Path | None) -> tuple[float | None, bool, str | None]:
     """Return the score, whether the predictions are what was asked for, and why there is no score."""
-    with open_scorer(view.card, view.grader) as scorer:
+    with closing(open_scorer(view.card, view.grader)) as scorer:
         if predictions is None:
             return None, False, "validation_predictions.csv was not written."
         truth = labels_of(view, scorer)

@@ -2,15 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.graders.process import GraderProcess
 from state.errors import GraderStopped, InvalidSubmission
 
 Rows = NDArray[np.int64]
@@ -18,27 +17,17 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Predicted:
-    """Predictions that were read and are of the right form, for the truth that read them; as a context: until its end."""
+    """Predictions that were read and are of the right form, for the truth that read them; to be closed."""
 
     name: str
     values: NDArray[Any] | None = None
     handle: int = 0
-    process: GraderProcess | None = None
-    file: Path | None = None
-    """Written for it, and removed at its end."""
+    kept: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
+    """What goes with it: the grader's table, and a file that was written for it."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if self.process is not None:
-                self.process.drop(self.handle)
-        finally:
-            if self.file is not None:
-                self.file.unlink(missing_ok=True)
+    def close(self) -> None:
+        """Let go what goes with it."""
+        self.kept.close()
 
 
 class Truth(Protocol):
@@ -47,24 +36,19 @@ class Truth(Protocol):
     @property
     def ids(self) -> Sequence[str] | None:
         """What tells each row apart (`row_key`), in the order that `rows` counts; None where only whole files can be scored."""
-        ...
 
     @property
     def repeats(self) -> bool:
         """Whether a row may count several times in one score."""
-        ...
 
     def read(self, path: Path) -> Predicted:
         """Read a file of predictions. Raises InvalidSubmission: it has not the form of the sample; the text says why."""
-        ...
 
     def perfect(self, path: Path) -> Predicted:
         """Take a file of answers (the id and the prediction columns, others are left out) as predictions."""
-        ...
 
     def constant(self, cells: Sequence[Any]) -> Predicted:
-        """Take one and the same prediction, a cell for each prediction column, for all rows; to be used as a context."""
-        ...
+        """Take one and the same prediction, a cell for each prediction column, for all rows; to be closed."""
 
     def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
         """Return the score, of some rows or of all; None where it is no finite number (`fault` and `why_not` say why).
@@ -79,15 +63,12 @@ class Truth(Protocol):
             SnapshotError: the grade.py cannot be used at all.
             InfrastructureFailure: the grade.py takes more than its limits whatever it is given, or does not start.
         """
-        ...
 
     def fault(self) -> str | None:
         """Say why no predictions at all have a score; None: right ones have one. Raises as `score` does, but no refusal."""
-        ...
 
     def why_not(self, predicted: Predicted) -> str:
         """Say why predictions have no finite score, where right ones have one."""
-        ...
 
 
 def score_or_nan(truth: Truth, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float:

@@ -32,15 +32,9 @@ def disjoint_group_column(train: Rows, test: Rows, candidates: Sequence[str]) ->
             continue
         if train_sizes.total() / len(train_sizes) < _MEAN_SIZE:
             continue
-        if (
-            _expected_straddlers(train_sizes + test_sizes, train_sizes.total(), test_sizes.total())
-            >= _EXPECTED_STRADDLERS
-        ):
+        # How many groups would have rows on both sides, had each row been drawn by itself.
+        share = test_sizes.total() / (train_sizes.total() + test_sizes.total())
+        sizes = (train_sizes + test_sizes).values()
+        if sum(1 - share**size - (1 - share) ** size for size in sizes) >= _EXPECTED_STRADDLERS:
             found.append((len(train_sizes), column))
     return min(found)[1] if found else None
-
-
-def _expected_straddlers(sizes: Counter[str], train_rows: int, test_rows: int) -> float:
-    """How many groups would have rows on both sides, had each row been drawn by itself."""
-    share = test_rows / (train_rows + test_rows)
-    return sum(1 - share**size - (1 - share) ** size for size in sizes.values())

@@ -268,10 +268,6 @@ def _tells(file: IO[bytes], suffix: str, names: Sequence[bytes]) -> bool:
         return any(name in first for name in names)
     if suffix in _KEYED:
         names = [b'"' + name + b'"' for name in names]
-    return _names_any(file, names)
-
-
-def _names_any(file: IO[bytes], names: Sequence[bytes]) -> bool:
     overlap = max(map(len, names), default=1)
     tail = b""
     while chunk := file.read(_CHUNK):

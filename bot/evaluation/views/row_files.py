@@ -37,11 +37,18 @@ class RowFiles:
     @property
     def counterparts(self) -> Mapping[Pattern, Pattern]:
         """For patterns of training files that test rows have as well: theirs."""
-        found = {p: t for p in self.train for t in self.test if _as_test(str(p)) == str(t).lower() or p == t}
+        found = {
+            p: t
+            for p in self.train
+            for t in self.test
+            if _TRAIN.sub("test", str(p)).lower() == str(t).lower() or p == t
+        }
         for pattern in sorted(self.train.keys() - found.keys(), key=str):
             free = [t for t in self.test if t not in found.values() and _suffix(t) == _suffix(pattern)]
             if free:
-                found[pattern] = max(free, key=lambda t: (_alike(str(pattern), str(t)), str(t)))
+                found[pattern] = max(
+                    free, key=lambda t: (difflib.SequenceMatcher(None, str(pattern), str(t)).ratio(), str(t))
+                )
         return found
 
     @property
@@ -51,16 +58,8 @@ class RowFiles:
         return tuple(sorted((p for p in self.train if p not in both), key=str)) if both else ()
 
 
-def _as_test(pattern: str) -> str:
-    return _TRAIN.sub("test", pattern).lower()
-
-
 def _suffix(pattern: Pattern) -> str:
     return Path(pattern.path).suffix.lower()
-
-
-def _alike(left: str, right: str) -> float:
-    return difflib.SequenceMatcher(None, left, right).ratio()
 
 
 def row_files(data_dir: Path, train_ids: Sequence[str], test_ids: frozenset[str]) -> RowFiles:

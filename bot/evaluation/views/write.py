@@ -43,7 +43,7 @@ def write_training_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Pat
     """Write the training rows, the rows that are asked for and their sample, and outside the view their labels."""
     table = layout.train
     table.write_part(out / table.path.relative_to(data_dir), set(rows.train))
-    columns = _without(table.header, layout.withheld_columns)
+    columns = [column for column in table.header if column not in layout.withheld_columns]
     table.write_chosen(out / validation_name(table), columns, rows.validation)
     write_sample(layout, rows, out / "sample_validation.csv")
     write_labels(layout, rows, labels_dir)
@@ -78,10 +78,6 @@ def write_swapped_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Path
         table.write_chosen(out / test.path.relative_to(data_dir), columns, rows.validation)
     write_sample(layout, rows, out / SAMPLE)
     write_labels(layout, rows, labels_dir)
-
-
-def _without(header: Sequence[str], columns: Sequence[str]) -> list[str]:
-    return [column for column in header if column not in columns]
 
 
 def write_sample(layout: Layout, rows: ViewRows, target: Path) -> None:

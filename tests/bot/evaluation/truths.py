@@ -14,7 +14,6 @@ _TEXTS: Mapping[str, Callable[[bool, int], str]] = {
     "dice": lambda rare, n: f"{n + 1} 3" if rare else "1 2",
     "global_dice": lambda rare, n: f"{n + 1} 3" if rare else "1 2",
     "mask_map_iou": lambda rare, n: f"{n + 1} 3" if rare else "1 2",
-    "points_in_boxes_f1": lambda rare, n: f"U+{n % 3} 10 10 5 6" if rare else "U+3 1 2 3 4 U+1 30 2 3 4",
     "kendall_tau": lambda rare, n: "b a c" if rare else "a b c",
 }
 _PAIRS = ("laplace_log_likelihood", "mean_angular_error")
@@ -60,7 +59,7 @@ def write_truth(folder: Path, metric: str, shape: Shape, rng: random.Random) -> 
         for n in range(shape.rows)
     ]
     test = [[f"t{n}", f"group {30 + n % 9}" if shape.grouped else 0.5] for n in range(30)]
-    usual = ["U+3 2 4" if metric == "points_in_boxes_f1" else value(metric, False, 0)] * several
+    usual = [value(metric, False, 0)] * several
     write(folder / "train.csv", ["id", "x", *names], train)
     write(folder / "test.csv", ["id", "x"], test)
     write(folder / "sample_submission.csv", ["id", *names], [[row[0], *usual] for row in test])

@@ -21,7 +21,7 @@ from tests.bot.evaluation.parts import card, write
 from tests.bot.evaluation.truths import SHAPES, write_truth
 from tests.bot.evaluation.written_layouts import LAYOUTS, view_of, write_layout
 
-QUICK = ("spearman", "pearson", "accuracy", "kendall_tau", "points_in_boxes_f1")
+QUICK = ("spearman", "pearson", "accuracy", "kendall_tau")
 EVERYTHING = [
     pytest.param(metric, shape, marks=() if metric in QUICK else pytest.mark.integration)
     for metric in METRICS

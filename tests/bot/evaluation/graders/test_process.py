@@ -1,5 +1,6 @@
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -25,7 +26,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def grader(place: Path) -> Iterator[GraderProcess]:
     """One process for all that does not end it."""
-    with GraderProcess(place / "grade.py") as process:
+    with closing(GraderProcess(place / "grade.py")) as process:
         yield process
 
 
@@ -126,7 +127,7 @@ def test_it_sees_no_file_of_ours_and_no_network(place: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         named = f"WHERE = {str(place / 'answers.csv')!r}\nPORT = {server.getsockname()[1]}\n"
         grade_py = competition(place / "inside", named + DEED)
-        with GraderProcess(grade_py) as contained:
+        with closing(GraderProcess(grade_py)) as contained:
             assert [deed(contained, place, name) for name in ("look", "call")] == [0.0, 0.0]
             assert contained.contained
 
@@ -134,7 +135,7 @@ def test_it_sees_no_file_of_ours_and_no_network(place: Path) -> None:
 def test_rows_are_brought_into_the_answers_order_by_id_and_parts_can_be_scored(tmp_path: Path) -> None:
     answers = competition(tmp_path, ABSOLUTE).with_name("answers.csv")
     (tmp_path / "turned.csv").write_text("y,id\n7,d\n1,c\n0,b\n1,a\n")
-    with GraderProcess(tmp_path / "grade.py") as grader:
+    with closing(GraderProcess(tmp_path / "grade.py")) as grader:
         assert score_file(grader, tmp_path / "turned.csv", answers) == pytest.approx((6 + 1 + 1 + 2) / 4)
         truth = grader.load(answers, key=("id",))
         order = Order(truth, ("id", "y"))
@@ -168,7 +169,7 @@ def test_predictions_of_other_rows_stand_in_the_place_of_rows_whose_key_stays(tm
     header, keys = ("id", "part", "y"), [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]
     answers = write(tmp_path / "truth.csv", header, [(*key, n) for n, key in enumerate(keys)])
     turned = write(tmp_path / "turned.csv", header, [(*key, n + 1) for n, key in reversed(list(enumerate(keys)))])
-    with GraderProcess(grade_py) as grader:
+    with closing(GraderProcess(grade_py)) as grader:
         key = ("id", "part")
         truth = grader.load(answers, key=key)
         mine = grader.load(turned, key=key, order=Order(truth, header))
@@ -183,7 +184,7 @@ def test_predictions_of_other_rows_stand_in_the_place_of_rows_whose_key_stays(tm
 def test_modules_beside_grade_py_are_there_for_it_to_import(tmp_path: Path) -> None:
     relative = ACCURACY.replace("def grade", "from .classes import CLASSES\nimport classes\n\n\ndef grade")
     grade_py = competition(tmp_path, relative, classes="CLASSES = [0, 1]\n")
-    with GraderProcess(grade_py) as grader:
+    with closing(GraderProcess(grade_py)) as grader:
         assert score_file(grader, submission(tmp_path / "s.csv", 1, 0, 0, 3), tmp_path / "answers.csv") == 0.75
 
 
@@ -199,7 +200,7 @@ def test_modules_beside_grade_py_are_there_for_it_to_import(tmp_path: Path) -> N
 )
 @pytest.mark.integration
 def test_a_grade_py_that_cannot_be_loaded_is_the_snapshots_fault(tmp_path: Path, source: str, said: str) -> None:
-    with GraderProcess(competition(tmp_path, source)) as grader, pytest.raises(SnapshotError, match=said):
+    with closing(GraderProcess(competition(tmp_path, source))) as grader, pytest.raises(SnapshotError, match=said):
         score_file(grader, tmp_path / "answers.csv", tmp_path / "answers.csv")
 
 
@@ -215,7 +216,7 @@ def test_a_grader_that_runs_away_is_stopped_and_the_next_score_gets_a_fresh_proc
     if contain:
         needs.bubblewrap()
     limits = FAST if name in ("loop", "spin") else SMALL
-    with GraderProcess(place / "grade.py", limits, contain=contain) as grader:
+    with closing(GraderProcess(place / "grade.py", limits, contain=contain)) as grader:
         assert deed(grader, place, "one") == 1.0
         with pytest.raises(GraderStopped, match=said):
             deed(grader, place, name)
@@ -229,7 +230,7 @@ def test_nothing_that_it_starts_outlives_it(tmp_path: Path, contain: bool) -> No
         needs.bubblewrap()
     mark = tmp_path.name
     grade_py = competition(tmp_path, DEED.replace("MARK", mark))
-    with GraderProcess(grade_py, contain=contain) as grader:
+    with closing(GraderProcess(grade_py, contain=contain)) as grader:
         assert deed(grader, tmp_path, "linger") == 0.5
         assert len(_with_mark(mark)) == 1
     assert _with_mark(mark) == []
@@ -238,7 +239,7 @@ def test_nothing_that_it_starts_outlives_it(tmp_path: Path, contain: bool) -> No
 @pytest.mark.integration
 def test_it_cannot_have_many_processes(place: Path) -> None:
     needs.bubblewrap()
-    with GraderProcess(place / "grade.py", GraderLimits(processes=20)) as grader:
+    with closing(GraderProcess(place / "grade.py", GraderLimits(processes=20))) as grader:
         started = deed(grader, place, "count_processes")
     assert started is not None
     assert 3 <= started < 20
@@ -247,7 +248,7 @@ def test_it_cannot_have_many_processes(place: Path) -> None:
 @pytest.mark.integration
 def test_it_runs_without_bubblewrap_where_that_is_not_installed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with GraderProcess(place / "grade.py") as grader:
+    with closing(GraderProcess(place / "grade.py")) as grader:
         assert deed(grader, place, "one") == 1.0
         assert grader.contained is False
 
@@ -256,7 +257,7 @@ def test_it_runs_without_bubblewrap_where_that_is_not_installed(place: Path, mon
 def test_one_that_ends_while_it_is_loaded_is_not_tried_again_without_containment(tmp_path: Path) -> None:
     needs.bubblewrap()
     grade_py = competition(tmp_path, "import os\nos._exit(3)\n")
-    with GraderProcess(grade_py) as grader, pytest.raises(GraderStopped, match="ended without an answer"):
+    with closing(GraderProcess(grade_py)) as grader, pytest.raises(GraderStopped, match="ended without an answer"):
         score_file(grader, tmp_path / "answers.csv", tmp_path / "answers.csv")
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bot.evaluation.answers import LabelledView
+from bot.evaluation.answers import LabelledView, OtherNode
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.guards.running import guard_execution, guard_view
-from bot.evaluation.guards.traces import OtherNode
 from bot.evaluation.scoring.score import score_execution
 from bot.evaluation.views.build import build_view
 from scrapers.snapshots.card import TaskCard

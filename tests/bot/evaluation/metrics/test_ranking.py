@@ -19,44 +19,11 @@ def test_roc_auc_of_several_columns_is_their_mean():
     assert score("roc_auc", truth, [[0.1, 0.1], [0.8, 0.2]]) == 0.5
 
 
-@pytest.mark.parametrize("name", ["roc_auc", "weighted_auc", "average_precision"])
+@pytest.mark.parametrize("name", ["roc_auc", "average_precision"])
 def test_areas_are_undefined_where_truth_has_one_class(name):
     assert math.isnan(score(name, [1, 1], [0.1, 0.2]))
     assert math.isnan(score(name, [0, 0], [0.1, 0.2]))
     assert math.isnan(score(name, [[1, 1], [1, 0]], [[0.1, 0.2], [0.3, 0.1]]))
-
-
-def test_weighted_auc_with_equal_weights_is_the_auc():
-    assert score("weighted_auc", TRUTH, SCORES, weights=[3, 3]) == pytest.approx(score("roc_auc", TRUTH, SCORES))
-
-
-def test_weighted_auc_of_no_order_at_all_by_hand():
-    # The curve is the diagonal: 2 * (0.4 - 0.08) below 0.4, 0.18 above, of 2 * 0.4 + 0.6.
-    assert score("weighted_auc", [0, 1, 0, 1], [5, 5, 5, 5]) == pytest.approx((2 * 0.32 + 0.18) / 1.4)
-
-
-def test_weighted_auc_is_the_weighted_mean_over_true_positive_rates_of_what_lies_right_of_the_curve():
-    points = sorted(
-        {
-            (
-                float((SCORES[TRUTH == 0] >= cut).mean()),
-                float((SCORES[TRUTH == 1] >= cut).mean()),
-            )
-            for cut in [*SCORES, 2.0]
-        }
-    )
-    false, true = [x for x, _ in points], [y for _, y in points]
-    rates = (np.arange(200_000) + 0.5) / 200_000
-    right = 1 - np.interp(rates, true, false)
-    weights = np.where(rates < 0.4, 2, 1)
-    expected = (weights * right).sum() / weights.sum()
-    assert score("weighted_auc", TRUTH, SCORES) == pytest.approx(expected, abs=1e-4)
-
-
-def test_early_true_positives_weigh_more():
-    truth, sure_of_two, never_sure = [1, 1, 1, 0, 0, 0], [6, 5, 1, 4, 3, 2], [5, 4, 3, 6, 2, 1]
-    assert score("roc_auc", truth, sure_of_two) == pytest.approx(score("roc_auc", truth, never_sure))
-    assert score("weighted_auc", truth, sure_of_two) > score("weighted_auc", truth, never_sure)
 
 
 def test_average_precision_by_hand():

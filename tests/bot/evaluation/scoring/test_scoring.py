@@ -1,4 +1,5 @@
 import json
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def view(folder: Path, labels: list[list[object]], header: tuple[str, ...] = ("i
 
 
 def test_a_metric_of_the_registry_is_computed_whatever_grader_there_is(place: Path) -> None:
-    with open_scorer(card("mae"), place / "private" / "grade.py") as scorer:
+    with closing(open_scorer(card("mae"), place / "private" / "grade.py")) as scorer:
         assert scorer.kind == "registry"
     with pytest.raises(UsageError, match="not known"):
         open_scorer(task(), None)
@@ -77,13 +78,17 @@ def test_every_node_is_graded_by_one_process(place: Path) -> None:
     assert found.rank_correlation == 1.0
 
 
+def written_constants() -> set[Path]:
+    return set(Path(tempfile.gettempdir()).glob("constant-*"))
+
+
 @pytest.mark.parametrize("kind", ["registry", pytest.param("competition", marks=pytest.mark.integration)])
 def test_other_rows_predictions_and_one_for_all_rows_are_scored_alike_by_metric_and_grader(
     place: Path, kind: str
 ) -> None:
     name, grader = ("mae", None) if kind == "registry" else ("grade.py", place / "private" / "grade.py")
     rows = sorted(read(place / "private" / "answers.csv")[1:])
-    with open_scorer(card(name), grader) as scorer:
+    with closing(open_scorer(card(name), grader)) as scorer:
         truth = scorer.truth(place / "private" / "answers.csv", place / "data" / "sample_submission.csv")
         assert scorer.kind == kind and truth.ids is not None
         at = {id: number for number, id in enumerate(truth.ids)}
@@ -92,10 +97,11 @@ def test_other_rows_predictions_and_one_for_all_rows_are_scored_alike_by_metric_
         predicted = truth.read(submit(place, 0.5, f"{kind}.csv"))
         taken = truth.score(predicted, np.array([at[first]]), np.array([at[last]]))
         assert taken == pytest.approx(abs(true[last] + 0.5 - true[first]))
-        with truth.constant([2.0]) as constant:
+        before = written_constants()
+        with closing(truth.constant([2.0])) as constant:
+            written = written_constants() - before
             assert truth.score(constant) == pytest.approx(np.mean([abs(2.0 - value) for value in true.values()]))
-        left = constant.file
-    assert left is None or not left.exists()
+    assert not any(path.exists() for path in written)
 
 
 def test_a_part_is_scored_by_the_rows_of_the_answers(place: Path) -> None:
@@ -105,7 +111,7 @@ def test_a_part_is_scored_by_the_rows_of_the_answers(place: Path) -> None:
         assert ids[0] == "r039"
         rows = sorted(read(submit(place))[1:])
         off = write(place / "off.csv", ["id", "y"], [[r[0], float(r[1]) + (r[0] == "r039") * 8] for r in rows])
-        with test.truth.read(off) as predicted:
+        with closing(test.truth.read(off)) as predicted:
             assert test.truth.score(predicted, np.array([0, 1])) == 4.0
             assert test.truth.score(predicted, np.array([1, 2])) == 0.0
             assert test.truth.score(predicted, np.array([], dtype=np.int64)) is None
@@ -172,7 +178,7 @@ def test_a_file_that_only_the_grader_chokes_on_is_invalid(tmp_path: Path, deed: 
     source = DEED.replace('deed = submission["y"].iloc[0]', 'deed = "one" if (submission["y"] == 5).all() else RUN')
     folder = snapshot(tmp_path / "one", f"RUN = {deed!r}\n{source}")
     limits = GraderLimits(seconds=20.0) if deed == "loop" else GraderLimits(memory_bytes=2 * 1024**3)
-    with open_scorer(task(), folder / "private" / "grade.py", limits) as scorer:
+    with closing(open_scorer(task(), folder / "private" / "grade.py", limits)) as scorer:
         truth = scorer.truth(folder / "private" / "answers.csv", folder / "data" / "sample_submission.csv")
         with pytest.raises(
             InvalidSubmission, match=r"does not come to an end with submission\.csv, though it does with"
@@ -183,7 +189,7 @@ def test_a_file_that_only_the_grader_chokes_on_is_invalid(tmp_path: Path, deed: 
 @pytest.mark.integration
 def test_a_grader_that_chokes_on_everything_says_nothing_of_a_file(tmp_path: Path) -> None:
     folder = snapshot(tmp_path / "one", "import os\n\n\ndef grade(submission, answers):\n    os._exit(1)\n")
-    with open_scorer(task(), folder / "private" / "grade.py") as scorer:
+    with closing(open_scorer(task(), folder / "private" / "grade.py")) as scorer:
         truth = scorer.truth(folder / "private" / "answers.csv", folder / "data" / "sample_submission.csv")
         with pytest.raises(GraderStopped):
             truth.score(truth.read(submit(folder)))
