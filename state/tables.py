@@ -373,7 +373,6 @@ class Notification(SQLModel, table=True):
     body: str
     markdown: str = ""
     urgent: bool = False
-    plots: list[dict[str, Any]] = Field(default_factory=list, sa_type=JSON)
     created_at: datetime
     sent_at: datetime | None = Field(default=None, index=True)
     """When the last of the services had it."""
@@ -394,7 +393,6 @@ class Letter(SQLModel, table=True):
     body: str
     markdown: str = ""
     urgent: bool = False
-    plots: list[dict[str, Any]] = Field(default_factory=list, sa_type=JSON)
     created_at: datetime
     due_at: datetime
     """Not tried before."""

@@ -27,7 +27,6 @@ __all__ = [
     "put_task",
     "recover_tasks",
     "release_tasks",
-    "renew_tasks",
     "retry_task",
     "task_counts",
 ]
@@ -79,8 +78,6 @@ class Task(SQLModel, table=True):
     """See `TaskStatus`."""
     owner: str | None = None
     """Who works on it."""
-    lease_until: datetime | None = None
-    """Until when that was last confirmed; shows others whether its owner is still at it."""
     tried_at: datetime | None = None
     """When it was last begun, or put back to wait."""
     tries: int = 0
@@ -126,7 +123,6 @@ def claim_task(
     *,
     kinds: Collection[str],
     busy: Iterable[tuple[str, str]] = (),
-    lease_seconds: float,
 ) -> Task | None:
     """Lease the task that has been due for longest, of those that may be begun now; None where none is due.
 
@@ -135,7 +131,6 @@ def claim_task(
         owner: who will work on it.
         kinds: of one of these.
         busy: pairs of kind and competition, of which none may be begun.
-        lease_seconds: how long the lease lasts, unless it is renewed.
     """
     now = tx.now()
     tx.session.flush()
@@ -144,7 +139,6 @@ def claim_task(
         return None
     row = tx.session.get_one(Task, found[0])
     row.status, row.owner, row.tried_at = "leased", owner, now
-    row.lease_until = now + timedelta(seconds=lease_seconds)
     tx.add(row)
     return row
 
@@ -155,15 +149,6 @@ def next_due(
     """Return when the next task of these kinds is due, a time that is over where one is already; None where none waits."""
     found = _first(session, now, kinds, busy)
     return None if found is None else found[1]
-
-
-def renew_tasks(tx: Transaction, owner: str, keys: Collection[str], *, lease_seconds: float) -> set[str]:
-    """Confirm leases; returns those keys whose lease is the owner's still."""
-    rows = tx.session.exec(select(Task).where(_held(owner), col(Task.key).in_(keys))).all()
-    for row in rows:
-        row.lease_until = tx.now() + timedelta(seconds=lease_seconds)
-        tx.add(row)
-    return {row.key for row in rows}
 
 
 def finish_task(tx: Transaction, key: str, owner: str) -> bool:
@@ -290,7 +275,7 @@ def _leased(tx: Transaction, key: str, owner: str) -> Task | None:
 
 
 def _let_go(tx: Transaction, row: Task, status: TaskStatus) -> None:
-    row.status, row.owner, row.lease_until = status, None, None
+    row.status, row.owner = status, None
     if status in ("done", "dead"):
         row.ended_at = tx.now()
     tx.add(row)

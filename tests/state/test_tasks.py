@@ -22,7 +22,6 @@ from state.tasks import (
     put_task,
     recover_tasks,
     release_tasks,
-    renew_tasks,
     retry_task,
     task_counts,
 )
@@ -53,7 +52,7 @@ def put(store: Store, key: str = POLL, kind: str = "poll", competition: str = "t
 
 def claim(store: Store, owner: str = "me", *kinds: str, busy: tuple[tuple[str, str], ...] = ()) -> str | None:
     with store.write() as tx:
-        task = claim_task(tx, owner, kinds=kinds or ("poll",), busy=busy, lease_seconds=60)
+        task = claim_task(tx, owner, kinds=kinds or ("poll",), busy=busy)
     return task.key if task else None
 
 
@@ -142,17 +141,14 @@ def test_the_time_of_the_next_is_known(store: Store, clock: StandingClock) -> No
         assert due(store, session) == -10
 
 
-def test_only_the_owner_of_a_lease_ends_renews_or_gives_back(store: Store, clock: StandingClock) -> None:
+def test_only_the_owner_of_a_lease_ends_or_gives_back(store: Store) -> None:
     put(store)
     claim(store)
-    clock.pass_by(30)
     with store.write() as tx:
-        assert renew_tasks(tx, "another", [POLL], lease_seconds=60) == set()
         assert not finish_task(tx, POLL, "another")
         assert retry_task(tx, POLL, "another", due_at=tx.now(), error="x", most=1) is None
         assert release_tasks(tx, "another", [POLL]) == 0
-        assert renew_tasks(tx, "me", [POLL, "unknown"], lease_seconds=60) == {POLL}
-    assert (row(store).owner, row(store).lease_until) == ("me", START + timedelta(seconds=90))
+    assert row(store).owner == "me"
     assert finish(store)
     assert not finish(store)
 

@@ -135,10 +135,8 @@ def test_the_lines_of_a_task_card_can_be_copied_as_they_are() -> None:
         assert [line.strip() for line in text.splitlines() if line.strip() in LINES] == list(LINES)
 
 
-def test_a_summary_brings_its_plots_and_draws_them_in_text_too() -> None:
+def test_a_summary_draws_the_scores_in_text() -> None:
     notice = DailySummary(date(2026, 1, 2), (DAY, replace(DAY, scores=()))).notice()
-    (plot,) = notice.plots
-    assert (plot.title, plot.values) == ("wine: best validation score", (0.125, 0.25))
     assert "▁█ 0.125 → 0.25" in notice.body
     assert "▁█" in notice.markdown
     assert "5 nodes, 2 submissions" in notice.body
