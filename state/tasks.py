@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Literal
 
-from sqlalchemy import JSON, ColumnElement, Index, and_, delete, func
+from sqlalchemy import JSON, ColumnElement, Index, and_, delete
 from sqlmodel import Field, Session, SQLModel, col, select
 
 from state.store import Transaction, as_stored
@@ -28,7 +28,6 @@ __all__ = [
     "recover_tasks",
     "release_tasks",
     "retry_task",
-    "task_counts",
 ]
 
 TaskStatus = Literal["queued", "leased", "done", "dead"]
@@ -232,15 +231,6 @@ def prune_tasks(tx: Transaction, before: datetime) -> int:
     """Forget tasks that ended before a time, and return how many; put again under the same key, one is done again."""
     done = delete(Task).where(col(Task.status).in_(("done", "dead")), col(Task.ended_at) < before)
     return len(tx.session.execute(done.returning(col(Task.key))).all())
-
-
-def task_counts(session: Session) -> dict[str, dict[str, int]]:
-    """Return how many tasks there are, by kind and within it by status."""
-    counts: dict[str, dict[str, int]] = {}
-    query = select(Task.kind, Task.status, func.count()).group_by(col(Task.kind), col(Task.status))
-    for kind, status, count in session.exec(query):
-        counts.setdefault(kind, {})[status] = count
-    return counts
 
 
 def coming_tasks(session: Session, *, competition: str | None = None, most: int = 20) -> list[Task]:

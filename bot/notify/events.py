@@ -442,7 +442,7 @@ class CompetitionDay:
     """None: of unknown price."""
     days_left: float | None
     """None: when it ends is not known."""
-    scores: tuple[tuple[datetime, float], ...] = ()
+    scores: tuple[float, ...] = ()
     """The best validation score over time, oldest first."""
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlmodel import Session
+from sqlmodel import Session, col, select
 
 from state.clock import SystemClock
 from state.store import Store
@@ -23,7 +23,6 @@ from state.tasks import (
     recover_tasks,
     release_tasks,
     retry_task,
-    task_counts,
 )
 from tests.state.conftest import START, StandingClock
 
@@ -265,7 +264,8 @@ def test_what_ended_before_a_time_is_forgotten_and_nothing_else(store: Store, cl
     with store.write() as tx:
         assert prune_tasks(tx, clock.now()) == 2
     with store.read() as session:
-        assert task_counts(session) == {"poll": {"done": 1, "leased": 1}}
+        left = session.exec(select(Task.status).order_by(col(Task.status))).all()
+    assert left == ["done", "leased"]
 
 
 def test_what_comes_next_is_shown_in_order(store: Store) -> None:

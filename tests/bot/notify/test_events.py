@@ -37,7 +37,7 @@ from bot.notify.events import (
 T = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 NASTY = "<!channel> [x](http://evil.example) **b** `c` @everyone \u202egnp\x1b[31m ```"
 CHOICES = (Choice("a", 1, 0.25, 0.375), Choice("b", 2, None, 0.5))
-DAY = CompetitionDay("wine", 3, 100, 0.4, 5, 2, None, 3.5, ((T, 0.125), (T + timedelta(hours=1), 0.25)))
+DAY = CompetitionDay("wine", 3, 100, 0.4, 5, 2, None, 3.5, (0.125, 0.25))
 LINES = ('metric = "rmse"  # or "rmsle": the page names both', 'url = "https://example.org/a?b=c&d"')
 ALL: tuple[Event, ...] = (
     RankChanged("wine", 5, 3, 100, 0.125, T, 4, (NASTY, "b")),
