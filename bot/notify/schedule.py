@@ -1,4 +1,4 @@
-"""When what is told: pure functions over what waits, what was tried, the time and the settings of one service."""
+"""When notices are sent: pure functions over what waits, what was tried, the time and the settings of one service."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ def opens_at(notice: Waiting, now: datetime, settings: NotifySection) -> datetim
 
 
 def is_quiet(now: datetime, settings: NotifySection) -> bool:
-    """Return whether it is a time at which the owner is told only what is urgent."""
+    """Return whether it is a time of quiet hours, in which only urgent notices are sent."""
     if settings.quiet_hours is None:
         return False
     begin, end = settings.quiet_hours

@@ -1,4 +1,4 @@
-"""What the owner is told at the end of a day, and when a share of a budget is spent; both only read the database."""
+"""The daily summary, and the notices of budgets that are spent; both only read the database."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -47,9 +47,9 @@ def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) 
 
 
 def budget_notices(store: Store, allowance: Allowance, now: datetime) -> list[BudgetReached]:
-    """Return which shares of caps are spent and were not told yet; once they are told, it returns them no more.
+    """Return which shares of caps are spent and have no notice yet.
 
-    A cap of nothing is told of only when something was spent. How many files a day takes is no budget: that it is used up
+    A cap of nothing counts only once something was spent. How many files a day takes is no budget: that it is used up
     is as it should be.
 
     Args:
