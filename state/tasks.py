@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, and_, delete, func
+from sqlalchemy import ColumnElement, and_, delete
 from sqlmodel import Session, col, select
 
 from state.store import Transaction, as_stored
@@ -27,9 +27,7 @@ __all__ = [
     "put_task",
     "recover_tasks",
     "release_tasks",
-    "renew_tasks",
     "retry_task",
-    "task_counts",
 ]
 
 TaskStatus = Literal["queued", "leased", "done", "dead"]
@@ -93,7 +91,6 @@ def claim_task(
     *,
     kinds: Collection[str],
     busy: Iterable[tuple[str, str]] = (),
-    lease_seconds: float,
 ) -> Task | None:
     """Lease the task that has been due for longest, of those that may be begun now; None where none is due.
 
@@ -102,7 +99,6 @@ def claim_task(
         owner: who will work on it.
         kinds: of one of these.
         busy: pairs of kind and competition, of which none may be begun.
-        lease_seconds: how long the lease lasts, unless it is renewed.
     """
     now = tx.now()
     tx.session.flush()
@@ -111,7 +107,6 @@ def claim_task(
         return None
     row = tx.session.get_one(Task, found[0])
     row.status, row.owner, row.tried_at = "leased", owner, now
-    row.lease_until = now + timedelta(seconds=lease_seconds)
     tx.add(row)
     return row
 
@@ -122,15 +117,6 @@ def next_due(
     """Return when the next task of these kinds is due, a time that is over where one is already; None where none waits."""
     found = _first(session, now, kinds, busy)
     return None if found is None else found[1]
-
-
-def renew_tasks(tx: Transaction, owner: str, keys: Collection[str], *, lease_seconds: float) -> set[str]:
-    """Confirm leases; returns those keys whose lease is the owner's still."""
-    rows = tx.session.exec(select(Task).where(_held(owner), col(Task.key).in_(keys))).all()
-    for row in rows:
-        row.lease_until = tx.now() + timedelta(seconds=lease_seconds)
-        tx.add(row)
-    return {row.key for row in rows}
 
 
 def finish_task(tx: Transaction, key: str, owner: str) -> bool:
@@ -216,15 +202,6 @@ def prune_tasks(tx: Transaction, before: datetime) -> int:
     return len(tx.session.execute(done.returning(col(Task.key))).all())
 
 
-def task_counts(session: Session) -> dict[str, dict[str, int]]:
-    """Return how many tasks there are, by kind and within it by status."""
-    counts: dict[str, dict[str, int]] = {}
-    query = select(Task.kind, Task.status, func.count()).group_by(col(Task.kind), col(Task.status))
-    for kind, status, count in session.exec(query):
-        counts.setdefault(kind, {})[status] = count
-    return counts
-
-
 def coming_tasks(session: Session, *, competition: str | None = None, most: int = 20) -> list[Task]:
     """Return what is worked on and what comes next, by the time at which it is due; None: of all competitions."""
     query = select(Task).where(col(Task.status).in_(("leased", "queued")))
@@ -257,7 +234,7 @@ def _leased(tx: Transaction, key: str, owner: str) -> Task | None:
 
 
 def _let_go(tx: Transaction, row: Task, status: TaskStatus) -> None:
-    row.status, row.owner, row.lease_until = status, None, None
+    row.status, row.owner = status, None
     if status in ("done", "dead"):
         row.ended_at = tx.now()
     tx.add(row)

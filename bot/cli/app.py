@@ -85,7 +85,7 @@ COMMANDS = {
     ),
     "doctor": (
         "bot.cli.doctor:doctor",
-        "Check every part: Python, sandboxes, GPU, model, Kaggle and the competitions, the daemon, disk, database.",
+        "Check every part: sandboxes, GPU, model, Kaggle and the competitions, the daemon, disk, database.",
     ),
     "config": ("bot.cli.config:config_app", "Check, show or begin the file bot.toml."),
     "snapshot": ("bot.cli.snapshot:snapshot_app", "Check, import or write snapshots."),

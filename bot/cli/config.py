@@ -9,11 +9,10 @@ import typer
 from bot.cli.configured import settings_file
 from bot.cli.options import Json
 from bot.cli.output import print_json, print_table
-from state.errors import ConfigurationError, UsageError
+from state.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from bot.configuration import Configuration
-    from bot.configuration.mistakes import Mistake
 
 config_app = typer.Typer(name="config", help="Check, show or begin the file bot.toml.", no_args_is_help=True)
 
@@ -24,7 +23,7 @@ File = Annotated[Path | None, typer.Argument(help="a bot.toml; default: ./bot.to
 def check(file: File = None, json: Json = False) -> None:
     """Name everything that is wrong with the file, by line, and exit with 2; or sum up what it configures.
 
-    A grader that cannot be used yet is a warning alone: `bot run` waits for it.
+    Whether a competition's own grader can be used is checked by `bot doctor`.
 
     Example: bot config check bot.toml
     """
@@ -38,13 +37,9 @@ def check(file: File = None, json: Json = False) -> None:
             raise
         print_json({"file": str(found), "ok": False, "problems": [asdict(one) for one in error.problems]})
         raise typer.Exit(2) from None
-    warnings = _warnings(configuration)
     if json:
-        told = {"problems": [], "warnings": [asdict(one) for one in warnings]}
-        print_json({"file": found and str(found), "ok": True, **told, **_summary(configuration)})
+        print_json({"file": found and str(found), "ok": True, "problems": [], **_summary(configuration)})
         return
-    for one in warnings:
-        typer.echo(f"{one}; the competition waits for it", err=True)
     _print(configuration)
 
 
@@ -74,23 +69,6 @@ def example() -> None:
     from bot.configuration.example import example
 
     typer.echo(example(), nl=False)
-
-
-def _warnings(configuration: "Configuration") -> "list[Mistake]":
-    """Return the graders that cannot be used as they are now."""
-    from bot.configuration.mistakes import Where
-    from bot.execution.own_grader import check_grader
-
-    found = []
-    for slug, one in configuration.settings.competitions.items():
-        if one.grader is None or configuration.file is None:
-            continue
-        try:
-            check_grader(one.grader)
-        except UsageError as error:
-            where = Where(configuration.file, configuration.lines)
-            found.append(where.mistake("grader", ("competitions", slug, "metric"), f"names no usable grader: {error}"))
-    return found
 
 
 def _summary(configuration: "Configuration") -> dict[str, Any]:

@@ -66,11 +66,10 @@ def runs_of(store: Store, competition: str | None) -> dict[str, Run]:
 
 def daemon_now(store: Store) -> datetime:
     """Return the time by the clock of the daemon that began last."""
-    from bot.status.presence import presence
+    from bot.status.presence import daemon_clock
 
     with store.read() as session:
-        said = presence(session)
-    return (said.clock if said is not None else store.clock).now()
+        return daemon_clock(session, store.clock).now()
 
 
 def as_json(value: Any) -> dict[str, Any]:

@@ -46,13 +46,13 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
         _refuse_foreign(path.parent)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Here, as the database's libraries take long to import, and there may be no database.
-    from bot.status.presence import presence
+    from bot.status.presence import daemon_clock
     from state.store import Store
 
     store = Store.open(path, SystemClock())
     with store.read() as session:
-        # In a rehearsal it is another one, and what is written now must not lie in the daemon's future.
-        store.clock = began.clock if (began := presence(session)) is not None else store.clock
+        # What is written now must not lie in the daemon's future.
+        store.clock = daemon_clock(session, store.clock)
     return store
 
 

@@ -23,11 +23,9 @@ from bot.doctor.daemon import (
 from bot.doctor.gpus import check_devices, check_gpus, check_toolkit
 from bot.doctor.kaggle import check_kaggle
 from bot.doctor.machine import (
-    check_cgroups,
     check_database,
     check_disk,
     check_leases,
-    check_python,
     check_share,
 )
 from bot.doctor.models import check_models, is_foreign
@@ -45,7 +43,7 @@ def doctor(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Check every part: Python, sandboxes, GPU, model, Kaggle and the competitions, the daemon, disk, database.
+    """Check every part: sandboxes, GPU, model, Kaggle and the competitions, the daemon, disk, database.
 
     Exits with 1 if something needed fails.
 
@@ -66,10 +64,8 @@ def doctor(
 def _checks(out: Path, file: Path | None) -> Iterator[Check]:
     configuration, settings = _configuration(file)
     models = model_settings(settings)
-    yield check_python()
     yield from configuration
     yield check_share(settings.sandbox, out, settings.daemon.slots)
-    yield check_cgroups()
     named, environment = check_environment(settings.sandbox)
     yield named
     sandboxes = [check_bubblewrap(environment), check_docker(instance_of(out), settings.sandbox, environment)]

@@ -41,9 +41,7 @@ def ideas(
         now = daemon_now(store)
         pools = {slug: ideas_of(store, run, now) for slug, run in sorted(runs_of(store, competition).items())}
     if json:
-        for pool in pools.values():
-            for one in pool:
-                print_json(as_json(one))
+        _print_as_json(pools)
         return
     for slug, pool in pools.items():
         _print_pool(slug, pool)
@@ -72,9 +70,7 @@ def reports(
     if report is not None:
         found = {slug: [_one(slug, pool, report)] for slug, pool in found.items()}
     if json:
-        for pool in found.values():
-            for one in pool:
-                print_json(as_json(one))
+        _print_as_json(found)
         return
     for slug, pool in found.items():
         if report is not None:
@@ -83,6 +79,12 @@ def reports(
             _print_reports(slug, pool)
     if not found:
         typer.echo("there is no run yet, and so there are no reports")
+
+
+def _print_as_json(found: Mapping[str, Sequence[Any]]) -> None:
+    for pool in found.values():
+        for one in pool:
+            print_json(as_json(one))
 
 
 def _print_pool(slug: str, pool: "Sequence[IdeaShown]") -> None:

@@ -1,4 +1,4 @@
-"""`bot notify`: try out how the owner is told."""
+"""`bot notify`: send a message to each of the owner's services, to try them out."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated

@@ -1,25 +1,25 @@
 """`bot weights`: pretrained weights for the sandbox, fetched by the owner from a pinned list."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from bot.cli.configured import configured
 from bot.cli.options import Config, Json
-from bot.cli.output import print_json, print_table
+from bot.cli.output import print_json, print_table, progress_line
 from bot.weights.adding import add_weights
 from bot.weights.catalog import WeightFile, Weights
 from bot.weights.folder import WeightsFolder
 from scrapers.http.download import opening
 from state.errors import BotError, UsageError
+
+_LINE = 5.0
+"""Seconds between two progress lines where there is no terminal."""
 
 weights_app = typer.Typer(
     name="weights", help="Pretrained weights that scripts find read-only in weights/.", no_args_is_help=True
@@ -105,10 +105,10 @@ async def _pull(folder: WeightsFolder, wanted: Sequence[Weights]) -> dict[str, s
     """Fetch all that is wanted; return what could not be had, and why."""
     failed = {}
     async with opening() as open_:
-        with _progress() as show:
+        with progress_line(_LINE) as say:
             for weights in wanted:
                 try:
-                    await folder.pull(open_, weights, partial(show, weights.name))
+                    await folder.pull(open_, weights, partial(_show, say, weights.name))
                 except (BotError, OSError) as error:
                     failed[weights.name] = str(error)
     return failed
@@ -116,8 +116,8 @@ async def _pull(folder: WeightsFolder, wanted: Sequence[Weights]) -> dict[str, s
 
 async def _add(folder: WeightsFolder, facts: dict[str, Any], urls: Sequence[str]) -> Weights:
     async with opening() as open_:
-        with _progress() as show:
-            return await add_weights(folder, open_, facts, urls, partial(show, facts["name"]))
+        with progress_line(_LINE) as say:
+            return await add_weights(folder, open_, facts, urls, partial(_show, say, facts["name"]))
 
 
 def _folder(config: Path | None) -> WeightsFolder:
@@ -128,17 +128,7 @@ def _record(folder: WeightsFolder, weights: Weights) -> dict[str, Any]:
     return weights.model_dump(mode="json") | {"state": folder.state(weights), "bytes": weights.bytes}
 
 
-@contextmanager
-def _progress() -> Iterator[Any]:
-    """Show a bar for each file on stderr."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
-        tasks: dict[tuple[str, str], Any] = {}
-
-        def show(name: str, file: WeightFile | str, have: int) -> None:
-            label, total = (file, None) if isinstance(file, str) else (file.name, file.bytes)
-            if (name, label) not in tasks:
-                tasks[name, label] = progress.add_task(f"{name}/{label}", total=total)
-            progress.update(tasks[name, label], completed=have)
-
-        yield show
+def _show(say: Callable[[str], None], name: str, file: WeightFile | str, have: int) -> None:
+    """Say how much of a file there is; of one that is added its size is not known."""
+    label, total = (file, "") if isinstance(file, str) else (file.name, f" of {file.bytes / 1e6:.0f}")
+    say(f"{name}/{label}: {have / 1e6:.0f}{total} MB")

@@ -17,7 +17,7 @@ __all__ = ["contradictions"]
 
 
 def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the key that each contradiction is told at, and the rest of a sentence that begins with that key."""
+    """Yield the key of each contradiction, and the rest of a sentence that begins with that key."""
     if settings.daemon.rehearsal and settings.kaggle.url == KAGGLE:
         yield (
             ("daemon", "rehearsal"),

@@ -1,24 +1,14 @@
-"""On which line of a TOML text each table and key stands, and which are given twice: tomllib says neither."""
+"""On which line of a TOML text each table and key stands, which tomllib does not say."""
 
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["KeyPath", "Lines", "Repetition", "scan"]
+__all__ = ["KeyPath", "Lines", "scan"]
 
 KeyPath = tuple[str | int, ...]
 """Names from the root on; the elements of arrays are counted from 0."""
-
-
-@dataclass(frozen=True)
-class Repetition:
-    """A key or a table that is given a second time."""
-
-    path: KeyPath
-    line: int
-    first: int
-    """The line on which it stands first."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +16,6 @@ class Lines:
     """Where things stand, lines counted from 1; what a value of several lines holds stands where the value begins."""
 
     at: dict[KeyPath, int]
-    repeated: tuple[Repetition, ...] = ()
-    unrepeated: str = ""
-    """The text with empty lines for what is repeated, so that tomllib reads the rest on the lines it stands on."""
 
     def known(self, path: KeyPath) -> KeyPath:
         """Return the longest part of a path, from its beginning, that stands in the text."""
@@ -49,34 +36,22 @@ def scan(text: str) -> Lines:
     """
     lines = text.split("\n")
     at: dict[KeyPath, int] = {}
-    given: dict[KeyPath, int] = {}
     last: dict[KeyPath, int] = {}
-    repeated: list[Repetition] = []
     table: KeyPath = ()
-    left_out = False
-    """Whether the table that we are in is one that is given a second time."""
-    for begin, end, content in _statements(lines):
-        number, header = begin + 1, lines[begin].lstrip()
+    for begin, content in _statements(lines):
+        header = lines[begin].lstrip()
         if header.startswith("["):
-            table = path = _table(content, last, of_array=header.startswith("[["))
-            left_out = path in given
-            held = _prefixes(table)
+            table = _table(content, last, of_array=header.startswith("[["))
+            held = [table[:length] for length in range(1, len(table) + 1)]
         else:
-            path = (*table, *_own_key(content))
-            held = ((*table, *inner) for inner in _paths(content))
-        if left_out or path in given:
-            if path in given:
-                repeated.append(Repetition(path, number, given[path]))
-            lines[begin:end] = [""] * (end - begin)
-            continue
-        given[path] = number
-        for known in held:
-            at.setdefault(known, number)
-    return Lines(at, tuple(repeated), "\n".join(lines))
+            held = [(*table, *inner) for inner in _paths(content)]
+        for path in held:
+            at.setdefault(path, begin + 1)
+    return Lines(at)
 
 
-def _statements(lines: list[str]) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Yield each statement: its first line, the one after its last, and what it holds by itself.
+def _statements(lines: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield each statement: its first line, counted from 0, and what it holds by itself.
 
     A statement is as many lines as tomllib needs to read it: it takes no part of one.
     """
@@ -87,12 +62,12 @@ def _statements(lines: list[str]) -> Iterator[tuple[int, int, dict[str, Any]]]:
         except (tomllib.TOMLDecodeError, RecursionError):
             continue
         if content:
-            yield begin, end, content
+            yield begin, content
         begin = end
 
 
 def _own_key(content: Any) -> tuple[str, ...]:
-    """Return the dotted key of a statement; of an inline table with one key, that key's."""
+    """Return the dotted key of a header."""
     if not isinstance(content, dict) or len(content) != 1:
         return ()
     ((name, inner),) = content.items()
@@ -110,10 +85,6 @@ def _table(content: dict[str, Any], last: dict[KeyPath, int], *, of_array: bool)
         if path in last:
             path = (*path, last[path])
     return path
-
-
-def _prefixes(path: KeyPath) -> Iterator[KeyPath]:
-    return (path[:length] for length in range(1, len(path) + 1))
 
 
 def _paths(value: Any) -> Iterator[KeyPath]:

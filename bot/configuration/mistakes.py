@@ -16,9 +16,8 @@ from state.errors import Problem
 
 __all__ = ["Kind", "Mistake", "Where", "invalid"]
 
-Kind = Literal["unreadable", "syntax", "repeated", "unknown", "missing", "wrong", "secret", "together", "grader"]
-"""`wrong`: a value of the wrong type, or out of its bounds; `together`: what does not go with another table; `grader`: a file
-that cannot be used as it is now, which is no mistake of the configuration."""
+Kind = Literal["unreadable", "syntax", "unknown", "missing", "wrong", "secret", "together"]
+"""`wrong`: a value of the wrong type, or out of its bounds; `together`: what does not go with another table."""
 
 _TYPES = {
     "int": "must be a whole number",

@@ -54,9 +54,9 @@ def read_configuration(file: Path | None) -> Configuration:
     text = _text(file)
     lines = scan(text)
     where = Where(file, lines)
-    mistakes = [*_repetitions(where), *_secrets(text, where)]
+    mistakes = list(_secrets(text, where))
     try:
-        content = tomllib.loads(lines.unrepeated)
+        content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigurationError(_sorted([*mistakes, _syntax(file, text, error)])) from None
     mistakes += _hidden_secrets(content, where, text)
@@ -90,13 +90,6 @@ def _syntax(file: Path, text: str, error: Exception) -> Mistake:
     at_end = len(text.split("\n")), len(text.rsplit("\n", 1)[-1]) + 1
     line, column = (int(place[1]), int(place[2])) if place and place[1] else at_end
     return Mistake(str(file), line, f"column {column}: no TOML: {_PLACE.sub('', told)}", "syntax")
-
-
-def _repetitions(where: Where) -> Iterator[Mistake]:
-    for one in where.lines.repeated:
-        key = masked(name_of(one.path))
-        sentence = f"{key} is given once more: it stands in line {one.first} already"
-        yield Mistake(str(where.file), one.line, sentence, "repeated", key)
 
 
 def _secrets(text: str, where: Where) -> Iterator[Mistake]:

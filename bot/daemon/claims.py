@@ -1,13 +1,9 @@
 """Claims: on one machine one process alone works on a competition for an account, whatever its folder, file or user."""
 
-import contextlib
 import errno
 import hashlib
 import json
-import os
-import pwd
 import socket
-import struct
 import sys
 from collections.abc import Callable
 from typing import Self
@@ -16,9 +12,6 @@ from scrapers.kaggle.credentials import Credentials, find_credentials
 from state.errors import UsageError
 
 __all__ = ["Claims"]
-
-_PEER = struct.Struct("3i")
-"""Process, user and group, as the kernel tells of who listens at a socket."""
 
 
 class Claims:
@@ -48,7 +41,7 @@ class Claims:
         """Claim a competition, or, while there is no key for Kaggle, have it claimed as soon as one is found.
 
         Raises:
-            UsageError: another process holds it; the text says which.
+            UsageError: another process holds it.
         """
         try:
             account = self._find().account
@@ -90,32 +83,12 @@ def _listening(name: str, competition: str) -> socket.socket:
     claim = socket.socket(socket.AF_UNIX)
     try:
         claim.bind(name)
-        # Nobody is answered, but the kernel tells whose a socket is only if it listens.
-        claim.listen()
     except OSError as error:
         claim.close()
         if error.errno != errno.EADDRINUSE:
             raise UsageError(f"{competition} cannot be claimed on this machine: {error.strerror}") from error
         raise UsageError(
-            f"{_holder(name)} works on {competition} for the same Kaggle account already: end that one, or take "
+            f"another process works on {competition} for the same Kaggle account already: end that one, or take "
             f"[competitions.{competition}] out of the bot.toml of one of the two"
         ) from error
     return claim
-
-
-def _holder(name: str) -> str:
-    """Return who holds a claim, as far as the kernel says."""
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asking:
-        asking.setblocking(False)
-        asking.connect(name)
-        process, user, _ = _PEER.unpack(asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-        if process > 0:  # 0: of another PID namespace
-            return f"process {process}" if user == os.geteuid() else f"process {process} of user {_user(user)}"
-    return "another process"
-
-
-def _user(number: int) -> str:
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)

@@ -89,7 +89,7 @@ async def serve(
         services = open_services(settings.notify)
         daemon = _Daemon(shared, options, services, systemd, claims)
         if (port := settings.daemon.metrics_port) is not None:
-            stack.enter_context(serve_metrics(store, clock, port, daemon.tasks.allowance))
+            stack.enter_context(serve_metrics(store, port, daemon.tasks.allowance))
         with store.write() as tx:
             began(tx, os.getpid())
         try:

@@ -1,4 +1,4 @@
-"""The service manager: what systemd is told of the daemon, by the protocol of sd_notify(3); nothing where there is none."""
+"""Messages to systemd about the daemon, by the protocol of sd_notify(3); nothing where there is none."""
 
 import logging
 import os

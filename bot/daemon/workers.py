@@ -16,7 +16,7 @@ from state.clock import Clock
 from state.errors import BotError, Retry, StateUnavailable
 from state.store import Store, Transaction
 from state.tables import Task
-from state.tasks import claim_task, finish_task, next_due, recover_tasks, release_tasks, renew_tasks, retry_task
+from state.tasks import claim_task, finish_task, next_due, recover_tasks, release_tasks, retry_task
 
 __all__ = ["Handler", "Outcome", "WorkerSettings", "Workers", "attempt"]
 
@@ -91,8 +91,6 @@ class WorkerSettings:
 
     idle_seconds: float = 5.0
     """Real: after these they look again, whether or not anything is known to be due."""
-    lease_seconds: float = 60.0
-    """Real: for how long a lease is given; it is renewed three times as often."""
     first_pause: float = 10.0
     """After the first try that failed; it doubles with each, and up to a half of it is taken off by chance."""
     longest_pause: float = 3600.0
@@ -156,7 +154,6 @@ class Workers:
         self._ended = asyncio.Event()
         self._ended.set()
         self._stop_at: float | None = None
-        self._renew_at = 0.0
         self._recovered = False
 
     @property
@@ -215,7 +212,6 @@ class Workers:
         if not self._recovered:
             self._recover()
         self._settle()
-        self._renew()
         return self._begin() if self._stop_at is None else self._settings.idle_seconds
 
     def _recover(self) -> None:
@@ -262,24 +258,6 @@ class Workers:
         pause = min(settings.first_pause * 2.0 ** min(task.tries, 64), settings.longest_pause)
         return max(pause * self._random.uniform(0.5, 1.0), shortest)
 
-    def _renew(self) -> None:
-        """Confirm the leases in good time; what is somebody else's by now is broken off."""
-        now = asyncio.get_running_loop().time()
-        if not self._runs:
-            self._renew_at = now + self._settings.lease_seconds / 3
-        if now < self._renew_at:
-            return
-        with self._store.write(durable=False) as tx:
-            kept = renew_tasks(tx, self._owner, self._runs.keys(), lease_seconds=self._lease)
-        self._renew_at = now + self._settings.lease_seconds / 3
-        for key in self._runs.keys() - kept:
-            self._runs[key].work.cancel()
-
-    @property
-    def _lease(self) -> float:
-        """Seconds of the clock for which a lease is given."""
-        return self._settings.lease_seconds * self._speed
-
     def _begin(self) -> float:
         """Begin what is due; returns the real seconds until the next is, within bounds."""
         due = self._next_rest()
@@ -290,7 +268,7 @@ class Workers:
         with self._store.write(durable=False) as tx:
             while True:
                 kinds, busy = self._room(claimed)
-                task = claim_task(tx, self._owner, kinds=kinds, busy=busy, lease_seconds=self._lease)
+                task = claim_task(tx, self._owner, kinds=kinds, busy=busy)
                 if task is None:
                     break
                 claimed.append(task)
@@ -317,12 +295,9 @@ class Workers:
         return kinds, {(task.kind, task.competition) for task in under_way if task.kind in alone}
 
     async def _wait(self, seconds: float) -> None:
-        """Rest until woken; no longer than that, than the next renewal of leases, or than a stop allows."""
-        now = asyncio.get_running_loop().time()
-        if self._runs:
-            seconds = min(seconds, self._renew_at - now)
+        """Rest until woken; no longer than that, or than a stop allows."""
         if self._stop_at is not None:
-            seconds = min(seconds, self._stop_at - now)
+            seconds = min(seconds, self._stop_at - asyncio.get_running_loop().time())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(_SHORTEST_REST, seconds)):
                 await self._woken.wait()

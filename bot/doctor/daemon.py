@@ -114,8 +114,3 @@ def check_service(found: ServiceStatus | None) -> Check | None:
         why = f"journalctl -u {SERVICE} -e shows why"
         return Check(part, "warning", f"{found.state}, restarted {found.restarts} times by systemd", why)
     return Check(part, "ok", found.state)
-
-
-def _version(connection: sqlite3.Connection) -> str | None:
-    row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    return None if row is None else str(row[0])

@@ -1,8 +1,6 @@
-"""Checks of the machine: Python, what scripts may use, control groups, disk, database, leases."""
+"""Checks of the machine: what scripts may use, disk, database, leases."""
 
 import os
-import platform
-import sys
 import tempfile
 from pathlib import Path
 
@@ -18,16 +16,7 @@ from state.clock import SystemClock
 from state.errors import BotError
 from state.store import Store
 
-_OLDEST = (3, 11)
 _LITTLE = 2 * 1024**3
-
-
-def check_python() -> Check:
-    """Look at the version of Python."""
-    version = platform.python_version()
-    if sys.version_info >= _OLDEST:
-        return Check("Python", "ok", f"{version} in {sys.prefix}")
-    return Check("Python", "fails", version, "install Python 3.11 or later")
 
 
 def check_share(settings: SandboxSettings, out: Path, slots: int) -> Check:
@@ -48,17 +37,6 @@ def check_share(settings: SandboxSettings, out: Path, slots: int) -> Check:
     if share.memory_bytes < _LITTLE:
         return Check("machine", "warning", found, "most libraries for machine learning want 2 GiB and more")
     return Check("machine", "ok", found)
-
-
-def check_cgroups(root: Path = Path("/sys/fs/cgroup")) -> Check:
-    """Say which control groups there are; a Docker engine needs them, the other back ends do without."""
-    controllers = root / "cgroup.controllers"
-    if controllers.is_file():
-        return Check("control groups", "ok", f"v2 with {controllers.read_text(encoding='utf-8').strip() or 'none'}")
-    if (root / "memory").is_dir():
-        return Check("control groups", "ok", "v1")
-    mend = "a Docker engine needs them: mount them (Debian package cgroupfs-mount); bubblewrap does without"
-    return Check("control groups", "warning", f"none in {root}", mend)
 
 
 def check_disk(out: Path, settings: DiskSettings) -> Check:

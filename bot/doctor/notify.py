@@ -14,7 +14,7 @@ def check_notify(settings: NotifySection) -> Check:
     """Look at the services' addresses; nothing is sent."""
     if not settings.services:
         mend = 'name services under [notify] in bot.toml, such as services = ["SLACK_URL"], then bot notify test'
-        return Check(_PART, "warning", "none configured: the owner is told nothing", mend)
+        return Check(_PART, "warning", "none configured: the owner gets no notices", mend)
     try:
         services = open_services(settings)
     except UsageError as error:

@@ -78,23 +78,6 @@ class Stood:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """The readings that make a board."""
-
-    whole: Stood | None
-    top: Stood | None
-    """None where it adds nothing to the whole."""
-    shown_at: datetime
-    """When the site showed the newest of them."""
-    after_deadline: bool
-
-    @property
-    def seen(self) -> Seen:
-        """Their bodies."""
-        return Seen(*(one.reading.sha256 if one is not None else None for one in (self.whole, self.top)))
-
-
-@dataclass(frozen=True)
 class Board:
     """The places in the site's order, the first of rank 1."""
 
@@ -135,34 +118,27 @@ class Board:
         return score is None or any(same_score(score, one) for one in private)
 
 
-def shown(session: Session, competition: str) -> Shown | None:
-    """Return which readings make the board as it was read last, None where none was."""
+def read_board(session: Session, competition: str, *, lower_is_better: bool) -> Board | None:
+    """Return the board as it was read last, None where none was."""
     whole = stood(session, competition, "board", "whole", watermark(session, competition, "board").at)
     top = stood(session, competition, "board", "top", watermark(session, competition, "top").at)
     deadline = deadline_of(session, competition)
     if whole is not None and top is not None and (top.at <= whole.at or _apart(whole, top, deadline)):
-        top = None
+        top = None  # it adds nothing to the whole
     newest = top or whole
     if newest is None:
         return None
-    return Shown(whole, top, newest.shown_at, deadline is not None and newest.shown_at >= deadline)
-
-
-def read_board(session: Session, competition: str, *, lower_is_better: bool) -> Board | None:
-    """Return the board as it was read last, None where none was."""
-    now = shown(session, competition)
-    if now is None:
-        return None
-    places, in_top = read_seen(session, now.seen, lower_is_better=lower_is_better)
+    seen = Seen(*(one.reading.sha256 if one is not None else None for one in (whole, top)))
+    places, in_top = read_seen(session, seen, lower_is_better=lower_is_better)
     return Board(
         places=places,
-        complete=now.whole is not None,
-        after_deadline=now.after_deadline,
-        shown_at=now.shown_at,
-        whole_at=now.whole.at if now.whole is not None else None,
-        top_at=now.top.at if now.top is not None else None,
+        complete=whole is not None,
+        after_deadline=deadline is not None and newest.shown_at >= deadline,
+        shown_at=newest.shown_at,
+        whole_at=whole.at if whole is not None else None,
+        top_at=top.at if top is not None else None,
         in_top=in_top,
-        seen=now.seen,
+        seen=seen,
     )
 
 

@@ -52,7 +52,7 @@ class Verdict:
 
     @property
     def private(self) -> bool:
-        """Whether private scores are told, and all is by them."""
+        """Whether private scores are known, by which everything then goes."""
         if self.look is not None and self.look.board is not None:
             return self.look.standing.private
         return any(one.private is not None for one in self.entries)
@@ -64,7 +64,7 @@ class Verdict:
         return self.look.standing.score if self.look is not None and known else None
 
     def score(self, entry: Entry) -> float | None:
-        """Return a submission's score of the kind that is told."""
+        """Return a submission's score of the kind that counts."""
         return entry.private if self.private else entry.public
 
     @property
@@ -150,7 +150,7 @@ class Verdict:
 def entries_of(session: Session, run_id: str, sent: Sequence[Sent]) -> list[Entry]:
     """Return what the run and those before it on the competition have at the site, in the order in which it was made.
 
-    Only validation scores of the run itself are told: others may be of another metric.
+    Only the run's own nodes have their validation scores: others may be of another metric.
     """
     by_ref, by_tag = ({getattr(one, name): one for one in sent} for name in ("ref", "tag"))
     query = select(Node.id, Node.score).where(Node.run_id == run_id, col(Node.score).is_not(None))

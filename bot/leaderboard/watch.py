@@ -1,4 +1,4 @@
-"""The leaderboard watch: after each poll, where the team stands, as a series, and what of that the owner is told."""
+"""The leaderboard watch: after each poll, where the team stands, as a series, with notices to the owner."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ _KIND: Literal["watch"] = "watch"
 _NAMES = 10
 """Of the teams that passed us so many are named."""
 _REST = timedelta(days=1)
-"""The owner is told of moves of the top so often at most: a young board moves far every day."""
+"""The least time between two notices of moves at the top: a young board moves far every day."""
 _MARGIN = 20
 """A medal counts as lost when the rank is past its last place by one in so many of its places: ranks at the edge waver."""
 

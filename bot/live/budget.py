@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime
 
 from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
 from bot.budgets.run_budget import used
 from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration.competition import CompetitionSettings
+from bot.status.accounts import Allowance, midnight
 from state.clock import Clock
 from state.ledgers import Ledger, read_ledger, read_only
 from state.store import Store
@@ -26,7 +27,7 @@ def open_day(settings: BudgetSettings, store: Store, clock: Clock) -> Iterator[L
     Raises:
         InfrastructureFailure: the ledger cannot be read.
     """
-    today = _total(_since(store, _midnight(clock.now())))
+    today = _total(_since(store, midnight(clock.now())))
     with closing(Level("day", settings.day, spent=today, period=lambda: clock.now().date())) as level:
         yield level
 
@@ -38,16 +39,18 @@ def open_run(
     """Give the level of a run, within those of its competition and of the day, while this lasts; raises as `open_day`."""
     clock = store.clock
     ever = [one for one in _since(store, None) if one.competition == competition]
-    today = [one for one in _since(store, _midnight(clock.now())) if one.competition == competition]
-    own_day = Caps(money=own.max_cost_per_day, submissions=own.submissions_per_day, executions=None)
-    own_all = _tighter(settings.competition, Caps(money=own.max_cost, submissions=own.max_submissions))
+    today = [one for one in _since(store, midnight(clock.now())) if one.competition == competition]
+    allowance = Allowance(settings, {competition: own})
+    own_day, own_all = allowance.caps("competition day", competition), allowance.caps("competition", competition)
 
     def this_day() -> date:
         return clock.now().date()
 
     with (
-        closing(Level(f"day of {competition}", own_day, spent=_total(today), period=this_day, around=day)) as days,
-        closing(Level(f"competition {competition}", own_all, spent=_total(ever), around=days)) as whole,
+        closing(
+            Level(f"day of {competition}", _caps(own_day), spent=_total(today), period=this_day, around=day)
+        ) as days,
+        closing(Level(f"competition {competition}", _caps(own_all), spent=_total(ever), around=days)) as whole,
         closing(
             Level("run", settings.run, spent=_total([one for one in ever if one.run_id == run_id]), around=whole)
         ) as level,
@@ -64,11 +67,5 @@ def _total(ledgers: list[Ledger]) -> Mapping[Kind, float]:
     return {kind: sum(used(one)[kind] for one in ledgers) for kind in _KINDS}
 
 
-def _tighter(one: Caps, other: Caps) -> Caps:
-    """Return caps of which each is the tighter of two."""
-    pairs = {kind.value: [cap for cap in (one.of(kind), other.of(kind)) if cap is not None] for kind in Kind}
-    return Caps.model_validate({name: min(caps) for name, caps in pairs.items() if caps})
-
-
-def _midnight(now: datetime) -> datetime:
-    return datetime.combine(now.astimezone(UTC).date(), time(), UTC)
+def _caps(found: Mapping[Kind, float | None]) -> Caps:
+    return Caps.model_validate({kind.value: cap for kind, cap in found.items()})

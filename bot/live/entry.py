@@ -71,7 +71,7 @@ class Entry:
         self._again = False
 
     async def work(self) -> None:
-        """Work on it until it is over or stopped; whatever fails is told, and tried again later."""
+        """Work on it until it is over or stopped; whatever fails is reported, and tried again later."""
         while True:
             with self._shared.store.read() as session:
                 wish = control(session, self.slug)
@@ -219,7 +219,7 @@ class Entry:
             await self._until_deadline(here)
 
     async def _attend(self, here: OpenRun, searching: "asyncio.Task[None]") -> None:
-        """Look after a search: pauses are shown, and a new best is told and considered."""
+        """Look after a search: pauses are shown."""
         while not searching.done():
             changed = asyncio.create_task(self._wait_for_change())
             await asyncio.wait({searching, changed}, return_when=asyncio.FIRST_COMPLETED)
@@ -291,7 +291,7 @@ class Entry:
         return result
 
     def _is_unscored(self, here: OpenRun) -> bool:
-        """Whether the owner's grader cannot score a view, which is told; scores that scripts print were not asked for."""
+        """Whether the owner's grader cannot score a view; scores that scripts print were not asked for."""
         reason = here.context.executor.unscored if here.run.own.grader is not None else None
         with self._shared.store.write() as tx:
             if reason is None:

@@ -42,7 +42,7 @@ class Waiting:
 
 
 async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task | Waiting:
-    """Ask Kaggle for all that is needed to begin; what needs a person is told to the owner, once.
+    """Ask Kaggle for all that is needed to begin; the owner is notified once of what needs a person.
 
     Raises:
         KaggleError, SiteUnavailable, DownloadFailed, DataChanged, UsageError: as of `KaggleTask` and `CompetitionData`.

@@ -140,11 +140,10 @@ class LivePacing:
     """Called when a node has ended."""
     renewed: int | None = None
     """The last node that was begun before the run learnt of something worth another round."""
-    over: bool = False
 
     def free(self, running: int) -> int:
         """Return how many more nodes may be begun now."""
-        if self.over or self.paused() or (left := self.nodes_per_day - self.begun_today()) <= 0:
+        if self.paused() or (left := self.nodes_per_day - self.begun_today()) <= 0:
             self.slots.rest(self.name)
             return 0
         return min(left, self.slots.free(self.name))
@@ -160,7 +159,7 @@ class LivePacing:
 
     def more_later(self) -> bool:
         """Return whether the competition goes on."""
-        return not self.over
+        return True
 
     async def changed(self) -> None:
         """Return when a slot may have come free, or with a new day, a pause or its end, or news."""

@@ -1,22 +1,12 @@
 """Notices: what the owner is to know, sent at least once, and how it gets there."""
 
 from dataclasses import fields
-from datetime import datetime
 from typing import Any, Protocol, Self
 
 from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
 
-__all__ = ["Notice", "Notifier", "Plot", "Receipt"]
-
-
-@dataclass(frozen=True)
-class Plot:
-    """One line over time, small enough for a row; it is drawn where a service takes pictures."""
-
-    title: str
-    times: tuple[datetime, ...]
-    values: tuple[float, ...]
+__all__ = ["Notice", "Notifier", "Receipt"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +24,6 @@ class Notice:
     """The body for services that show Markdown; empty: the plain one will do."""
     urgent: bool = False
     """Sent in quiet hours too."""
-    plots: tuple[Plot, ...] = ()
 
     @classmethod
     def of(cls, row: object) -> Self:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from bot.budgets.kinds import Kind, words
 from bot.budgets.kinds import name as kind_name
 from bot.evaluation.answers.board import Medal
-from bot.notify import Notice, Plot
+from bot.notify import Notice
 from bot.notify.wording import FILTERS, MARKDOWN_FILTERS, escaped, plain
 from state.words import iso
 
@@ -50,10 +50,6 @@ class Event:
         """Return what the template sees; by default the fields."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def plots(self) -> tuple[Plot, ...]:
-        """Return what is shown as a picture where that can be; the text says it too."""
-        return ()
-
     def notice(self, run_id: str | None = None) -> Notice:
         """Return it as it is sent.
 
@@ -63,7 +59,7 @@ class Event:
         title, text = self._block("title", markdown=False), self._block("text", markdown=False)
         markdown = self._block("text", markdown=True)
         title = " ".join(title.split())[:_TITLE]
-        return Notice(self.key, self.kind, title, text, run_id, markdown, self.urgent, self.plots())
+        return Notice(self.key, self.kind, title, text, run_id, markdown, self.urgent)
 
     def _block(self, name: str, *, markdown: bool) -> str:
         template = _environment(markdown).get_template(f"{self.kind}.j2")
@@ -419,7 +415,7 @@ class CompetitionDay:
     """None: of unknown price."""
     days_left: float | None
     """None: when it ends is not known."""
-    scores: tuple[tuple[datetime, float], ...] = ()
+    scores: tuple[float, ...] = ()
     """The best validation score over time, oldest first."""
 
 
@@ -434,18 +430,6 @@ class DailySummary(Event):
     competitions: tuple[CompetitionDay, ...]
     problems: tuple[str, ...] = ()
     """What needs a person still, a line each."""
-
-    def plots(self) -> tuple[Plot, ...]:
-        """Return a line for each competition that has one."""
-        return tuple(
-            Plot(
-                f"{one.competition}: best validation score",
-                tuple(at for at, _ in one.scores),
-                tuple(score for _, score in one.scores),
-            )
-            for one in self.competitions
-            if len(one.scores) > 1
-        )
 
 
 @dataclass(frozen=True)

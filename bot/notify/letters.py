@@ -17,10 +17,8 @@ from state.store import Store, Transaction
 from state.tables import Letter, LetterPart, Notification
 from state.words import iso
 
-__all__ = ["MOST_PLOTS", "merged", "ready", "settle"]
+__all__ = ["merged", "ready", "settle"]
 
-MOST_PLOTS = 4
-"""Pictures in one letter."""
 _BODY = 600
 """Characters of one notice's body among others."""
 _HOUR = timedelta(hours=1)
@@ -110,7 +108,6 @@ def merged(rows: Sequence[Notification]) -> Notice:
         body="\n\n".join(f"{_time(row)} {row.title}\n{cut(row.body, _BODY)}".rstrip() for row in rows),
         markdown="\n\n".join(f"{_time(row)} **{escaped(row.title)}**\n{_short(row)}".rstrip() for row in rows),
         urgent=any(row.urgent for row in rows),
-        plots=tuple(plot for row in rows for plot in Notice.of(row).plots)[:MOST_PLOTS],
     )
 
 

@@ -53,7 +53,7 @@ async def deliver(
         store: where notices are.
         services: by the name that the configuration gives each.
         clock: the time of schedules and pauses; an attempt's time limit is in real seconds.
-        settings: when what is told.
+        settings: when notices are sent.
     """
     settings = settings or NotifySection()
     tasks = [asyncio.create_task(_serve(store, name, services[name], clock, settings)) for name in services]

@@ -1,4 +1,4 @@
-"""When what is told: pure functions over what waits, what was tried, the time and the settings of one service."""
+"""When notices are sent: pure functions over what waits, what was tried, the time and the settings of one service."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ def plan(waiting: Sequence[Waiting], letters: Iterable[Tried], now: datetime, se
     urgent goes.
 
     Args:
-        waiting: notices that are in no letter of the service, oldest first.
+        waiting: notices that are in no letter of the service, oldest first, which has the lowest id.
         letters: its letters that are not sent, or were tried within the last hour.
         now: the time.
         settings: rate, quiet hours and digest.
@@ -63,12 +63,12 @@ def plan(waiting: Sequence[Waiting], letters: Iterable[Tried], now: datetime, se
     due = [one for one in letters if not one.sent and is_due(one.due_at, now, settings)]
     places = _Places(max(0, settings.per_hour - len(counted)))
     again = list(_again([one for one in due if one.urgent], counted, places))
-    bundles = list(_apart([one.id for one in waiting if one.urgent], places))
+    bundles = list(_bundles([[one.id] for one in waiting if one.urgent], places))
     if not is_quiet(now, settings):
         places.keep_one(settings.per_hour)
         again += _again([one for one in due if not one.urgent], counted, places)
         ordinary = [one for one in waiting if not one.urgent and opens_at(one, now, settings) <= now]
-        bundles += _oldest_first(ordinary, places, settings)
+        bundles += _bundles(_groups(ordinary, settings), places)
     return Plan(tuple(again), tuple(bundles))
 
 
@@ -86,7 +86,7 @@ def opens_at(notice: Waiting, now: datetime, settings: NotifySection) -> datetim
 
 
 def is_quiet(now: datetime, settings: NotifySection) -> bool:
-    """Return whether it is a time at which the owner is told only what is urgent."""
+    """Return whether it is a time of quiet hours, in which only urgent notices are sent."""
     if settings.quiet_hours is None:
         return False
     begin, end = settings.quiet_hours
@@ -128,34 +128,25 @@ def _again(due: Sequence[Tried], counted: set[int], places: _Places) -> Iterator
             yield one.id
 
 
-def _apart(ids: Sequence[int], places: _Places) -> Iterator[tuple[int, ...]]:
-    """Give each a letter of its own, and what is over the rate the last one together."""
-    alone = len(ids) if len(ids) <= places.free else max(0, places.free - 1)
-    for id in ids[:alone]:
-        places.take()
-        yield (id,)
-    yield from _together(ids[alone:], places)
-
-
-def _oldest_first(notices: Sequence[Waiting], places: _Places, settings: NotifySection) -> Iterator[tuple[int, ...]]:
-    """Give what was held letters together and each other one its own; of several letters the one with the oldest first."""
-    held = [place for place, one in enumerate(notices) if _is_held(one, settings)]
-    groups = [held[start : start + MOST_TOGETHER] for start in range(0, len(held), MOST_TOGETHER)]
-    groups = sorted([*groups, *([place] for place in set(range(len(notices))) - set(held))])
+def _bundles(groups: Sequence[Sequence[int]], places: _Places) -> Iterator[tuple[int, ...]]:
+    """Give each group a letter of its own, and what is over the rate the last one together."""
     alone = len(groups) if len(groups) <= places.free else max(0, places.free - 1)
     for group in groups[:alone]:
         places.take()
-        yield tuple(notices[place].id for place in group)
-    rest = sorted(place for group in groups[alone:] for place in group)
-    yield from _together([notices[place].id for place in rest], places)
-
-
-def _together(ids: Sequence[int], places: _Places) -> Iterator[tuple[int, ...]]:
-    for start in range(0, len(ids), MOST_TOGETHER):
+        yield tuple(group)
+    rest = sorted(id for group in groups[alone:] for id in group)
+    for start in range(0, len(rest), MOST_TOGETHER):
         if places.free <= 0:
             return
         places.take()
-        yield tuple(ids[start : start + MOST_TOGETHER])
+        yield tuple(rest[start : start + MOST_TOGETHER])
+
+
+def _groups(notices: Sequence[Waiting], settings: NotifySection) -> list[list[int]]:
+    """Return what was held together, each other notice by itself, and the group with the oldest first."""
+    held = [one.id for one in notices if _is_held(one, settings)]
+    groups = [held[start : start + MOST_TOGETHER] for start in range(0, len(held), MOST_TOGETHER)]
+    return sorted([*groups, *([one.id] for one in notices if not _is_held(one, settings))])
 
 
 def _is_held(notice: Waiting, settings: NotifySection) -> bool:

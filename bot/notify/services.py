@@ -13,21 +13,17 @@ from pydantic import SecretStr
 
 from bot.notify import Notice, Receipt
 from bot.notify.addresses import find_address, masked
-from bot.notify.drawing import draw
 from bot.notify.settings import NotifySection
 from bot.notify.wording import escaped
 from state.errors import NotificationFailed, UsageError
 
 if TYPE_CHECKING:
     from apprise import NotifyBase
-    from apprise.attachment.base import AttachBase
 
 __all__ = ["AppriseNotifier", "open_services"]
 
 _SHARE = 0.4
 """Of an attempt's time, for connecting and for each answer; so a silent service is known as such before the time is over."""
-_DRAWING = 0.3
-"""Of an attempt's time, for pictures."""
 _LOGGERS = (
     "apprise",
     "urllib3.connection",
@@ -75,7 +71,6 @@ class AppriseNotifier:
         plugin = self._plugin()
         self.shown = masked(address, plugin.url(privacy=True))  # type: ignore[no-untyped-call]
         """The address as it may be shown."""
-        self.takes_pictures = bool(plugin.attachment_support)
 
     def __repr__(self) -> str:
         """Show no more than may be shown."""
@@ -91,20 +86,14 @@ class AppriseNotifier:
             raise NotificationFailed("an earlier attempt, which did not end in time, still goes on")
         try:
             async with asyncio.timeout(self._seconds):
-                pictures = await self._pictures(event)
-                outcome = await self._in_a_thread(event, pictures)
+                outcome = await self._in_a_thread(event)
         except TimeoutError:
             raise NotificationFailed(f"no answer within {self._seconds:g} s") from None
         if outcome is not None:
             raise NotificationFailed(outcome)
         return Receipt()
 
-    async def _pictures(self, event: Notice) -> list[bytes]:
-        if not (event.plots and self.takes_pictures):
-            return []
-        return await draw(event.plots, self._seconds * _DRAWING)
-
-    async def _in_a_thread(self, event: Notice, pictures: list[bytes]) -> str | None:
+    async def _in_a_thread(self, event: Notice) -> str | None:
         """Send it where blocking hurts nobody; returns what went wrong.
 
         The thread is a daemon, which an exit does not wait for: a service may hold it for longer than anybody waits.
@@ -119,7 +108,7 @@ class AppriseNotifier:
         def work() -> None:
             outcome: str | None = "Apprise failed"
             try:
-                outcome = self._send(event, pictures)
+                outcome = self._send(event)
             finally:
                 # The loop may be over long before the service lets go.
                 with suppress(RuntimeError):
@@ -130,7 +119,7 @@ class AppriseNotifier:
         self._thread.start()
         return await done
 
-    def _send(self, event: Notice, pictures: list[bytes]) -> str | None:
+    def _send(self, event: Notice) -> str | None:
         from apprise import Apprise, NotifyFormat, NotifyType, OverflowMode
 
         plugin = self._plugin()
@@ -148,7 +137,6 @@ class AppriseNotifier:
                 body=f"{event.markdown}\n\n{escaped(key)}" if markdown else f"{event.body}\n\n{key}",
                 notify_type=NotifyType.WARNING if event.urgent else NotifyType.INFO,
                 body_format=NotifyFormat.MARKDOWN if markdown else NotifyFormat.TEXT,
-                attach=[_attached(number, picture) for number, picture in enumerate(pictures, 1)] or None,
             )
         return None if sent else _reason(warned)
 
@@ -173,12 +161,6 @@ class AppriseNotifier:
                 f"{self.name} holds an address that Apprise cannot use: appriseit.com lists how each is written"
             )
         return plugin
-
-
-def _attached(number: int, picture: bytes) -> "AttachBase":
-    from apprise.attachment.memory import AttachMemory
-
-    return AttachMemory(content=picture, name=f"plot-{number}.png", mimetype="image/png")  # type: ignore[no-untyped-call]
 
 
 def _reason(warned: list[str]) -> str:

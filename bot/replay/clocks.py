@@ -54,7 +54,7 @@ class Clocks:
         return cls(frozenset(stood_at), at_call, tuple(problems))
 
     def problem(self, as_of: datetime | None, call: int) -> str | None:
-        """Return what is wrong with the clock of a prompt, the so many-th call's (from 1)."""
+        """Return what is wrong with the clock of the prompt of the n-th call, counted from 1."""
         limit = self.at_call.get(call)
         if as_of is None or as_of not in self.stood_at or limit is None:
             return f"is not the run's ({', '.join(map(iso, sorted(self.stood_at)))})"

@@ -51,7 +51,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Show:
-    """How a run tells what it is doing: one line at a time, with the search that may be stopped."""
+    """Where a run reports its progress: one line at a time, and its services once they are open."""
 
     say: Callable[[str], None]
     attach: Callable[[RunContext, Stopwatch], None]

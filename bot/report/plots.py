@@ -13,15 +13,13 @@ from matplotlib.ticker import PercentFormatter
 
 from bot.report import words
 from bot.report.nodes import NodeRow
-from bot.report.range import Shown, rows_without_overlap, shown_range, uncrowded
+from bot.report.range import Shown, shown_range
 from bot.report.result import RunResult
 from bot.report.svg import COLOURS, draw
 from bot.report.words import score as score_text
 
 WIDTH = 12.0
 """Inches of 72 units."""
-LABEL_ROOM = (0.03, 0.06)
-"""Shares of a plot's width and height that a point's number takes."""
 _TIMES = ((172_800.0, 86_400.0, "days"), (7200.0, 3600.0, "hours"), (180.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
 
 
@@ -68,32 +66,16 @@ def _beaten(axes: Axes, board: Sequence[float], shown: Shown, result: RunResult)
 
 
 def _lines(top: Axes, bottom: Axes, lines: dict[str, float], shown: Shown) -> None:
-    """Draw the medals' and the median's lines and ours, labelled above the plot without touching each other."""
-    merged: dict[float, list[str]] = {}
+    """Draw the medals' and the median's lines and ours, named above the plot; one off the scale is named alone."""
     for name, value in lines.items():
-        merged.setdefault(value, []).append(name)
-    labels = {value: f"{' = '.join(names)} {score_text(value)}" for value, names in merged.items()}
-    per_character = (shown.high - shown.low) / (WIDTH * 72 - 70) * 7.2
-    widths = [len(label) * per_character + 2 * per_character for label in labels.values()]
-    rows = rows_without_overlap([shown.clamp(v) for v in labels], widths)
-    for (value, label), row in zip(labels.items(), rows, strict=True):
-        own = "this run" in merged[value]
-        colour = COLOURS["ours"] if own else COLOURS.get(merged[value][0], COLOURS["ink"])
-        style: dict[str, Any] = {"color": colour, "linewidth": 2.4 if own else 1.6, "linestyle": "-" if own else "--"}
-        for axes in (top, bottom):
-            if shown.holds(value):
-                axes.axvline(value, **style)
-        off = "" if shown.holds(value) else " (off the scale)"
-        top.annotate(
-            label + off,
-            (shown.clamp(value), 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(0, 5 + 15 * row),
-            textcoords="offset points",
-            ha="center",
-            color=colour,
-            fontweight="bold" if own else "normal",
-        )
+        own, inside = name == "this run", shown.holds(value)
+        style: dict[str, Any] = {"linewidth": 2.4 if own else 1.6, "linestyle": "-" if own else "--"}
+        colour = COLOURS["ours"] if own else COLOURS.get(name, COLOURS["ink"])
+        label = f"{name} {score_text(value)}{'' if inside else ' (off the scale)'}"
+        top.plot([], [], color=colour, label=label, **style)
+        for axes in (top, bottom) if inside else ():
+            axes.axvline(value, color=colour, **style)
+    top.legend(loc="lower center", ncols=5, frameon=False, bbox_to_anchor=(0.5, 1.0), borderaxespad=0.1)
 
 
 def _ends(shown: Shown, result: RunResult) -> tuple[float, float]:
@@ -175,17 +157,11 @@ def _points(axes: Axes, scored: Sequence[NodeRow], unit: float, shown: Shown) ->
 
 
 def _number(axes: Axes, nodes: Sequence[NodeRow], points: Sequence[tuple[float, float]], label: str) -> None:
-    """Make the chosen node stand out under its label, and number as many points as there is room for, it first.
-
-    The limits of the axes must be set.
-    """
-    order = sorted(range(len(nodes)), key=lambda i: (not nodes[i].chosen, not nodes[i].best_hidden, -nodes[i].id))
-    places = [tuple(axes.transLimits.transform(points[i])) for i in order]
-    for kept in uncrowded(places, LABEL_ROOM):
-        node, at = nodes[order[kept]], points[order[kept]]
-        style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9.5, "color": COLOURS["muted"]}
-        axes.annotate(str(node.id), at, xytext=(6, 5), **style)
+    """Number the chosen node, which stands out under its label, and the one that is best where it counts."""
     for node, at in zip(nodes, points, strict=True):
+        if node.chosen or node.best_hidden:
+            style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9.5, "color": COLOURS["muted"]}
+            axes.annotate(str(node.id), at, xytext=(6, 5), **style)
         if node.chosen:
             axes.plot(*at, "*", color=COLOURS["ours"], markersize=15, zorder=6, label=label, clip_on=False)
 

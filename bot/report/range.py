@@ -1,6 +1,5 @@
 """Which part of an axis to show, so that a few absurd scores do not squeeze all others into one line."""
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,26 +50,3 @@ def _bulk(values: Sequence[float]) -> tuple[float, float]:
     reach = FENCE * (third - first)
     inside = [v for v in values if first - reach <= v <= third + reach]
     return (min(inside), max(inside)) if inside else (first, third)
-
-
-def rows_without_overlap(centres: Sequence[float], widths: Sequence[float]) -> list[int]:
-    """Return the lowest row (from 0) for each label such that none touches another of its row."""
-    rows: list[int] = []
-    for centre, width in zip(centres, widths, strict=True):
-        taken = {
-            row
-            for row, other, room in zip(rows, centres, widths, strict=False)
-            if math.fabs(centre - other) < (width + room) / 2
-        }
-        rows.append(next(row for row in range(len(taken) + 1) if row not in taken))
-    return rows
-
-
-def uncrowded(points: Sequence[tuple[float, float]], gap: tuple[float, float]) -> list[int]:
-    """Return the indices of points that can be labelled, the first ones first: none lies within `gap` of another."""
-    kept: list[int] = []
-    for index, (x, y) in enumerate(points):
-        near = (abs(x - points[k][0]) < gap[0] and abs(y - points[k][1]) < gap[1] for k in kept)
-        if not any(near):
-            kept.append(index)
-    return kept

@@ -8,7 +8,7 @@ from bot.report.result import RunResult
 from state.words import plural
 
 NONE = "–"
-"""What stands for a value that there is not."""
+"""Stands for a missing value."""
 
 
 def score(value: float | None) -> str:

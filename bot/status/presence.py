@@ -14,7 +14,7 @@ from state.clock import Clock, FastClock, SystemClock
 from state.latest import latest
 from state.store import NO_RUN, Transaction
 
-__all__ = ["LOCK", "PULSE", "Presence", "began", "clock_of", "ended", "is_running", "presence"]
+__all__ = ["LOCK", "PULSE", "Presence", "began", "clock_of", "daemon_clock", "ended", "is_running", "presence"]
 
 LOCK = "daemon.lock"
 """In the daemon's folder; held while it runs."""
@@ -62,6 +62,12 @@ def presence(session: Session) -> Presence | None:
     end = latest(session, NO_RUN, (_ENDED,))
     over = end.at if end is not None and end.seq > row.seq else None
     return Presence(row.at, row.data["version"], row.data["process"], over, clock_of(row.data["clock"]))
+
+
+def daemon_clock(session: Session, default: Clock) -> Clock:
+    """Return the clock of the daemon that began last; in a rehearsal it is another than the machine's."""
+    said = presence(session)
+    return default if said is None else said.clock
 
 
 def clock_of(told: Mapping[str, Any] | None) -> Clock:

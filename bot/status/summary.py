@@ -1,4 +1,4 @@
-"""What the owner is told at the end of a day, and when a share of a budget is spent; both only read the database."""
+"""The daily summary, and the notices of budgets that are spent; both only read the database."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -20,8 +20,6 @@ from state.tables import LedgerEntry, Node, Notification, Run, Submission
 __all__ = ["budget_notices", "daily_summary"]
 
 _DAY = timedelta(days=1)
-_MOST_POINTS = 200
-"""Of a line that is drawn."""
 
 
 def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) -> DailySummary:
@@ -49,9 +47,9 @@ def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) 
 
 
 def budget_notices(store: Store, allowance: Allowance, now: datetime) -> list[BudgetReached]:
-    """Return which shares of caps are spent and were not told yet; once they are told, it returns them no more.
+    """Return which shares of caps are spent and have no notice yet.
 
-    A cap of nothing is told of only when something was spent. How many files a day takes is no budget: that it is used up
+    A cap of nothing counts only once something was spent. How many files a day takes is no budget: that it is used up
     is as it should be.
 
     Args:
@@ -112,7 +110,7 @@ def _day(
         submissions=_sent(session, slug, start, end),
         spent_usd=_spent(session, slug, start, end),
         days_left=None if ends is None else max(0.0, (ends - end) / _DAY),
-        scores=_line(scores, end),
+        scores=tuple(score for _, score in scores),
     )
 
 
@@ -138,12 +136,3 @@ def _spent(session: Session, slug: str, start: datetime, end: datetime) -> float
     )
     total, unknown = session.exec(query).one()
     return None if unknown else total
-
-
-def _line(scores: Sequence[tuple[datetime, float]], end: datetime) -> tuple[tuple[datetime, float], ...]:
-    """Return a line up to the end of the day, of not too many points, the first and the last among them."""
-    if not scores:
-        return ()
-    step = -(-len(scores) // _MOST_POINTS)
-    kept = [*scores[:-1:step], scores[-1]]
-    return (*kept, (end, scores[-1][1])) if scores[-1][0] < end else tuple(kept)

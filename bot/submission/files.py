@@ -54,13 +54,10 @@ class MadeFile:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(MadeFile):
     """A node's file, kept under its hash."""
 
-    file: Path
     sha256: str
-    how: HandedInAs
-    note: str
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,7 @@ class Files:
             raise InvalidSubmission(f"there is no file of node {node}: {error}") from error
         except OSError as error:
             raise InfrastructureFailure(f"the file of node {node} could not be kept: {error}") from error
-        return Candidate(self.kept(sha), sha, made.how, made.note)
+        return Candidate(self.kept(sha), made.how, made.note, sha)
 
     async def checked(self, sha256: str) -> Checked:
         """Return what a kept file shows. Raises InfrastructureFailure where that cannot be told."""

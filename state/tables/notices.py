@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import JSON, Index
+from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
 
@@ -19,7 +19,6 @@ class Notification(SQLModel, table=True):
     body: str
     markdown: str = ""
     urgent: bool = False
-    plots: list[dict[str, Any]] = Field(default_factory=list, sa_type=JSON)
     created_at: datetime
     sent_at: datetime | None = Field(default=None, index=True)
     """When the last of the services had it."""
@@ -40,7 +39,6 @@ class Letter(SQLModel, table=True):
     body: str
     markdown: str = ""
     urgent: bool = False
-    plots: list[dict[str, Any]] = Field(default_factory=list, sa_type=JSON)
     created_at: datetime
     due_at: datetime
     """Not tried before."""

@@ -27,8 +27,6 @@ class Task(SQLModel, table=True):
     """See `TaskStatus`."""
     owner: str | None = None
     """Who works on it."""
-    lease_until: datetime | None = None
-    """Until when that was last confirmed; shows others whether its owner is still at it."""
     tried_at: datetime | None = None
     """When it was last begun, or put back to wait."""
     tries: int = 0

@@ -17,7 +17,6 @@ from state.tasks import (
     put_task,
     recover_tasks,
     release_tasks,
-    renew_tasks,
     retry_task,
 )
 from tests.state.conftest import START, StandingClock
@@ -28,7 +27,7 @@ _acts = st.one_of(
     st.tuples(st.just("put"), st.integers(0, 9)),
     st.tuples(st.sampled_from(["finish", "fail", "later", "release"]), st.integers(0, 3)),
     st.tuples(st.just("claim"), st.integers(0, 3)),
-    st.tuples(st.sampled_from(["die", "renew", "put by the dead", "end by the dead"]), st.just(0)),
+    st.tuples(st.sampled_from(["die", "put by the dead", "end by the dead"]), st.just(0)),
     st.tuples(st.just("jump"), st.sampled_from([-86_400, -3600, -1, 1, 30, 3600, 86_400])),
 )
 
@@ -59,8 +58,6 @@ class World:
                 self.claim(tx)
             case "die":
                 self.die(tx)
-            case "renew":
-                assert renew_tasks(tx, self.name, self.held.keys(), lease_seconds=60) == self.held.keys()
             case "end by the dead":
                 for key, owner in self.lost.items():
                     assert not finish_task(tx, key, owner)
@@ -77,7 +74,7 @@ class World:
 
     def claim(self, tx: Transaction) -> None:
         busy = {(task.kind, task.competition) for task in self.held.values()}
-        task = claim_task(tx, self.name, kinds=KINDS, busy=busy, lease_seconds=60)
+        task = claim_task(tx, self.name, kinds=KINDS, busy=busy)
         if task is None:
             return
         assert task.key not in self.held and task.key not in self.dead and not self.done[task.key]

@@ -58,20 +58,6 @@ def test_every_mistake_is_a_line_on_stderr_and_the_exit_status_is_2(
     ]
 
 
-def test_a_grader_that_cannot_be_used_yet_is_a_warning(here: Path) -> None:
-    grader = here / "graders" / "grade.py"
-    (here / "bot.toml").write_text(f'[competitions.c]\nsubmit = false\nmetric = "{grader}"\n')
-    done = config("check")
-    assert done.exit_code == 0
-    said = f"competitions.c.metric names no usable grader: {grader} cannot be read: there is no such file"
-    assert done.stderr == f"{here}/bot.toml:3: {said}; the competition waits for it\n"
-    assert [(one["line"], one["message"]) for one in as_json("check")["warnings"]] == [(3, said)]
-    grader.parent.mkdir()
-    grader.write_text("def grade(submission, answers):\n    return 0.0\n")
-    assert config("check").stderr == ""
-    assert as_json("check")["warnings"] == []
-
-
 def test_mistakes_are_told_to_programs_as_well(here: Path) -> None:
     (here / "own.toml").write_text(WRONG)
     done = config("check", "own.toml", "--json")

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from bot.cli import app
 from bot.configuration import read_settings
 from bot.doctor.gpus import check_devices, check_gpus, check_toolkit
-from bot.doctor.machine import check_cgroups, check_database, check_disk, check_leases
+from bot.doctor.machine import check_database, check_disk, check_leases
 from bot.doctor.models import check_models
 from bot.execution.disk_space import DiskSettings
 from bot.models.settings import Environment, ModelSettings
@@ -73,7 +73,6 @@ def test_every_part_is_checked_and_a_bare_machine_will_do(tmp_path: Path) -> Non
     done, checks = doctor()
     assert done.exit_code == 0, done.output
     assert {
-        "Python",
         "machine",
         "environment",
         "bubblewrap",
@@ -201,7 +200,7 @@ def test_every_mistake_of_the_configuration_fails_and_the_other_parts_are_checke
         f"{tmp_path}/bot.toml:4: watch.loss must be true or false, not 3",
     ]
     assert done.exit_code == 1
-    assert {"Python", "Docker", "disk", "leases"} <= {check["part"] for check in checks}
+    assert {"Docker", "disk", "leases"} <= {check["part"] for check in checks}
 
 
 def test_gpus_are_listed_with_their_driver() -> None:
@@ -245,11 +244,8 @@ def test_the_container_toolkit_is_judged_by_its_version_and_by_what_the_engine_k
     assert (found.status, word in found.found) == (status, True), found
 
 
-def test_a_full_disk_a_folder_that_is_none_and_missing_control_groups_are_told(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_full_disk_and_a_folder_that_is_none_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert check_disk(tmp_path / "new" / "runs", DiskSettings(free_gb=1e9)).status == "fails"
-    assert check_cgroups(tmp_path).status == "warning"
     (tmp_path / "file").touch()
     assert check_database(tmp_path / "file").status == "fails"
     monkeypatch.setenv("BOT_LEASES", str(tmp_path / "file" / "leases"))

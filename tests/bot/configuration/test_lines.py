@@ -4,7 +4,6 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,7 +63,6 @@ def test_everything_is_found_on_its_line() -> None:
         ("many", 1, "deep", 0, "y"): 27,
     }
     assert {path: lines.at[path] for path in expected} == expected
-    assert lines.repeated == ()
     assert lines.line(("table", "absent", "key")) == 5
 
 
@@ -100,14 +98,12 @@ STATEMENTS = st.one_of(
 
 @settings(deadline=None)
 @given(st.lists(STATEMENTS, max_size=8).map("".join))
-def test_a_text_that_tomllib_takes_repeats_nothing_and_is_found_whole(text: str) -> None:
+def test_a_text_that_tomllib_takes_is_found_whole(text: str) -> None:
     lines = scan(text)
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return
-    assert lines.repeated == ()
-    assert lines.unrepeated == text
     assert set(lines.at) == set(paths(content))
 
 
@@ -115,17 +111,3 @@ def test_a_text_that_tomllib_takes_repeats_nothing_and_is_found_whole(text: str)
 @given(st.text(alphabet="ab=.[]{}\"'#\\\n ,1"))
 def test_what_is_no_toml_is_read_as_far_as_it_goes(text: str) -> None:
     assert isinstance(scan(text), Lines)
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("a = 1\nb = 2\na = 3\n", [(("a",), 3, 1)]),
-        ("[t]\nx = 1\n[u]\n[t]\ny = 1\n", [(("t",), 4, 1)]),
-        ("[t]\na.b = 1\na.b = 2\na.c = 3\n", [(("t", "a", "b"), 3, 2)]),
-        ("a = 1\n[a]\nx = 1\n", [(("a",), 2, 1)]),
-        ("[[a]]\nx = 1\n[[a]]\nx = 2\nx = 3\n", [(("a", 1, "x"), 5, 4)]),
-    ],
-)
-def test_what_stands_twice_is_told_with_both_lines(text: str, told: list[tuple[KeyPath, int, int]]) -> None:
-    assert [(one.path, one.line, one.first) for one in scan(text).repeated] == told

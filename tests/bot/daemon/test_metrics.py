@@ -1,8 +1,6 @@
 """Metrics: scraped over HTTP from a real database, by Prometheus' own reader."""
 
-import asyncio
 import socket
-import threading
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.request import urlopen
@@ -14,14 +12,13 @@ from sqlmodel import select
 
 from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration.competition import CompetitionSettings
-from bot.daemon.metrics import LOOPBACK, MOST_COMPETITIONS, serve_metrics
+from bot.daemon.metrics import LOOPBACK, serve_metrics
 from bot.notify import Notice
 from bot.notify.letters import ready
 from bot.notify.outbox import notify
 from bot.notify.settings import NotifySection
 from bot.status.accounts import Allowance
 from state.errors import UsageError
-from state.polled import RequestMeter
 from state.store import Store
 from state.tables import Run
 from tests.bot.status.parts import NOMAD, NOW, SPOOKY, busy, opened
@@ -50,44 +47,31 @@ def of(**labels: str) -> Labels:
 def test_a_scrape_tells_what_the_database_says(tmp_path: Path) -> None:
     clock = busy(tmp_path)
     with opened(tmp_path, clock) as store:
-        meter = RequestMeter(store)
-        for family in ("topics", "topics", "kernels"):
-            meter.count(NOW.date(), family)
         with store.write() as tx:
             notify(tx, Notice("a", "trouble.disk", "Disk", "low", urgent=True))
         ready(store, "SLACK_URL", NOW, NotifySection())
-        with serve_metrics(store, clock, 0, lambda: ALLOWANCE) as port:
+        with serve_metrics(store, 0, lambda: ALLOWANCE) as port:
             found = scrape(port)
     assert found["kaggle_bot_database_up"] == {(): 1.0}
-    assert found["kaggle_bot_clock_timestamp_seconds"] == {(): NOW.timestamp()}
-    assert found["kaggle_bot_kaggle_requests_today"] == {of(family="topics"): 2.0, of(family="kernels"): 1.0}
     assert found["kaggle_bot_poll_failures"][of(competition=SPOOKY, part="kernels")] == 1.0
     polled = found["kaggle_bot_poll_last_success_timestamp_seconds"]
     assert polled[of(competition=SPOOKY, part="topics")] == NOW.timestamp() - 300
     assert of(competition=SPOOKY, part="kernels") not in polled, "it was never read"
-    assert found["kaggle_bot_posts"][of(competition=SPOOKY, kind="message")] == 1.0
+    assert found["kaggle_bot_posts"][of(competition=SPOOKY, kind="messages")] == 1.0
     assert found["kaggle_bot_pool"][of(competition=SPOOKY, kind="ideas")] == 2.0
     assert found["kaggle_bot_nodes"][of(competition=SPOOKY, status="valid")] == 2.0
-    assert found["kaggle_bot_executions"] == {
-        of(competition=SPOOKY, reason="running"): 1.0,
-        of(competition=SPOOKY, reason="finished"): 1.0,
-    }
-    assert found["kaggle_bot_submissions"] == {of(competition=SPOOKY, status="confirmed"): 2.0}
+    assert found["kaggle_bot_submissions"][of(competition=SPOOKY)] == 2.0
     assert (found["kaggle_bot_rank"], found["kaggle_bot_teams"]) == (
         {of(competition=SPOOKY): 84.0},
         {of(competition=SPOOKY): 1241.0},
     )
     assert found["kaggle_bot_best_validation_score"] == {of(competition=SPOOKY): 0.4}
     spent = found["kaggle_bot_spent_usd"]
-    assert spent[of(level="day", competition="")] == 0.25
+    assert spent[of(level="competition", competition=SPOOKY)] == 1.0
     assert spent[of(level="run", competition=SPOOKY)] == 1.0
     assert found["kaggle_bot_spending_cap_usd"] == {of(level="day", competition=""): 2.0}
     assert found["kaggle_bot_spent_tokens"][of(level="competition", competition=SPOOKY)] == 121_000
-    assert found["kaggle_bot_tasks"] == {
-        of(kind="submit", status="queued"): 1.0,
-        of(kind="poll", status="leased"): 1.0,
-        of(kind="learn", status="dead"): 1.0,
-    }
+    assert found["kaggle_bot_dead_tasks"] == {(): 1.0}
     assert found["kaggle_bot_letters_waiting"] == {of(service="SLACK_URL"): 1.0}
     assert found["kaggle_bot_letters_failing"] == {of(service="SLACK_URL"): 0.0}
     assert found["kaggle_bot_problems"] == {(): 1.0}
@@ -99,7 +83,7 @@ def test_names_are_as_prometheus_wants_them_and_the_global_registry_has_none_of_
     clock = busy(tmp_path)
     with (
         opened(tmp_path, clock) as store,
-        serve_metrics(store, clock, 0) as port,
+        serve_metrics(store, 0) as port,
         urlopen(f"http://{LOOPBACK}:{port}/metrics", timeout=10) as answer,
     ):
         families = list(text_string_to_metric_families(answer.read().decode()))
@@ -111,32 +95,9 @@ def test_names_are_as_prometheus_wants_them_and_the_global_registry_has_none_of_
     assert not [one.name for one in REGISTRY.collect() if one.name.startswith("kaggle_bot")]
 
 
-def test_competitions_are_told_of_up_to_a_number(tmp_path: Path) -> None:
-    clock = busy(tmp_path)
-    many = Allowance(competitions={f"c{number}": CompetitionSettings() for number in range(MOST_COMPETITIONS + 30)})
-    with opened(tmp_path, clock) as store, serve_metrics(store, clock, 0, lambda: many) as port:
-        found = scrape(port)
-    assert len(found["kaggle_bot_posts"]) == 3 * MOST_COMPETITIONS
-    for samples in found.values():
-        assert len({dict(labels).get("competition") for labels in samples}) <= MOST_COMPETITIONS + 1
-
-
-async def test_the_lag_of_the_loop_is_told_also_while_it_hangs(tmp_path: Path) -> None:
-    clock = busy(tmp_path)
-    with opened(tmp_path, clock) as store, serve_metrics(store, clock, 0, longest_lag=0.25) as port:
-        well = await asyncio.to_thread(scrape, port)
-        found: list[dict[str, dict[Labels, float]]] = []
-        asking = threading.Thread(target=lambda: found.append(scrape(port)))
-        asking.start()
-        asking.join()  # until the answer is there, the loop does nothing
-    assert 0 <= well["kaggle_bot_event_loop_lag_seconds"][()] <= 0.25
-    assert found[0]["kaggle_bot_event_loop_lag_seconds"] == {(): 0.25}
-    assert found[0]["kaggle_bot_database_up"] == {(): 1.0}
-
-
 def test_a_database_that_cannot_be_read_is_told_and_the_rest_still_is(tmp_path: Path) -> None:
     clock = busy(tmp_path)
-    with Store.open(tmp_path / "bot.db", clock, busy_seconds=0.2) as store, serve_metrics(store, clock, 0) as port:
+    with Store.open(tmp_path / "bot.db", clock, busy_seconds=0.2) as store, serve_metrics(store, 0) as port:
         with ExitStack() as readers:
             for _ in range(8):  # all the connections there are
                 readers.enter_context(store.read()).exec(select(Run)).all()
@@ -150,8 +111,8 @@ def test_a_database_that_cannot_be_read_is_told_and_the_rest_still_is(tmp_path: 
 def test_it_listens_on_loopback_alone_while_it_lasts_and_a_taken_port_is_said(tmp_path: Path) -> None:
     clock = busy(tmp_path)
     with opened(tmp_path, clock) as store:
-        with serve_metrics(store, clock, 0) as port:
-            with pytest.raises(UsageError, match=rf"{port} .*metrics_port"), serve_metrics(store, clock, port):
+        with serve_metrics(store, 0) as port:
+            with pytest.raises(UsageError, match=rf"{port} .*metrics_port"), serve_metrics(store, port):
                 pass
             scrape(port)
         with socket.socket() as probe:

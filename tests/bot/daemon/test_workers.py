@@ -5,18 +5,17 @@ import sqlite3
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from bot.daemon.workers import Handler, Workers, WorkerSettings
-from state.clock import FastClock
 from state.errors import Retry, StateUnavailable
 from state.store import Store
 from state.tables import Task
-from state.tasks import MOST_INTERRUPTIONS, claim_task, finish_task, recover_tasks
+from state.tasks import MOST_INTERRUPTIONS, claim_task, recover_tasks
 from tests.bot.daemon.parts import LONGEST, QUICK, PutClock, put, row, started, status, told, until
 from tests.state.conftest import StandingClock
 
@@ -181,22 +180,6 @@ async def test_while_the_database_is_locked_they_wait_and_then_write_down_what_w
     assert bench.begun == ["poll:titanic:1"]
 
 
-async def test_leases_are_renewed_while_a_handler_works_however_fast_the_clock_is(empty_database: Path) -> None:
-    clock = FastClock(datetime(2017, 1, 1, tzinfo=UTC), 20_000)
-    bench = Bench()
-    with Store.open(empty_database, clock) as store:
-        put(store, "poll:titanic:1")
-        made = Workers(store, clock, {"poll": Handler(bench.run)}, replace(QUICK, lease_seconds=0.06), speed=20_000)
-        async with started(made):
-            await until(lambda: bool(bench.begun))
-            first = row(store, "poll:titanic:1").lease_until
-            assert first is not None
-            await until(lambda: (row(store, "poll:titanic:1").lease_until or first) > first + timedelta(seconds=5_000))
-            bench.go.set()
-            await until(lambda: status(store, "poll:titanic:1") == "done")
-    assert bench.begun == ["poll:titanic:1"]
-
-
 @pytest.mark.parametrize("seconds", [-86_400.0, 86_400.0])
 async def test_however_the_clock_jumps_what_is_worked_on_is_not_begun_again(
     store: Store, clock: PutClock, seconds: float
@@ -216,7 +199,7 @@ async def test_however_the_clock_jumps_what_is_worked_on_is_not_begun_again(
 async def test_what_a_dead_process_worked_on_is_done_anew(store: Store) -> None:
     put(store, "poll:titanic:1")
     with store.write() as tx:
-        assert claim_task(tx, "the dead", kinds=["poll"], lease_seconds=9e9)
+        assert claim_task(tx, "the dead", kinds=["poll"])
     bench = Bench()
     bench.go.set()
     async with started(workers(store, poll=Handler(bench.run))):
@@ -233,24 +216,11 @@ async def test_what_kills_the_process_each_time_is_given_up_at_a_start(store: St
                 recover_tasks(tx)
         clock.put(3700)
         with store.write() as tx:
-            assert claim_task(tx, "the dead", kinds=["poll"], lease_seconds=60)
+            assert claim_task(tx, "the dead", kinds=["poll"])
     async with started(workers(store, poll=Handler(Bench().run))):
         await until(lambda: status(store, "poll:titanic:1") == "dead")
     (died,) = told(store, "task.died")
     assert "ended 20 times" in died["error"]
-
-
-async def test_what_another_has_taken_is_broken_off_and_not_written_down(store: Store) -> None:
-    bench = Bench()
-    put(store, "poll:titanic:1")
-    async with started(workers(store, replace(QUICK, lease_seconds=0.1), poll=Handler(bench.run))) as made:
-        await until(lambda: bool(bench.begun))
-        with store.write() as tx:
-            tx.connection.exec_driver_sql("UPDATE task SET owner = 'another'")
-        await until(lambda: not made.running)
-        assert (status(store, "poll:titanic:1"), told(store, "task.failed")) == ("leased", [])
-        with store.write() as tx:
-            assert finish_task(tx, "poll:titanic:1", "another")
 
 
 async def test_through_failures_and_ends_of_all_kinds_everything_is_done_once_at_a_time(store: Store) -> None:

@@ -37,7 +37,7 @@ from bot.notify.events import (
 T = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 NASTY = "<!channel> [x](http://evil.example) **b** `c` @everyone \u202egnp\x1b[31m ```"
 CHOICES = (Choice("a", 1, 0.25, 0.375), Choice("b", 2, None, 0.5))
-DAY = CompetitionDay("wine", 3, 100, 0.4, 5, 2, None, 3.5, ((T, 0.125), (T + timedelta(hours=1), 0.25)))
+DAY = CompetitionDay("wine", 3, 100, 0.4, 5, 2, None, 3.5, (0.125, 0.25))
 LINES = ('metric = "rmse"  # or "rmsle": the page names both', 'url = "https://example.org/a?b=c&d"')
 ALL: tuple[Event, ...] = (
     RankChanged("wine", 5, 3, 100, 0.125, T, 4, (NASTY, "b")),
@@ -135,10 +135,8 @@ def test_the_lines_of_a_task_card_can_be_copied_as_they_are() -> None:
         assert [line.strip() for line in text.splitlines() if line.strip() in LINES] == list(LINES)
 
 
-def test_a_summary_brings_its_plots_and_draws_them_in_text_too() -> None:
+def test_a_summary_draws_the_scores_in_text() -> None:
     notice = DailySummary(date(2026, 1, 2), (DAY, replace(DAY, scores=()))).notice()
-    (plot,) = notice.plots
-    assert (plot.title, plot.values) == ("wine: best validation score", (0.125, 0.25))
     assert "▁█ 0.125 → 0.25" in notice.body
     assert "▁█" in notice.markdown
     assert "5 nodes, 2 submissions" in notice.body

@@ -2,21 +2,19 @@
 
 from datetime import UTC, datetime, timedelta
 
-from bot.notify.letters import MOST_PLOTS, merged
+from bot.notify.letters import merged
 from state.tables import Notification
 
 T = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
 def row(number: int, body: str = "body", *, urgent: bool = False) -> Notification:
-    plot = {"title": f"p{number}", "times": [T.isoformat()], "values": [1.0]}
     return Notification(
         key=f"k{number}",
         kind="standing.rank" if number % 2 else "standing.best",
         title=f"<Title> {number}",
         body=body,
         urgent=urgent,
-        plots=[plot],
         created_at=T + timedelta(minutes=number),
     )
 
@@ -33,7 +31,6 @@ def test_several_are_listed_in_order_with_their_times() -> None:
         f"2026-01-02 03:0{4 + number} <Title> {number}" for number in range(5)
     ]
     assert "**‹Title› 3**" in notice.markdown
-    assert len(notice.plots) == MOST_PLOTS
 
 
 def test_the_same_ones_have_the_same_key_and_others_another() -> None:

@@ -8,14 +8,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
-from bot.notify import Notice, Plot, Receipt
+from bot.notify import Notice, Receipt
 from bot.notify.events import SubmissionRefused
 from bot.notify.outbox import Delivered, deliver, notify
 from bot.notify.services import AppriseNotifier, open_services
@@ -29,8 +28,6 @@ from tests.bot.submission.parts import Fate, HurriedClock, Killed, MortalStore
 NOTICE = Notice(
     "rank/wine/1", "standing.medal", "Rank 3 <of> 100", "Up from 5 & more.\nSecond line.", markdown="**Up**"
 )
-START = datetime(2026, 1, 1, tzinfo=UTC)
-PLOT = Plot("score", (START, START + timedelta(days=1)), (0.1, 0.2))
 
 
 def service(receiver: HookSite | MailServer, *, seconds: float = 20.0, path: str = "") -> AppriseNotifier:
@@ -200,15 +197,6 @@ def test_a_process_that_is_killed_after_the_site_took_it_tells_it_again_under_th
             assert subprocess.run(command, env=environment, check=True, timeout=100).returncode == 0
     assert [got["title"] for got in site.took] == [NOTICE.title] * 2
     assert site.took[0]["message"] == site.took[1]["message"]
-
-
-@pytest.mark.integration
-async def test_a_picture_goes_where_pictures_can() -> None:
-    with HookSite() as site:
-        await service(site, seconds=100.0).send(Notice("k", "summary.daily", "t", "b", plots=(PLOT,)))
-    (picture,) = site.took[0]["attachments"]
-    assert (picture["filename"], picture["mimetype"]) == ("plot-1.png", "image/png")
-    assert picture["base64"].startswith("iVBORw0KGgo")
 
 
 SECRETS = ("hunter2secret", "pathsecret77", "querysecret88", "T1JJ3T3L2", "A1BRTD4JD", "TIiajkdnlazkcOXrIdevi7")

@@ -1,11 +1,11 @@
-"""Which part of an axis is shown, and which labels there is room for."""
+"""Which part of an axis is shown."""
 
 import math
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.report.range import rows_without_overlap, shown_range, uncrowded
+from bot.report.range import shown_range
 
 scores = st.floats(-1e6, 1e6, allow_subnormal=False)
 
@@ -37,21 +37,3 @@ def test_a_range_is_finite_and_holds_the_middle_of_the_values(values: list[float
     assert shown.low < shown.high
     assert shown.holds(sorted(values)[len(values) // 2])
     assert all(shown.holds(shown.clamp(value)) for value in values)
-
-
-@given(st.lists(st.tuples(st.floats(0, 100), st.floats(1, 30)), max_size=12))
-def test_labels_of_one_row_never_overlap(labels: list[tuple[float, float]]):
-    rows = rows_without_overlap([c for c, _ in labels], [w for _, w in labels])
-    for i, (centre, width) in enumerate(labels):
-        for j, (other, room) in enumerate(labels[:i]):
-            assert rows[i] != rows[j] or abs(centre - other) >= (width + room) / 2
-
-
-@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=30))
-def test_the_first_point_is_always_labelled_and_no_two_labels_meet(points: list[tuple[float, float]]):
-    kept = uncrowded(points, (0.1, 0.1))
-    assert kept[0] == 0
-    for i in kept:
-        for j in kept:
-            (x1, y1), (x2, y2) = points[i], points[j]
-            assert i == j or abs(x1 - x2) >= 0.1 or abs(y1 - y2) >= 0.1

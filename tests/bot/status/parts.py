@@ -142,14 +142,14 @@ def _today(store: Store, clock: StandingClock) -> None:
     clock.time = NOW - timedelta(hours=1)
     with store.write() as tx:
         call(tx, items=[("note/1", NOW - timedelta(hours=2))])
-        claim_task(tx, "me", kinds=["learn"], lease_seconds=60)
+        claim_task(tx, "me", kinds=["learn"])
         retry_task(tx, f"learn:{SPOOKY}", "me", due_at=NOW, error="no answer", most=1)
     clock.time = NOW - timedelta(minutes=20)
     with store.write() as tx:
         add_note(tx, SPOOKY, "and at stop words")
     clock.time = NOW - timedelta(seconds=30)
     with store.write() as tx:
-        claim_task(tx, "me", kinds=["poll"], lease_seconds=60)
+        claim_task(tx, "me", kinds=["poll"])
     clock.time = NOW - timedelta(minutes=5)
     with store.write() as tx:
         mark_read(tx, SPOOKY, "topics", {}, None)
