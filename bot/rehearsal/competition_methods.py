@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from bot.rehearsal.site import Site
 
 _TABS = ("GENERAL", "ENTERED", "COMMUNITY", "HOSTED", "UNLAUNCHED", "UNLAUNCHED_COMMUNITY", "EVERYTHING")
-_ORDERS = (
-    *("GROUPED", "BEST", "PRIZE", "EARLIEST_DEADLINE", "LATEST_DEADLINE", "NUMBER_OF_TEAMS", "RELEVANCE"),
-    "RECENTLY_CREATED",
-)
 _SEGMENTS = (
     *("UNSPECIFIED", "FEATURED", "RESEARCH", "RECRUITMENT", "", "GETTING_STARTED", "MASTERS", "", "PLAYGROUND"),
     *("", "COMMUNITY", "ANALYTICS"),
@@ -32,7 +28,6 @@ class Competing:
     def list_competitions(self, call: Call) -> Answer:
         """ListCompetitions: 20 a page whatever is asked, and no token where a page number is given."""
         tab = call.enum("group", "COMPETITION_LIST_TAB_", _TABS)
-        order = call.enum("sortBy", "COMPETITION_SORT_BY_", _ORDERS)
         segment = call.enum("category", "HOST_SEGMENT_", _SEGMENTS)
         search = call.text("search").lower()
         found = [
@@ -41,10 +36,6 @@ class Competing:
             if search in f"{one['title']} {one['ref']}".lower()
             and segment in ("UNSPECIFIED", str(one["category"]).upper().replace(" ", "_"))
         ]
-        keys = {"EARLIEST_DEADLINE": "deadline", "LATEST_DEADLINE": "deadline", "NUMBER_OF_TEAMS": "teamCount"}
-        keys |= {"RECENTLY_CREATED": "dateCreated", "PRIZE": "reward"}
-        if order in keys:
-            found.sort(key=lambda one: one[keys[order]], reverse=order != "EARLIEST_DEADLINE")
         fixed = Call(dict(call.body) | {"pageSize": _COMPETITIONS_A_PAGE}, call.now, call.base_url)
         page, token = fixed.page(found)
         return listed("competitions", page, token)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -22,7 +22,6 @@ Kind = Literal[
     "stall",
     "cut",
     "html",
-    "kernel-error",
     "submission-hidden",
     "token-expired",
     "rules-changed",
@@ -32,7 +31,9 @@ LASTING = frozenset(("submission-hidden", "token-expired", "rules-changed", "clo
 """Kinds that are a state of the site from a moment on, rather than something that befalls a request."""
 OF_A_COMPETITION = frozenset(("rules-changed", "closed-early"))
 """Kinds that are a state of competitions, of all of them or of one."""
-WRITES = frozenset(("CreateSubmission", "CreateCodeSubmission", "SaveKernel", "StartSubmissionUpload", "PUT upload"))
+WRITES = frozenset(("CreateSubmission", "StartSubmissionUpload", "PUT upload"))
+RetryAfter = Literal["none", "honest", "lying"]
+RETRY_AFTER: tuple[RetryAfter, ...] = get_args(RetryAfter)
 Chance = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -65,7 +66,7 @@ class Fault(BaseModel):
     """Whether the request is acted on before its answer goes wrong, so that the client cannot know."""
     seconds: Annotated[float, Field(ge=0)] = 30.0
     """Real seconds that a stall lasts; the request is then answered."""
-    retry_after: Literal["none", "honest", "lying"] = "honest"
+    retry_after: RetryAfter = "honest"
     """Whether a rate limit says how long it lasts, or far too little."""
     plain_text: bool = False
     """Whether a rate limit answers with plain text instead of JSON."""
@@ -96,7 +97,6 @@ class FaultMix(BaseModel):
     """Share of the broken answers to a write where the write was acted on."""
     write_trouble: Chance = 0.1
     """Chance of a cut or an error, on top, for what creates something."""
-    kernel_error: Chance = 0.1
     submission_hidden: Annotated[float, Field(ge=0)] = 20.0
     """Seconds for which a new submission is hidden from GetSubmission; 0 is not at all."""
     stall_seconds: Annotated[float, Field(ge=0)] = 5.0
@@ -241,23 +241,13 @@ class Faults:
             return share_of(mix.seed, what, method, turn)
 
         acts = method in WRITES and drawn("acts") < mix.acted_on
-        if method == "SaveKernel" and drawn("kernel-error") < mix.kernel_error:
-            return Fault(kind="kernel-error")
         if method in WRITES and drawn("write") < mix.write_trouble:
             kind: Kind = "cut" if drawn("which") < 0.7 else "internal-error"
             return Fault(kind=kind, method=method, acts=acts)
         if drawn("rate-limit") < mix.rate_limit:
-            told = ("none", "honest", "lying")[int(drawn("told") * 3)]
+            told = RETRY_AFTER[int(drawn("told") * 3)]
             seconds, plain = 5 + 115 * drawn("how long"), drawn("plain") < 0.3
-            return Fault.model_validate(
-                {
-                    "kind": "rate-limit",
-                    "method": method,
-                    "retry_after": told,
-                    "for_seconds": seconds,
-                    "plain_text": plain,
-                }
-            )
+            return Fault(kind="rate-limit", method=method, retry_after=told, for_seconds=seconds, plain_text=plain)
         chances: tuple[tuple[Kind, float], ...] = (
             *(("internal-error", mix.internal_error), ("unavailable", mix.unavailable), ("stall", mix.stall)),
             *(("cut", mix.cut), ("html", mix.html)),

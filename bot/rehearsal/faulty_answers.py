@@ -17,7 +17,6 @@ from bot.rehearsal.wire import Refused
 Act = Callable[[], Awaitable[Response]]
 
 _HTML = "<!doctype html><html><head><title>Kaggle: Your Home for Data Science</title></head><body></body></html>"
-_KERNEL_ERROR = "Maximum batch CPU session count of 5 reached."
 
 
 async def troubled(fault: Fault, act: Act, request: Request, faults: Faults, now: datetime) -> Response:
@@ -41,8 +40,6 @@ async def troubled(fault: Fault, act: Act, request: Request, faults: Faults, now
         return Cut(begun=fault.acts)
     if fault.kind == "html":
         return HTMLResponse(_HTML)
-    if fault.kind == "kernel-error":
-        return JSONResponse({"error": _KERNEL_ERROR})
     raise Refused(503, "Service unavailable") if fault.kind == "unavailable" else Refused(500, "Internal error")
 
 

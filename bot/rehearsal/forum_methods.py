@@ -1,15 +1,12 @@
 """The methods of the forums: topics and messages of a competition, and the general service for discussions."""
 
-import math
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bot.rehearsal.forum import Post, Thread
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.rendering import rendered, share_of, slugified
-from bot.rehearsal.wire import Answer, Call, Json, Refused, listed, wire_time
-from scrapers.snapshots.rows import MessageRow
+from bot.rehearsal.wire import Answer, Call, Json, Refused, wire_time
 
 if TYPE_CHECKING:
     from bot.rehearsal.competition import Competition
@@ -17,7 +14,6 @@ if TYPE_CHECKING:
 
 TOPICS_A_PAGE = 20
 _TOPIC_ORDERS = ("UNSPECIFIED", "HOT", "TOP", "NEW", "RECENT", "ACTIVE", "RELEVANCE")
-_MESSAGE_ORDERS = ("UNSPECIFIED", "HOT", "NEW", "OLD", "TOP")
 _MESSAGES_A_PAGE = 30
 
 
@@ -29,24 +25,28 @@ class Discussions:
         self._settings = site.settings
 
     def list_competition_topics(self, call: Call) -> Answer:
-        """ListCompetitionTopics: 20 a page whatever is asked, sticky topics first on page 1."""
+        """ListCompetitionTopics: 20 a page whatever is asked, sticky ones first; by posting, or else by the latest comment."""
         competition = self._site.competition(call.text("competitionName"))
-        order = call.enum("sortBy", "TOPIC_LIST_SORT_BY_", _TOPIC_ORDERS)
-        threads = _sorted(competition.forum.threads(call.now), order, call.now)
+        newest = call.enum("sortBy", "TOPIC_LIST_SORT_BY_", _TOPIC_ORDERS) == "NEW"
+        threads = competition.forum.threads(call.now)
+        # Of equals the newest comes first, so that pages never overlap.
+        threads.sort(key=lambda thread: (thread.at if newest else thread.last, thread.at, thread.row.id), reverse=True)
         threads.sort(key=lambda thread: not thread.sticky)
         start = (max(call.number("page") or 1, 1) - 1) * TOPICS_A_PAGE
         page = threads[start : start + TOPICS_A_PAGE]
         return {"topics": [_topic(thread, competition) for thread in page], "totalCount": len(threads) if page else 0}
 
     def list_topic_messages(self, call: Call) -> Answer:
-        """ListTopicMessages: the tree; `pageSize` counts the messages of the top level, -1 is all of them."""
+        """ListTopicMessages: the tree, oldest first whatever order is asked for.
+
+        `pageSize` counts the messages of the top level, -1 is all of them.
+        """
         forum = self._site.competition(call.text("competitionName")).forum
         thread = forum.thread(call.number("topicId"), call.now)
         if thread is None:
             raise Refused(404, "Not found")
-        order = call.enum("sortBy", "COMMENT_LIST_SORT_BY_", _MESSAGE_ORDERS)
         included = self._settings.opening_post == "included"
-        posts = _ordered(forum.posts(thread, call.now, opening=included), order, call.now)
+        posts = forum.posts(thread, call.now, opening=included)
         size = call.number("pageSize") or _MESSAGES_A_PAGE
         return {"messages": [self._message(post) for post in (posts if size < 0 else posts[:size])]}
 
@@ -71,12 +71,6 @@ class Discussions:
                 "content": rendered(opening.markdown or "") if opening and not opening.deleted else None,
             }
         }
-
-    def list_comments(self, call: Call) -> Answer:
-        """ListComments: what was said below a topic's opening message, paged by token."""
-        competition, thread = self._found(call.number("topicId"), call.now)
-        page, token = call.page(competition.forum.posts(thread, call.now, opening=False))
-        return listed("comments", [self._comment(post) for post in page], token)
 
     def _found(self, number: int | None, now: datetime) -> tuple["Competition", Thread]:
         for competition in self._site.competitions:
@@ -104,18 +98,6 @@ class Discussions:
             "replies": [self._message(reply) for reply in post.replies],
         }
 
-    def _comment(self, post: Post) -> Json:
-        row: MessageRow = post.row
-        return {
-            "id": post.number,
-            "authorName": None if row.deleted else row.author,
-            "authorUrl": None if row.deleted else slugified(row.author or ""),
-            "postDate": wire_time(post.at),
-            "content": None if row.deleted else rendered(row.markdown or ""),
-            "votes": post.votes,
-            "replies": [self._comment(reply) for reply in post.replies],
-        }
-
 
 def forum_url(slug: str) -> str:
     """Return where a competition's forum is said to be."""
@@ -139,31 +121,3 @@ def _topic(thread: Thread, competition: "Competition") -> Json:
         "lastCommentPostDate": wire_time(thread.last),
         "isSticky": thread.sticky,
     }
-
-
-def _sorted(threads: list[Thread], order: str, now: datetime) -> list[Thread]:
-    """Sort topics; of equals the newest comes first, so that pages never overlap."""
-    if order == "TOP":
-        return sorted(threads, key=lambda t: (t.votes, t.at, t.row.id), reverse=True)
-    if order == "NEW":
-        return sorted(threads, key=lambda t: (t.at, t.row.id), reverse=True)
-    if order == "RECENT":
-        return sorted(threads, key=lambda t: (t.last, t.at, t.row.id), reverse=True)
-    if order == "ACTIVE":
-        return sorted(threads, key=lambda t: (t.comments, t.last, t.row.id), reverse=True)
-    return sorted(threads, key=lambda t: (heat(t.votes + t.comments, t.last, now), t.row.id), reverse=True)
-
-
-def _ordered(posts: Sequence[Post], order: str, now: datetime) -> list[Post]:
-    if order == "OLD":
-        return list(posts)
-    if order == "NEW":
-        return list(reversed(posts))
-    if order == "TOP":
-        return sorted(posts, key=lambda post: (post.votes, post.at), reverse=True)
-    return sorted(posts, key=lambda post: heat(post.votes + len(post.replies), post.at, now), reverse=True)
-
-
-def heat(interest: int, at: datetime, now: datetime) -> float:
-    """Return how hot something is: interest that fades over days."""
-    return (interest + 1) / math.pow((now - at) / timedelta(days=1) + 2, 1.5)

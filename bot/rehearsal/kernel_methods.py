@@ -3,16 +3,11 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from bot.rehearsal.forum_methods import heat
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.kernels import Kernels, Version
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.wire import Answer, Call, Json, Refused, denied, listed, wire_time
 
-_ORDERS = (
-    *("HOTNESS", "COMMENT_COUNT", "DATE_CREATED", "DATE_RUN", "RELEVANCE"),
-    *("SCORE_ASCENDING", "SCORE_DESCENDING", "VIEW_COUNT", "VOTE_COUNT"),
-)
 _GROUPS = (
     *("KERNELS_LIST_VIEW_TYPE_UNSPECIFIED", "PROFILE", "UPVOTED", "EVERYONE", "COLLABORATION", "FORK"),
     *("BOOKMARKED", "RECENTLY_VIEWED", "PUBLIC_AND_USERS_PRIVATE"),
@@ -20,7 +15,10 @@ _GROUPS = (
 
 
 class Notebooks:
-    """Answers about kernels; of each only the current version is listed, older ones are found by `vN`."""
+    """Answers about kernels; of each only the current version is listed, older ones are found by `vN`.
+
+    Kernels come in the one order that the bot asks for, the last run first, whatever order a request names.
+    """
 
     def __init__(self, kernels: Kernels, settings: SiteSettings, check: Callable[[str], object]) -> None:
         """Make the answers.
@@ -35,14 +33,13 @@ class Notebooks:
         self._check = check
 
     def list_kernels(self, call: Call) -> Answer:
-        """ListKernels: filters, all orders, at most 100 a page."""
+        """ListKernels: filters, the last run first, at most 100 a page."""
         competition = call.text("competition")
         if competition:
             self._check(competition)
         call.enum("group", "", _GROUPS)
-        order = call.enum("sortBy", "", _ORDERS)
-        found = [version for version in self._kernels.current(call.now) if self._wanted(version, call)]
-        page, token = call.page(self._sorted(found, order, call.now))
+        found = [version for version in reversed(self._kernels.current(call.now)) if self._wanted(version, call)]
+        page, token = call.page(found)
         return listed("kernels", [self.metadata(version, call.now) for version in page], token)
 
     def get_kernel(self, call: Call) -> Answer:
@@ -59,7 +56,7 @@ class Notebooks:
     def find(self, call: Call) -> Version:
         """Return the version that a request names: 403 for a kernel, 404 for a version that is not there."""
         ref = f"{call.text('userName')}/{call.text('kernelSlug')}"
-        versions = [v for v in self._kernels.versions(ref, call.now) if self._readable(v)]
+        versions = self._kernels.versions(ref, call.now)
         if not versions:
             raise denied("kernels.get")
         label = call.text("versionLabel")
@@ -81,29 +78,23 @@ class Notebooks:
             "lastRunTime": wire_time(version.at),
             "language": version.language,
             "kernelType": version.kernel_type,
-            "isPrivate": version.private,
-            "enableGpu": version.gpu,
-            "enableInternet": version.internet,
+            "isPrivate": False,
+            "enableGpu": False,
+            "enableInternet": False,
             "datasetDataSources": list(version.dataset_sources),
-            "kernelDataSources": list(version.kernel_sources),
-            "competitionDataSources": list(version.competition_sources),
-            "modelDataSources": list(version.model_sources),
+            "competitionDataSources": [version.home],
             "totalVotes": self._kernels.votes(version, now),
             "currentVersionNumber": version.number,
         }
-
-    def _readable(self, version: Version) -> bool:
-        return not version.private or version.owner == self._settings.user_name
 
     def _wanted(self, version: Version, call: Call) -> bool:
         user, search = call.text("user"), call.text("search").lower()
         mine = call.body.get("group") in ("PROFILE", 1)
         competition, parent = call.text("competition"), call.text("parentKernel")
         return (
-            self._readable(version)
-            and (not mine or version.owner == self._settings.user_name)
+            (not mine or version.owner == self._settings.user_name)
             and (not user or version.owner == user)
-            and (not competition or competition.rsplit("/", 1)[-1] in version.competition_sources)
+            and (not competition or competition.rsplit("/", 1)[-1] == version.home)
             and (not parent or version.parent_ref == parent)
             and (not (dataset := call.text("dataset")) or dataset in version.dataset_sources)
             and call.text("language") in ("", "all", version.language)
@@ -111,19 +102,3 @@ class Notebooks:
             and call.text("outputType") in ("", "all", "data")
             and (not search or search in version.title.lower())
         )
-
-    def _sorted(self, versions: list[Version], order: str, now: datetime) -> list[Version]:
-        """Sort kernels; `versions` is by the time of running, and equals keep the newest first."""
-        newest = list(reversed(versions))
-        if order == "DATE_RUN":
-            return newest
-        if order == "DATE_CREATED":
-            return sorted(newest, key=lambda v: self._kernels.created(v.ref, now), reverse=True)
-        if order == "VOTE_COUNT":
-            return sorted(newest, key=lambda v: self._kernels.votes(v, now), reverse=True)
-        if order in ("SCORE_ASCENDING", "SCORE_DESCENDING"):
-            scored = [v for v in newest if self._kernels.score(v, now) is not None]
-            down = order == "SCORE_DESCENDING"
-            ranked = sorted(scored, key=lambda v: self._kernels.score(v, now) or 0.0, reverse=down)
-            return ranked + [v for v in newest if v not in scored]
-        return sorted(newest, key=lambda v: heat(self._kernels.votes(v, now), v.at, now), reverse=True)

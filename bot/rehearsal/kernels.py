@@ -33,20 +33,14 @@ class Version:
     at: datetime
     """When it was run."""
     source: str
-    competition_sources: tuple[str, ...] = ()
-    dataset_sources: tuple[str, ...] = ()
-    kernel_sources: tuple[str, ...] = ()
-    model_sources: tuple[str, ...] = ()
-    parent_ref: str | None = None
-    home: str = ""
-    """The competition whose snapshot has it, by slug; empty of a kernel that was pushed here."""
-    row_id: str | None = None
-    """That snapshot's id; None of a kernel that was pushed here."""
-    output: Path | None = None
+    home: str
+    """The competition whose snapshot has it, by slug."""
+    row_id: str
+    """That snapshot's id."""
+    dataset_sources: tuple[str, ...]
+    parent_ref: str | None
+    output: Path | None
     """The submission file that its run wrote, where the snapshot has it."""
-    private: bool = False
-    gpu: bool = False
-    internet: bool = False
 
     @property
     def ref(self) -> str:
@@ -55,7 +49,7 @@ class Version:
 
 
 class Kernels:
-    """All kernels of the site: those of snapshots and those that were pushed; versions without a time are never visible."""
+    """All kernels of the site, which are those of its snapshots; versions without a time are never visible."""
 
     def __init__(self) -> None:
         self._readings: dict[str, Readings] = {}
@@ -70,13 +64,8 @@ class Kernels:
         refs = self._named({wire_ref(row) for row, _ in dated}, slug)
         for row, at in dated:
             ref = refs[wire_ref(row)]
-            version = _read(snapshot.path / COMMUNITY, row, at, ref, len(self._versions[ref]) + 1)
-            parent = refs.get(row.parent_ref or "", row.parent_ref)
-            self._versions[ref].append(replace(version, home=slug, competition_sources=(slug,), parent_ref=parent))
-
-    def push(self, version: Version) -> None:
-        """Add a version that was pushed."""
-        self._versions[version.ref].append(version)
+            version = _read(snapshot, row, at, ref, len(self._versions[ref]) + 1)
+            self._versions[ref].append(replace(version, parent_ref=refs.get(row.parent_ref or "", row.parent_ref)))
 
     def versions(self, ref: str, now: datetime) -> list[Version]:
         """Return the visible versions of a kernel, the current one last."""
@@ -90,7 +79,7 @@ class Kernels:
 
     def of(self, competition: str, now: datetime) -> list[Version]:
         """Return the current version of each visible kernel of a competition, by its slug."""
-        return [version for version in self.current(now) if competition in version.competition_sources]
+        return [version for version in self.current(now) if competition == version.home]
 
     def created(self, ref: str, now: datetime) -> datetime:
         """Return when a visible kernel's first version was run."""
@@ -98,15 +87,15 @@ class Kernels:
 
     def votes(self, version: Version, now: datetime) -> int:
         """Return a version's votes as last read."""
-        return self._readings[version.home].votes("kernel", version.row_id, now) if version.row_id else 0
+        return self._readings[version.home].votes("kernel", version.row_id, now)
 
     def score(self, version: Version, now: datetime) -> float | None:
         """Return a version's public score as last read."""
-        return self._readings[version.home].score(version.row_id, now) if version.row_id else None
+        return self._readings[version.home].score(version.row_id, now)
 
     def tier(self, version: Version, now: datetime) -> str | None:
         """Return the tier of a version's author as last read."""
-        return self._readings[version.home].tier("kernel", version.row_id, now) if version.row_id else None
+        return self._readings[version.home].tier("kernel", version.row_id, now)
 
     def _named(self, refs: set[str], slug: str) -> dict[str, str]:
         """Return under which reference each of a snapshot's is found."""
@@ -127,7 +116,8 @@ def wire_ref(row: KernelRow) -> str:
     return f"{slugified(row.author or '') or 'unknown'}/{slugified(row.ref)}"
 
 
-def _read(folder: Path, row: KernelRow, at: datetime, ref: str, position: int) -> Version:
+def _read(snapshot: Snapshot, row: KernelRow, at: datetime, ref: str, position: int) -> Version:
+    folder = snapshot.path / COMMUNITY
     path = resolve_inside(folder, row.path) if row.path else None
     suffix = path.suffix.lower() if path else ""
     source = path.read_text(encoding="utf-8", errors="replace") if path else ""
@@ -145,7 +135,9 @@ def _read(folder: Path, row: KernelRow, at: datetime, ref: str, position: int) -
         at=at,
         source=_as_notebook(source) if prose else source,
         dataset_sources=tuple(map(str, row.datasets or ())),
+        home=snapshot.card.slug,
         row_id=row.id,
+        parent_ref=row.parent_ref,
         output=resolve_inside(folder, row.output) if row.output else None,
     )
 

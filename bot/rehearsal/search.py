@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bot.rehearsal.forum import Thread
 from bot.rehearsal.forum_methods import forum_url, topic_url
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from bot.rehearsal.competition import Competition
     from bot.rehearsal.site import Site
 
-_ORDERS = ("UNSPECIFIED", "DATE_CREATED", "DATE_UPDATED", "HOTNESS", "LAST_VIEWED", "TOTAL_COMMENTS", "VOTES")
 _CUT = 500
 """Characters of a text that a search shows."""
 _FROM_THE_FUTURE = {
@@ -34,7 +33,7 @@ class Search:
         self._kernels = site.kernels
 
     def list_entities(self, call: Call) -> Answer:
-        """ListEntities: kernels, topics and comments, or those types asked for, whose title, author or competition matches."""
+        """ListEntities: kernels, topics and comments that match by title, author or competition, the latest change first."""
         filters = call.inner("filters")
         types = {str(value).upper().removeprefix("DOCUMENT_TYPE_") for value in filters.many("documentTypes")}
         words = filters.text("query").lower().split()
@@ -45,19 +44,16 @@ class Search:
         }
         made = (make(call.now) for kind, make in makers.items() if not types or kind in types)
         found = [document for documents in made for document in documents if _matches(document, words)]
-        found = _sorted(found, call.enum("canonicalOrderBy", "LIST_SEARCH_CONTENT_ORDER_BY_", _ORDERS))
+        found.sort(key=lambda document: document["_at"], reverse=True)
         if self._site.settings.unknown_enums and found:
             found.append(_FROM_THE_FUTURE | {"id": wire_id("kernel", "from the future")})
         page, token = call.page(found, default=20)
         return listed("documents", [_shown(one) for one in page], token, totalDocuments=len(found) if page else 0)
 
     def _kernel_documents(self, now: datetime) -> Iterator[Json]:
-        for version in self._kernels.current(now):
-            if not version.private:
-                yield self._kernel(version, now)
+        return (self._kernel(version, now) for version in self._kernels.current(now))
 
     def _kernel(self, version: Version, now: datetime) -> Json:
-        competitions = [one for one in self._site.competitions if one.slug in version.competition_sources]
         best = self._best(version, now)
         return {
             "id": wire_id("kernel", version.ref),
@@ -74,11 +70,11 @@ class Search:
                 "isDraft": False,
             },
             "_at": version.at,
-            "_competition": " ".join(one.card.title for one in competitions),
+            "_competition": self._site.competition(version.home).card.title,
         }
 
     def _best(self, version: Version, now: datetime) -> float | None:
-        """Return the best public score of a kernel's versions, as last read; those that were pushed here have none."""
+        """Return the best public score of a kernel's versions, as last read."""
         versions = self._kernels.versions(version.ref, now)
         known = [(one, score) for one in versions if (score := self._kernels.score(one, now)) is not None]
         if not known:
@@ -118,7 +114,6 @@ def _topic(competition: "Competition", thread: Thread, now: datetime) -> Json:
         "ownerUser": _author(thread.row.author, tier),
         "discussionDocument": _discussion(competition, thread, text, ""),
         "_at": thread.last,
-        "_comments": thread.comments,
         "_competition": competition.card.title,
     }
 
@@ -164,17 +159,6 @@ def _user(name: str, author: str | None, tier: str | None) -> Json:
         "url": f"/{name}",
         "tier": tier,
     }
-
-
-def _sorted(documents: list[Json], order: str) -> list[Json]:
-    keys: dict[str, Callable[[Json], Any]] = {
-        "DATE_CREATED": lambda one: one.get("createTime") or "",
-        "DATE_UPDATED": lambda one: one["_at"],
-        "TOTAL_COMMENTS": lambda one: one.get("_comments", 0),
-        "VOTES": lambda one: one.get("votes", 0),
-        "HOTNESS": lambda one: one.get("votes", 0),
-    }
-    return sorted(documents, key=keys[order], reverse=True) if order in keys else documents
 
 
 def _shown(document: Json) -> Json:

@@ -58,8 +58,6 @@ class SiteSettings(BaseModel):
     """Of the site's clock, from creation to a score: drawn for each submission; longer where grading takes longer."""
     board_noise: Share = 0.02
     """Standard deviation of other teams' public scores around their private ones, in quarter-to-quarter distances."""
-    kernel_seconds: tuple[float, float] = (60.0, 600.0)
-    """Of the site's clock, that a kernel which was pushed is queued and runs."""
     link_seconds: float = 7 * 86400.0
     """Of the site's clock, for which an upload or a download link is good."""
     largest_upload: int = 1 << 30

@@ -11,7 +11,7 @@ from bot.rehearsal.faults import Fault, FaultMix, Faults
 from bot.rehearsal.site import Site
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
-from tests.bot.rehearsal.parts import COMPETITIONS, KERNELS, START, TWIN, HandClock, both, served
+from tests.bot.rehearsal.parts import COMPETITIONS, START, TWIN, HandClock, both, served
 from tests.tiny_snapshot import SLUG
 
 LIMITS = f"{COMPETITIONS}/GetSubmissionLimits"
@@ -167,22 +167,15 @@ def test_a_fault_of_a_competition_that_is_not_played_is_refused(snapshot: Snapsh
         Site(snapshot, HandClock(START), faults=faults)
 
 
-def test_a_kernel_may_fail_to_be_saved_under_200(snapshot: Snapshot) -> None:
-    with served(snapshot, faults=script({"kind": "kernel-error", "method": "SaveKernel"})) as it:
-        kernel = {"slug": "rehearsal/first-try", "newTitle": "First try", "text": "print()", "kernelType": "script"}
-        assert "versionNumber" not in it.client.ask(f"{KERNELS}/SaveKernel", **kernel)
-        assert it.client.ask(f"{KERNELS}/SaveKernel", **kernel)["versionNumber"] == 1
-
-
 def test_a_seed_makes_the_same_trouble_again(snapshot: Snapshot) -> None:
     def trouble(seed: int) -> list[str]:
         faults = Faults(mix=FaultMix(seed=seed))
         for _ in range(100):
-            for method in ("ListCompetitionTopics", "CreateSubmission", "SaveKernel"):
+            for method in ("ListCompetitionTopics", "CreateSubmission"):
                 faults.draw(method, START)
         return [f"{one.method} {one.kind} {one.acts}" for one in faults.injected]
 
     assert trouble(1) == trouble(1)
     assert trouble(1) != trouble(2)
     kinds = {line.split()[1] for line in trouble(1)}
-    assert kinds >= {"rate-limit", "cut", "internal-error", "kernel-error"}
+    assert kinds >= {"rate-limit", "cut", "internal-error"}

@@ -17,7 +17,7 @@ import pytest
 from bot.rehearsal.settings import SiteSettings
 from scrapers.snapshots.snapshot import Snapshot
 from tests import needs
-from tests.bot.rehearsal.parts import TWIN, Served, both, served, tiny, truth_with
+from tests.bot.rehearsal.parts import TWIN, Served, both, served, truth_with
 from tests.source_tree import ROOT
 from tests.tiny_snapshot import SLUG
 
@@ -196,36 +196,6 @@ def test_it_lists_pulls_and_looks_at_kernels(command: CommandLine) -> None:
     assert "COMPLETE" in command.run("kernels", "status", "ann/linear")
     command.run("kernels", "output", "ann/linear", "-p", "out")
     assert "C=1" in (command.home / "out" / "__script__.txt").read_text()
-
-
-def test_a_competition_for_notebooks_takes_a_kernel_that_was_pushed(kaggle: Path, tmp_path: Path) -> None:
-    with served(tiny(tmp_path, kind="code")) as it:
-        command = CommandLine(kaggle, tmp_path, it)
-        command.run("kernels", "init")
-        metadata = (tmp_path / "kernel-metadata.json").read_text()
-        for word, value in (
-            *(("INSERT_KERNEL_SLUG_HERE", "my-first-try"), ("INSERT_TITLE_HERE", "My first try")),
-            *(("INSERT_CODE_FILE_PATH_HERE", "try.py"), ('"enable_internet": "true"', '"enable_internet": "false"')),
-            ('"competition_sources": []', '"competition_sources": ["tiny-table"]'),
-        ):
-            assert word in metadata
-            metadata = metadata.replace(word, value)
-        for field, value in (("language", "python"), ("kernel_type", "script")):
-            before, after = metadata.split(f'"{field}": "', 1)
-            metadata = f'{before}"{field}": "{value}"{after[after.index(chr(34)) + 1 :]}'
-        (tmp_path / "kernel-metadata.json").write_text(metadata)
-        (tmp_path / "try.py").write_text("print('hello')\n")
-        assert "successfully pushed" in command.run("kernels", "push")
-        it.clock.pass_by(hours=1)
-        assert "COMPLETE" in command.run("kernels", "status", "rehearsal/my-first-try")
-        said = command.run(
-            *("competitions", "submit", "tiny-table", "-k", "rehearsal/my-first-try", "-v", "1"),
-            *("-f", "submission.csv", "-m", "r-1"),
-        )
-        assert "Successfully submitted" in said
-        it.settle()
-        [scored] = command.rows("competitions", "submissions", "tiny-table")
-        assert scored["publicScore"] == "0.69315"
 
 
 def test_the_package_reads_what_the_command_does_not_ask_for(kaggle: Path, snapshot: Snapshot, tmp_path: Path) -> None:

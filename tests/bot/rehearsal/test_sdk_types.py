@@ -17,7 +17,6 @@ from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import COMPETITIONS, DISCUSSIONS, KERNELS, SEARCH, Served, served, truth_with
 
 KERNEL = {"userName": "ann", "kernelSlug": "linear"}
-PUSHED = {"slug": "rehearsal/first-try", "newTitle": "First try", "text": "1", "kernelType": "script"}
 CALLS: dict[str, tuple[dict[str, Any], type[KaggleObject]]] = {
     f"{COMPETITIONS}/ListCompetitions": ({}, competitions.ApiListCompetitionsResponse),
     f"{COMPETITIONS}/GetCompetition": ({}, competitions.ApiCompetition),
@@ -33,16 +32,14 @@ CALLS: dict[str, tuple[dict[str, Any], type[KaggleObject]]] = {
     f"{COMPETITIONS}/ListCompetitionTopics": ({}, competitions.ApiListCompetitionTopicsResponse),
     f"{COMPETITIONS}/ListTopicMessages": ({"topicId": 1}, competitions.ApiListTopicMessagesResponse),
     f"{DISCUSSIONS}/GetTopic": ({"id": 1}, discussions.ApiGetTopicResponse),
-    f"{DISCUSSIONS}/ListComments": ({"topicId": 1}, discussions.ApiListCommentsResponse),
     f"{KERNELS}/ListKernels": ({}, kernels.ApiListKernelsResponse),
     f"{KERNELS}/GetKernel": (KERNEL, kernels.ApiGetKernelResponse),
     f"{KERNELS}/GetKernelSessionStatus": (KERNEL, kernels.ApiGetKernelSessionStatusResponse),
     f"{KERNELS}/ListKernelSessionOutput": (KERNEL, kernels.ApiListKernelSessionOutputResponse),
-    f"{KERNELS}/SaveKernel": (PUSHED, kernels.ApiSaveKernelResponse),
     f"{SEARCH}/ListEntities": ({"filters": {"query": "tiny"}}, search.ListEntitiesResponse),
     "security.OAuthService/IntrospectToken": ({"token": "KGAT_rehearsal"}, security.IntrospectTokenResponse),
 }
-ELSEWHERE = {"DownloadDataFile", "DownloadDataFiles", "DownloadLeaderboard", "CreateSubmission", "CreateCodeSubmission"}
+ELSEWHERE = {"DownloadDataFile", "DownloadDataFiles", "DownloadLeaderboard", "CreateSubmission"}
 """Files, and what other tests submit."""
 
 
