@@ -18,7 +18,6 @@ from bot.rehearsal.faulty_answers import Act, troubled
 from bot.rehearsal.methods import OPEN, methods
 from bot.rehearsal.rendering import share_of
 from bot.rehearsal.site import Site
-from bot.rehearsal.status_page import page
 from bot.rehearsal.wire import Binary, Call, Redirect, Refused, error_body, finished
 from state.clock import FastClock
 
@@ -50,8 +49,8 @@ class App:
         await response(request.scope, receive, _stamped(send, now, self._site.settings.api_version))
 
     async def _respond(self, request: Request, now: datetime) -> Response:
-        if request.method == "GET" and request.scope["path"] in ("/", "/clock"):
-            return self._looked_at(request.scope["path"], now)
+        if request.method == "GET" and request.scope["path"] == "/clock":
+            return self._clock()
         routed = self._routed(request, now)
         if routed is None:
             return HTMLResponse("<!doctype html><title>Kaggle</title><h1>404</h1>", 404)
@@ -60,11 +59,9 @@ class App:
         fault = self._site.faults.draw(method, now)
         return await act() if fault is None else await troubled(fault, act, request, self._site.faults, now)
 
-    def _looked_at(self, path: str, now: datetime) -> Response:
+    def _clock(self) -> Response:
         """Answer what Kaggle does not have, so that it is neither counted nor befallen by faults, nor asks who you are."""
         clock = self._site.clock
-        if path == "/":
-            return HTMLResponse(page(self._site, now))
         if not isinstance(clock, FastClock):
             return PlainTextResponse("This site's clock does not run by a speed", 404)
         return JSONResponse({"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began})

@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from bot.rehearsal.site import Site
 
 _TABS = ("GENERAL", "ENTERED", "COMMUNITY", "HOSTED", "UNLAUNCHED", "UNLAUNCHED_COMMUNITY", "EVERYTHING")
-_SEGMENTS = (
-    *("UNSPECIFIED", "FEATURED", "RESEARCH", "RECRUITMENT", "", "GETTING_STARTED", "MASTERS", "", "PLAYGROUND"),
-    *("", "COMMUNITY", "ANALYTICS"),
-)
 _COMPETITIONS_A_PAGE = 20
 
 
@@ -28,14 +24,8 @@ class Competing:
     def list_competitions(self, call: Call) -> Answer:
         """ListCompetitions: 20 a page whatever is asked, and no token where a page number is given."""
         tab = call.enum("group", "COMPETITION_LIST_TAB_", _TABS)
-        segment = call.enum("category", "HOST_SEGMENT_", _SEGMENTS)
         search = call.text("search").lower()
-        found = [
-            one
-            for one in self._listed(tab, call.now)
-            if search in f"{one['title']} {one['ref']}".lower()
-            and segment in ("UNSPECIFIED", str(one["category"]).upper().replace(" ", "_"))
-        ]
+        found = [one for one in self._listed(tab, call.now) if search in f"{one['title']} {one['ref']}".lower()]
         fixed = Call(dict(call.body) | {"pageSize": _COMPETITIONS_A_PAGE}, call.now, call.base_url)
         page, token = fixed.page(found)
         return listed("competitions", page, token)

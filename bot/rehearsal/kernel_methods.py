@@ -5,40 +5,31 @@ from datetime import datetime
 
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.kernels import Kernels, Version
-from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.wire import Answer, Call, Json, Refused, denied, listed, wire_time
-
-_GROUPS = (
-    *("KERNELS_LIST_VIEW_TYPE_UNSPECIFIED", "PROFILE", "UPVOTED", "EVERYONE", "COLLABORATION", "FORK"),
-    *("BOOKMARKED", "RECENTLY_VIEWED", "PUBLIC_AND_USERS_PRIVATE"),
-)
 
 
 class Notebooks:
     """Answers about kernels; of each only the current version is listed, older ones are found by `vN`.
 
-    Kernels come in the one order that the bot asks for, the last run first, whatever order a request names.
+    Kernels come as the bot asks for them, the last run first, whatever order or filter a request names.
     """
 
-    def __init__(self, kernels: Kernels, settings: SiteSettings, check: Callable[[str], object]) -> None:
+    def __init__(self, kernels: Kernels, check: Callable[[str], object]) -> None:
         """Make the answers.
 
         Args:
             kernels: all of the site.
-            settings: the site's.
             check: raises the 403 for a competition that is not the site's.
         """
         self._kernels = kernels
-        self._settings = settings
         self._check = check
 
     def list_kernels(self, call: Call) -> Answer:
-        """ListKernels: filters, the last run first, at most 100 a page."""
+        """ListKernels: of a competition or of all, the last run first, at most 100 a page."""
         competition = call.text("competition")
         if competition:
             self._check(competition)
-        call.enum("group", "", _GROUPS)
-        found = [version for version in reversed(self._kernels.current(call.now)) if self._wanted(version, call)]
+        found = [version for version in reversed(self._kernels.current(call.now)) if competition in ("", version.home)]
         page, token = call.page(found)
         return listed("kernels", [self.metadata(version, call.now) for version in page], token)
 
@@ -86,19 +77,3 @@ class Notebooks:
             "totalVotes": self._kernels.votes(version, now),
             "currentVersionNumber": version.number,
         }
-
-    def _wanted(self, version: Version, call: Call) -> bool:
-        user, search = call.text("user"), call.text("search").lower()
-        mine = call.body.get("group") in ("PROFILE", 1)
-        competition, parent = call.text("competition"), call.text("parentKernel")
-        return (
-            (not mine or version.owner == self._settings.user_name)
-            and (not user or version.owner == user)
-            and (not competition or competition.rsplit("/", 1)[-1] == version.home)
-            and (not parent or version.parent_ref == parent)
-            and (not (dataset := call.text("dataset")) or dataset in version.dataset_sources)
-            and call.text("language") in ("", "all", version.language)
-            and call.text("kernelType") in ("", "all", version.kernel_type)
-            and call.text("outputType") in ("", "all", "data")
-            and (not search or search in version.title.lower())
-        )

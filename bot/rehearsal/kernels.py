@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -38,7 +38,6 @@ class Version:
     row_id: str
     """That snapshot's id."""
     dataset_sources: tuple[str, ...]
-    parent_ref: str | None
     output: Path | None
     """The submission file that its run wrote, where the snapshot has it."""
 
@@ -64,8 +63,7 @@ class Kernels:
         refs = self._named({wire_ref(row) for row, _ in dated}, slug)
         for row, at in dated:
             ref = refs[wire_ref(row)]
-            version = _read(snapshot, row, at, ref, len(self._versions[ref]) + 1)
-            self._versions[ref].append(replace(version, parent_ref=refs.get(row.parent_ref or "", row.parent_ref)))
+            self._versions[ref].append(_read(snapshot, row, at, ref, len(self._versions[ref]) + 1))
 
     def versions(self, ref: str, now: datetime) -> list[Version]:
         """Return the visible versions of a kernel, the current one last."""
@@ -137,7 +135,6 @@ def _read(snapshot: Snapshot, row: KernelRow, at: datetime, ref: str, position: 
         dataset_sources=tuple(map(str, row.datasets or ())),
         home=snapshot.card.slug,
         row_id=row.id,
-        parent_ref=row.parent_ref,
         output=resolve_inside(folder, row.output) if row.output else None,
     )
 

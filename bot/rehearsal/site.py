@@ -70,7 +70,7 @@ class Site:
         self.uploads = Uploads(settings.link_seconds, settings.largest_upload)
         self.storage = Storage([one.files for one in self.competitions], settings.link_seconds)
         self.discussions = Discussions(self)
-        self.notebooks = Notebooks(self.kernels, settings, self.competition)
+        self.notebooks = Notebooks(self.kernels, self.competition)
         self.search = Search(self)
         self.competing = Competing(self)
         self.submitting = Submitting(self)

@@ -25,7 +25,6 @@ def test_the_users_own_competitions_are_told_from_the_others(here: Served) -> No
     assert len(everything) == 20
     assert slugs(here, group="COMPETITION_LIST_TAB_HOSTED") == []
     assert slugs(here, search="tiny") == ["tiny-table"]
-    assert slugs(here, group=1, category="HOST_SEGMENT_FEATURED") == []
 
 
 def test_competitions_come_20_a_page_by_number_or_by_token(here: Served) -> None:

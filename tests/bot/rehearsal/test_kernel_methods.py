@@ -84,20 +84,6 @@ def test_kernels_come_last_run_first(tmp_path: Path) -> None:
         assert refs(it, sortBy="DATE_RUN") == ["ann/one", "ann/three", "ann/two"]
 
 
-def test_kernels_are_filtered(tmp_path: Path) -> None:
-    rows = [
-        kernel(1, "ann/one", 1, "2020-01-03T00:00:00Z", language="R", title="Ridge"),
-        kernel(2, "bob/two", 1, "2020-01-04T00:00:00Z", parent_ref="ann/one", datasets=["ann/data"]),
-        kernel(3, "bob/three", 1, "2020-01-05T00:00:00Z", path="kernels/book.ipynb", kind="notebook"),
-    ]
-    with served(with_kernels(tmp_path, rows)) as it:
-        assert refs(it, language="r") == ["ann/one"]
-        assert refs(it, user="bob", kernelType="script") == ["bob/two"]
-        assert refs(it, kernelType="notebook", language="all") == ["bob/three"]
-        assert (refs(it, parentKernel="ann/one"), refs(it, dataset="ann/data")) == (["bob/two"], ["bob/two"])
-        assert (refs(it, search="ridge"), refs(it, group="PROFILE")) == (["ann/one"], [])
-
-
 def test_kernels_come_at_most_100_a_page(tmp_path: Path) -> None:
     rows = [
         kernel(number, f"ann/k{number:03d}", 1, f"2020-01-03T{number // 60:02d}:{number % 60:02d}:00Z")
