@@ -10,8 +10,8 @@ import typer
 from bot.cli.options import Json
 from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from scrapers.imports.mle_live.community import Kinds
 from scrapers.imports.mle_live.importing import Outcome, Wish, import_mle_live
+from scrapers.snapshots.manifest import CountedRows
 from state.clock import SystemClock
 
 import_app = typer.Typer(name="import", help="Make snapshots of past competitions on a disk.", no_args_is_help=True)
@@ -90,6 +90,5 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
     return (outcome.competition, *counts, _kinds(outcome.came.undated), f"{left:,}", status)
 
 
-def _kinds(kinds: Kinds) -> str:
-    counts = {"topics": kinds.topics, "messages": kinds.messages, "kernels": kinds.kernels}
-    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "none"
+def _kinds(counts: CountedRows) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts if count) or "none"
