@@ -12,9 +12,9 @@ from bot.cli.options import Json
 from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.imports import IMPORTERS
-from scrapers.imports.mle_live.community import Kinds
 from scrapers.imports.mle_live.importing import Outcome, Wish, import_mle_live
 from scrapers.imports.staging import importing_into, staged
+from scrapers.snapshots.manifest import CountedRows
 from scrapers.snapshots.snapshot import Snapshot, format_summary
 from state.clock import SystemClock
 from state.errors import UsageError
@@ -116,6 +116,5 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
     return (outcome.competition, *counts, _kinds(outcome.came.undated), f"{left:,}", status)
 
 
-def _kinds(kinds: Kinds) -> str:
-    counts = {"topics": kinds.topics, "messages": kinds.messages, "kernels": kinds.kernels}
-    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "none"
+def _kinds(counts: CountedRows) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts if count) or "none"

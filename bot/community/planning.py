@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import chain
+from itertools import count as counted
 
 from bot.community.evidence import WHOLE
 from bot.community.pool import idea_texts, propose_ideas, report_texts, reports_of
@@ -61,7 +63,7 @@ async def plan_drafts(
     except ModelRefused as error:
         context.say(f"plain drafts are used, since no plan could be had: {error}")
         answer = plain_drafts(prompt)
-    titles = {d.title for d in _all_drafts(context)}
+    titles = {d.title for d in drafts(context.store, context.run_id, context.clock.as_of())}
     with context.store.write() as tx:
         for offset, plan in enumerate(answer.drafts):
             title = _unique(plan.title, titles)
@@ -113,16 +115,8 @@ def _inputs(prompt: PlanDrafts, plan: DraftPlan) -> list[Item]:
 
 
 def _unique(title: str, taken: set[str]) -> str:
-    if title not in taken:
-        return title
-    number = 2
-    while f"{title} ({number})" in taken:
-        number += 1
-    return f"{title} ({number})"
-
-
-def _all_drafts(context: RunContext) -> Sequence[Draft]:
-    return drafts(context.store, context.run_id, context.clock.as_of())
+    numbered = (f"{title} ({number})" for number in counted(2))
+    return next(one for one in chain([title], numbered) if one not in taken)
 
 
 def draft_row(context: RunContext, draft_id: int) -> Draft | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlmodel import select
 
 from bot.community.evidence import Evidence, evidence
-from bot.community.prompts import ComponentNote, IdeasAnswer, IdeaText, ProposeIdeas, ReportText
+from bot.community.prompts import IdeasAnswer, IdeaText, ProposeIdeas, ReportAnswer, ReportText
 from bot.community.reading import analysis_texts, known_analyses
 from bot.community.settings import ReadingSettings
 from bot.engine.context import RunContext
@@ -42,14 +42,10 @@ def _report_text(row: Report) -> ReportText:
         item=Item(f"report/{number}", row.known_at),
         number=number,
         title=row.title,
-        method=row.method,
         score=row.score,
-        numbers=row.numbers,
-        limitations=row.limitations,
-        next_steps=row.next_steps,
-        components=tuple(ComponentNote.model_validate(part) for part in row.components),
         node=row.best_node,
         baseline=row.draft_id is None,
+        **row.model_dump(include=set(ReportAnswer.model_fields)),
     )
 
 

@@ -69,23 +69,14 @@ class AnalyzePost(TemplatePrompt[AnalysisAnswer]):
         return (self.post.item, *self.task.items())
 
 
-@dataclass(frozen=True)
-class AnalysisText:
+class AnalysisText(AnalysisAnswer):
     """An analysis as a prompt shows it."""
 
     item: Item
     """The post's id, with the analysis' time."""
     title: str
-    summary: str
-    suggestions: tuple[str, ...]
-    novelty: float
-    feasibility: float
-    effectiveness: float
-    efficiency: float
     votes: int | None
     public_score: float | None
-    code_abstract: str = ""
-    resources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,20 +107,24 @@ class ComponentNote(_Reply):
     """Standard error of the gain, where the engine has measured it."""
 
 
-@dataclass(frozen=True)
-class ReportText:
+class ReportAnswer(_Reply):
+    """What came of a draft."""
+
+    method: str = Field(min_length=1, max_length=6_000)
+    components: tuple[ComponentNote, ...] = ()
+    numbers: str = ""
+    limitations: str = ""
+    next_steps: str = ""
+
+
+class ReportText(ReportAnswer):
     """A report as a prompt shows it."""
 
     item: Item
     """`report/<number>`."""
     number: int
     title: str
-    method: str
     score: float | None
-    numbers: str
-    limitations: str
-    next_steps: str
-    components: tuple[ComponentNote, ...] = ()
     node: int | None = None
     """The draft's best."""
     baseline: bool = False
@@ -248,16 +243,6 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     def items(self) -> Sequence[Item]:
         """Return ideas and reports, and the owner's notes."""
         return [*(i.item for i in self.ideas), *(r.item for r in self.reports), *self.task.items()]
-
-
-class ReportAnswer(_Reply):
-    """What came of a draft."""
-
-    method: str = Field(min_length=1, max_length=6_000)
-    components: tuple[ComponentNote, ...] = ()
-    numbers: str = ""
-    limitations: str = ""
-    next_steps: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from bot.community.prompts import AnalysisText, AnalyzePost, PostText
+from bot.community.prompts import AnalysisAnswer, AnalysisText, AnalyzePost, PostText
 from bot.community.settings import ReadingSettings
 from bot.engine.context import RunContext
 from bot.execution.task import TaskText
@@ -121,26 +121,17 @@ def analysis_texts(context: RunContext) -> list[AnalysisText]:
     # A post that suggests nothing and is of no use has nothing to be proposed from.
     telling = [row for row in rows if row.suggestions or row.effectiveness >= _USEFUL]
     shown = [row for row in telling if row.id in posts][: context.settings_of(ReadingSettings).shown_analyses]
-    texts = []
-    for row in shown:
-        post = posts[row.id]
-        texts.append(
-            AnalysisText(
-                item=Item(row.id, row.known_at),
-                title=post.title,
-                summary=row.summary,
-                suggestions=tuple(row.suggestions),
-                novelty=row.novelty,
-                feasibility=row.feasibility,
-                effectiveness=row.effectiveness,
-                efficiency=row.efficiency,
-                votes=post.votes,
-                public_score=post.public_score,
-                code_abstract=row.code_abstract,
-                resources=tuple(map(str, row.resources)),
-            )
-        )
-    return texts
+    return [_analysis_text(row, posts[row.id]) for row in shown]
+
+
+def _analysis_text(row: Analysis, post: Post) -> AnalysisText:
+    return AnalysisText(
+        item=Item(row.id, row.known_at),
+        title=post.title,
+        votes=post.votes,
+        public_score=post.public_score,
+        **row.model_dump(include=set(AnalysisAnswer.model_fields)),
+    )
 
 
 def known_analyses(context: RunContext) -> list[Analysis]:

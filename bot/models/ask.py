@@ -5,7 +5,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ from bot.budgets.levels import Held, Level, unbounded
 from bot.models import CallLimits, Completion, Message, Model, Prompt, Usage
 from bot.models.bounds import Estimate, bounds, free
 from bot.models.fingerprint import prompt_hash
-from bot.models.recorded import Bindable, Recorded, RecordedMessage, RecordingWriter, step_key
+from bot.models.recorded import Bindable, Recorded, RecordingWriter, step_key
 from bot.models.repair import Continuation, Repair
 from bot.models.without_secrets import without_secrets
 from state.clock import Clock
@@ -267,7 +267,7 @@ class Asker:
                 prompt_name=asked.prompt.name,
                 as_of=asked.as_of,
                 items=[(item.id, item.time) for item in asked.prompt.items()],
-                messages=[{"role": m.role, "content": m.content} for m in asked.messages],
+                messages=[asdict(message) for message in asked.messages],
                 answer=reply.text,
                 prompt_hash=asked.hash,
                 **same,
@@ -313,7 +313,7 @@ def _recorded(asked: _Attempt, outcome: _Outcome) -> Recorded:
     return Recorded(
         step=asked.step,
         prompt_hash=asked.hash,
-        messages=tuple(RecordedMessage(role=m.role, content=m.content) for m in asked.messages),
+        messages=tuple(asked.messages),
         text=reply.text,
         usage=reply.usage,
         model=reply.model,

@@ -15,7 +15,6 @@ MOST_ANSWER_TOKENS = 16_000
 """Longest answer under a cap, unless the settings say otherwise; an answer without a bound would have no highest price."""
 MOST_CODE_TOKENS = 32_000
 """The same for those who write code."""
-_CODE_ROLES = frozenset({"coder"})
 LEAST_ANSWER_TOKENS = 4_000
 """Where a long answer does not fit any more, a call is made that may answer this much, which most scripts need."""
 ANSWERS_A_CALL = 2
@@ -50,7 +49,7 @@ def bounds(
         yield Bound({"calls": 1}, limits)
         return
     sent = most_tokens(messages)
-    answer = limits.max_tokens or (MOST_CODE_TOKENS if role in _CODE_ROLES else MOST_ANSWER_TOKENS)
+    answer = limits.max_tokens or (MOST_CODE_TOKENS if role == "coder" else MOST_ANSWER_TOKENS)
     while True:
         usage = Usage(sent, answer)
         amounts: dict[str, float] = {"calls": 1, "tokens": ANSWERS_A_CALL * (sent + answer)}

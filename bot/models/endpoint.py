@@ -5,7 +5,7 @@ import contextlib
 import re
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self, TypeVar
 
 from pydantic import SecretStr
@@ -13,10 +13,11 @@ from pydantic import SecretStr
 from bot.models import CallLimits, Completion, Message, Prompt, Usage
 from bot.models.chat import ChatClient, Rejected
 from bot.models.completion import completed
-from bot.models.failures import FIRST, Names, classify, endpoint_words, retry_after
+from bot.models.failures import FIRST, Names, classify, endpoint_words
 from bot.models.pricing import Pricing
 from bot.models.reply import NotACompletion, Reply, read_reply
 from bot.models.settings import ModelChoice, ModelSettings
+from scrapers.http.receiving import retry_after
 from state.clock import Clock
 from state.errors import CutOff, EmptyAnswer, ModelError, ModelRefused, ModelUnavailable
 from state.redaction import Redactor
@@ -31,6 +32,8 @@ _TOO_MANY = re.compile(
 _FEWEST_TOKENS = 1_000
 _EMPTY = "its answer was empty"
 _FIRST_WAIT = 1.0
+LONGEST_WAIT = 60.0
+"""Seconds: a longer Retry-After is cut to this; the call's own time limit ends the waiting."""
 _LIMIT_NAMES = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
 
@@ -137,7 +140,7 @@ class OpenAIModel:
     def _payload(self, model: str, messages: list[Message], limits: CallLimits) -> dict[str, Any]:
         payload: dict[str, Any] = {
             "model": model,
-            "messages": [{"role": m.role, "content": m.content} for m in messages],
+            "messages": [asdict(message) for message in messages],
         }
         most = limits.max_tokens or self._endpoint.max_tokens
         most = min(most, self._most_tokens.get(model, most)) if most else None
@@ -155,7 +158,7 @@ class OpenAIModel:
                 return reply
             except Rejected as answer:
                 error = classify(answer.status, answer.body, model=payload["model"], names=self._endpoint.names)
-                asked = retry_after(answer.headers, self._clock.now())
+                asked = retry_after(answer.headers.get("retry-after"), self._clock.now())
             except NotACompletion as page:
                 # An address that has given answers is right: a gateway in front of it has a bad day.
                 error = ModelUnavailable(str(page)) if self._has_answered else page
@@ -194,7 +197,7 @@ def _wait(attempt: int, asked: float | None) -> float:
     """Return the seconds before the next try: what the endpoint asks, or twice as long each time; with jitter."""
     share = secrets.SystemRandom().uniform(0.5, 1.0)
     if asked is not None:
-        return asked + share * _FIRST_WAIT
+        return min(asked, LONGEST_WAIT) + share * _FIRST_WAIT
     return share * _FIRST_WAIT * float(2**attempt)
 
 

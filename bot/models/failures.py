@@ -1,16 +1,10 @@
 """What an endpoint's error means: try again, give this prompt up, or stop the run."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from state.errors import ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable
-
-LONGEST_WAIT = 60.0
-"""Seconds: a longer Retry-After is cut to this; the call's own time limit ends the waiting."""
 
 _MOST_WORDS = 300
 _MOST_READ = 4_000
@@ -112,32 +106,6 @@ def _error(body: object) -> object:
     if isinstance(body, list) and body:
         body = body[0]
     return body.get("error", body) if isinstance(body, dict) else body
-
-
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return the seconds that the endpoint asks to wait, at most `LONGEST_WAIT`; None where it does not say.
-
-    Args:
-        headers: of the answer, case-insensitive: `retry-after-ms`, `retry-after` in seconds or as an HTTP date.
-        now: aware; what a date is compared with.
-    """
-    seconds = _number(headers.get("retry-after-ms"), 0.001)
-    asked = headers.get("retry-after")
-    if seconds is None:
-        seconds = _number(asked, 1.0)
-    if seconds is None and asked is not None:
-        try:
-            date = parsedate_to_datetime(asked)
-        except (ValueError, OverflowError):  # OverflowError: a year of twenty digits
-            return None
-        seconds = ((date if date.tzinfo else date.replace(tzinfo=UTC)) - now).total_seconds()
-    return None if seconds is None else min(max(seconds, 0.0), LONGEST_WAIT)
-
-
-def _number(text: str | None, unit: float) -> float | None:
-    if text is None or not re.fullmatch(r"\s*\d+(\.\d+)?\s*", text):
-        return None
-    return float(text) * unit
 
 
 def _code(body: object) -> set[str]:

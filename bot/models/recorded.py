@@ -5,11 +5,11 @@ import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from bot.models import CallLimits, Completion, Model, Prompt, Usage
+from bot.models import CallLimits, Completion, Message, Model, Prompt, Usage
 from bot.models.completion import completed
 from state.errors import CutOff, ModelMisconfigured, ModelRefused, Unparsable
 
@@ -21,15 +21,6 @@ def step_key(name: str, node: int | None, attempt: int) -> str:
     return f"{node or 0}/{name}/{attempt}"
 
 
-class RecordedMessage(BaseModel):
-    """One message that was sent."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
 class Recorded(BaseModel):
     """One call as it went."""
 
@@ -37,7 +28,7 @@ class Recorded(BaseModel):
 
     step: str
     prompt_hash: str
-    messages: tuple[RecordedMessage, ...]
+    messages: tuple[Message, ...]
     text: str
     usage: Usage
     model: str

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx2
@@ -84,3 +87,16 @@ def read_json(text: str) -> Any:
     if text.count("[") + text.count("{") > _MOST_CONTAINERS or text.count(",") > _MOST_VALUES:
         raise ValueError("it has too many parts")
     return json.loads(text)
+
+
+def retry_after(value: str | None, now: datetime) -> float | None:
+    """Return the seconds that a header Retry-After names, which may be a number or a date; None where it names none."""
+    if not value:
+        return None
+    if re.fullmatch(r"\d{1,9}(\.\d+)?", value.strip()):
+        return float(value)
+    try:
+        time = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):  # a year of twenty digits
+        return None
+    return max(0.0, (time.replace(tzinfo=time.tzinfo or UTC) - now).total_seconds())

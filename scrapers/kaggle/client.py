@@ -16,9 +16,9 @@ from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
 from scrapers.http.addresses import following, is_loopback, kaggles
-from scrapers.http.receiving import CODING, SLOWEST, read_json, receive
+from scrapers.http.receiving import CODING, SLOWEST, read_json, receive, retry_after
 from scrapers.kaggle.credentials import Credentials, find_credentials
-from scrapers.kaggle.failures import code_and_words, failure, retry_after
+from scrapers.kaggle.failures import code_and_words, failure
 from scrapers.kaggle.pacing import Meter, Pacing
 from scrapers.kaggle.settings import KAGGLE, KaggleSection, Pace, Patience
 from scrapers.kaggle.wire import Answer

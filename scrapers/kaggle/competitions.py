@@ -107,8 +107,6 @@ class BoardRow:
     team_id: str
     team: str
     score: float | None
-    members: tuple[str, ...] = ()
-    """User names."""
     submissions: int | None = None
 
 
@@ -192,7 +190,6 @@ def _board_row(row: dict[str, str]) -> BoardRow:
         team_id=row["TeamId"],
         team=row["TeamName"],
         score=float(score) if score else None,
-        members=tuple(name.strip() for name in (row.get("TeamMemberUserNames") or "").split(",") if name.strip()),
         submissions=int(count) if count else None,
     )
 

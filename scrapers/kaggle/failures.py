@@ -1,8 +1,6 @@
 """What an answer of Kaggle's that is no success stands for: an error by class, with Kaggle's own words."""
 
 import re
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from scrapers.http.receiving import read_json
@@ -87,19 +85,6 @@ def _classified(status: int, words: str, told: str, subject: str) -> BotError:
     if 400 <= status < 500 and status not in (408, 425):
         return KaggleError(told)
     return SiteUnavailable(told)
-
-
-def retry_after(value: str | None, now: datetime) -> float | None:
-    """Return the seconds that a header Retry-After names, which may be a number or a date; None where it names none."""
-    if not value:
-        return None
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", value.strip()):
-        return float(value)
-    try:
-        time = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):  # a year of twenty digits
-        return None
-    return max(0.0, (time.replace(tzinfo=time.tzinfo or UTC) - now).total_seconds())
 
 
 def _plain(text: str) -> str:

@@ -1,12 +1,11 @@
 """Kaggle's kernels: lists of those of a competition, and a version's source."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Time, Wire
 
-KernelOrder = Literal["DATE_RUN", "DATE_CREATED", "SCORE_DESCENDING", "SCORE_ASCENDING", "VOTE_COUNT", "HOTNESS"]
 _SERVICE = "kernels.KernelsApiService"
 _MOST = 100
 
@@ -73,15 +72,13 @@ class Kernels:
 
     client: KaggleClient
 
-    async def of(
-        self, slug: str, page: int = 1, token: str = "", order: KernelOrder = "DATE_RUN", *, size: int = _MOST
-    ) -> KernelPage:
-        """Return a page of a competition's kernels, by number (from 1) or, where one was given, by token."""
+    async def of(self, slug: str, page: int = 1, token: str = "") -> KernelPage:
+        """Return a page of a competition's kernels, the last run first, by number (from 1) or, if one was given, by token."""
         body = {
             "competition": slug,
             "group": "EVERYONE",
-            "sortBy": order,
-            "pageSize": size,
+            "sortBy": "DATE_RUN",
+            "pageSize": _MOST,
             **({"pageToken": token} if token else {"page": page}),
         }
         return await self.client.call(Method(_SERVICE, "ListKernels", "kernels"), body, KernelPage, subject=slug)

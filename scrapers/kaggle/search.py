@@ -6,27 +6,10 @@ from typing import Annotated, Literal
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Wire
+from scrapers.snapshots.rows import TIERS
 
-Kind = Literal["KERNEL", "TOPIC", "COMMENT", "USER"]
+Kind = Literal["KERNEL", "TOPIC", "COMMENT"]
 _MOST = 100
-_TIERS = {
-    0: "novice",
-    1: "contributor",
-    2: "expert",
-    3: "master",
-    4: "grandmaster",
-    5: "staff",
-    11: "organization",
-}
-_UNKNOWN = "unknown"
-
-
-def tier_name(value: str) -> str | None:
-    """Return a tier in lower case, such as `grandmaster`, whether it came by name or number; None where it is unknown."""
-    if value.lstrip("-").isdecimal():
-        return _TIERS.get(int(value))
-    name = value.lower().rsplit("tier_", 1)[-1]
-    return name if name in _TIERS.values() else None
 
 
 class Author(Wire):
@@ -38,9 +21,10 @@ class Author(Wire):
     tier: Mixed = ""
 
     @property
-    def tier_word(self) -> str | None:
-        """The tier in lower case, None where it is not known."""
-        return tier_name(self.tier)
+    def tier_name(self) -> str | None:
+        """The tier, such as `GRANDMASTER`, whether it came by name or number; None where it is not known."""
+        name = TIERS.get(self.tier) or self.tier.upper().rsplit("TIER_", 1)[-1]
+        return name if name in TIERS.values() else None
 
 
 class KernelFacts(Wire):

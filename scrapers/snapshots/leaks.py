@@ -52,16 +52,12 @@ def check_for_answers(path: Path, name: str, answers_file: Path, answers: Answer
     """
     if path.name.lower() == _ANSWERS_NAME:
         found.add(name, "has the name of the answers; agents may read data/", kind="answers by name")
-    elif _same_bytes(path, answers_file):
+    elif path.stat().st_size == answers_file.stat().st_size and sha256_of(path) == sha256_of(answers_file):
         found.add(name, "is a copy of the answers", kind="answers by content")
     elif is_table(path.name) and path.stat().st_size == 0:
         found.add(name, "is empty")
     else:
         _check_tables(path, name, answers, found)
-
-
-def _same_bytes(path: Path, answers: Path) -> bool:
-    return path.stat().st_size == answers.stat().st_size and sha256_of(path) == sha256_of(answers)
 
 
 def _check_tables(path: Path, name: str, answers: Answers, found: Problems) -> None:
@@ -115,12 +111,12 @@ def _keys(header: list[str], first: Sequence[list[str]], answers: Answers) -> It
         yield _Key(named, header, answers, named=True)
     if len(answers.rows) > 1:
         return
-    known: dict[int, int] = {}
+    own, known = answers.rows[0].strip().lower(), dict[int, int]()
     for place, name in enumerate(header):
         ids = [cells[place] for cells in first if place < len(cells) and cells[place] in answers.values]
         different = len(set(ids))
         are_ids = 2 * len(ids) > len(first) and different >= _FEWEST_IDS
-        if place not in named and (are_ids or _is_like(name, answers.rows[0])):
+        if place not in named and (are_ids or name.strip().lower() == own):
             known[place] = different
     for place in sorted(known, key=lambda place: -known[place])[:_MOST_KEYS]:
         if header[place] in answers.values:  # there is no header
@@ -129,10 +125,6 @@ def _keys(header: list[str], first: Sequence[list[str]], answers: Answers) -> It
                 yield key
         else:
             yield _Key([place], header, answers, named=False)
-
-
-def _is_like(name: str, other: str) -> bool:
-    return name.strip().lower() == other.strip().lower()
 
 
 class _Key:

@@ -18,8 +18,8 @@ _LARGEST_MANIFEST = 16_000_000  # bytes; a manifest is small even with a hash fo
 Column = Annotated[str, Field(min_length=1)]
 
 
-class DatedRows(BaseModel):
-    """How many rows of each kind had no time of their own, and were given one."""
+class CountedRows(BaseModel):
+    """How many rows there are of each kind."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -51,7 +51,7 @@ class Manifest(BaseModel):
     split: str | None = None
     sources: list[str] = []
     sha256: dict[str, str] = {}
-    dated_at_deadline: DatedRows | None = None
+    dated_at_deadline: CountedRows | None = None
     """Rows without a time that an import was told to date at the deadline; None: it was not told so."""
 
     @field_validator("submission_file")

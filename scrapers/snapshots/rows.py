@@ -12,6 +12,17 @@ from scrapers.posts.cleaning import clean
 from scrapers.snapshots.fields import Identifier, UtcTime
 from state.tables import KernelVersion, Message, Observation, Topic
 
+TIERS = {
+    "0": "NOVICE",
+    "1": "CONTRIBUTOR",
+    "2": "EXPERT",
+    "3": "MASTER",
+    "4": "GRANDMASTER",
+    "5": "STAFF",
+    "11": "ORGANIZATION",
+}
+"""Kaggle's numbers of tiers, and their names."""
+
 Text = Annotated[str, AfterValidator(clean)]
 Score = Annotated[float, Field(allow_inf_nan=False)]
 Votes = Annotated[int, Field(ge=-(2**31), lt=2**31)]

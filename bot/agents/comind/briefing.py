@@ -124,19 +124,15 @@ class CoMindBriefing:
             await report_on(self._context, draft, attempts, self._codebase_node(draft))
 
     def _brief(self, draft: Draft) -> Brief:
-        context = self._context
+        context, node = self._context, self._codebase_node(draft)
         return Brief(
             task=context.task,
             preview=context.preview,
             machine=context.machine,
             title=draft.title,
             draft=draft.description,
-            codebase=self._codebase(draft),
+            codebase=None if node is None else code(context, node),
         )
-
-    def _codebase(self, draft: Draft) -> str | None:
-        node = self._codebase_node(draft)
-        return None if node is None else code(self._context, node)
 
     def _codebase_node(self, draft: Draft) -> int | None:
         """Return the node that the draft builds on, or None."""

@@ -11,11 +11,11 @@ from typing import Any, TextIO
 
 from scrapers.imports.mle_live.discussion import Thread, read_thread
 from scrapers.imports.mle_live.info import INFO, Entry, is_id, read_info
-from scrapers.imports.mle_live.kernel import kernel_file
 from scrapers.imports.mle_live.tally import Reason, Tally
 from scrapers.imports.mle_live.texts import Unread, read_text
 from scrapers.imports.mle_live.values import iso
 from scrapers.snapshots.community import KERNELS, MESSAGES, TOPICS
+from scrapers.snapshots.manifest import CountedRows
 
 DISCUSSIONS_FOLDER = "discussions"
 KERNELS_FOLDER = "kernels"
@@ -25,20 +25,11 @@ DATED = f"{FROM}; no time of its own, dated at the deadline"
 
 
 @dataclass(frozen=True)
-class Kinds:
-    """A count for each kind of row."""
-
-    topics: int = 0
-    messages: int = 0
-    kernels: int = 0
-
-
-@dataclass(frozen=True)
 class Came:
     """What came in from one competition's folder, and what did not."""
 
-    rows: Kinds
-    undated: Kinds
+    rows: CountedRows
+    undated: CountedRows
     """Of those, such without a time of their own."""
     left_out: tuple[Reason, ...]
     remarks: tuple[Reason, ...]
@@ -95,7 +86,7 @@ class CommunityWriter:
                 self._kernel(entry, text, kernels)
                 tick(done := done + 1)
         tallies = (self._left_out, self._remarks, self._broken)
-        return Came(Kinds(**self._rows), Kinds(**self._undated), *(tally.reasons for tally in tallies))
+        return Came(CountedRows(**self._rows), CountedRows(**self._undated), *(tally.reasons for tally in tallies))
 
     def _texts(self, kind: str) -> Iterator[tuple[Entry, str]]:
         """Yield every entry that has a text, and every text that has no entry, with an empty one."""
@@ -172,9 +163,9 @@ class CommunityWriter:
             }
 
     def _kernel(self, entry: Entry, text: str, kernels: TextIO) -> None:
-        file = kernel_file(text)
-        path = f"{KERNELS_FOLDER}/{entry.id}{file.suffix}"
-        (self._target / KERNELS).parent.joinpath(path).write_text(file.content, encoding="utf-8", errors="replace")
+        # The collector has made markdown of it: prose, and code between bare fences.
+        path = f"{KERNELS_FOLDER}/{entry.id}.md"
+        (self._target / KERNELS).parent.joinpath(path).write_text(text, encoding="utf-8", errors="replace")
         time, source = self._time(entry.created_at)
         row = {
             "id": entry.id,
@@ -186,8 +177,8 @@ class CommunityWriter:
             "created_at": iso(time),
             "votes": entry.votes,
             "public_score": entry.public_score,
-            "language": file.language,
-            "kind": file.kind,
+            "language": None,
+            "kind": None,
             "datasets": None,
             "parent_ref": None,
             "path": path,

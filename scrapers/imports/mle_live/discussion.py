@@ -15,20 +15,11 @@ import re
 from dataclasses import dataclass
 
 from scrapers.imports.mle_live.values import title_of
+from scrapers.snapshots.rows import TIERS
 
 _AUTHOR = r"\((?P<name>.{0,200}?) <TIER: ?(?P<tier>[^<>]{0,40})>\)(?: (?P<rest>.*)|)$"
 _OPENING = re.compile(_AUTHOR)
 _COMMENT = re.compile(rf"(?P<indent>(?: {{4}}){{1,100}})\+ {_AUTHOR}")
-_TIERS = {
-    "0": "NOVICE",
-    "1": "CONTRIBUTOR",
-    "2": "EXPERT",
-    "3": "MASTER",
-    "4": "GRANDMASTER",
-    "5": "STAFF",
-    "11": "ORGANIZATION",
-}
-"""Kaggle's numbers; what is none of them is kept as it is."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +51,7 @@ class _Open:
 
     def closed(self) -> Said:
         name, tier = (self.found["name"], self.found["tier"].strip()) if self.found else (None, "")
-        known = None if tier.upper() in ("", "N/A", "NONE") else _TIERS.get(tier, tier.upper())
+        known = None if tier.upper() in ("", "N/A", "NONE") else TIERS.get(tier, tier.upper())
         return Said(title_of(name), known, "\n".join(self.lines).strip("\n"), self.parent)
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ class Laying:
         content["collected_at"] = iso(now.replace(microsecond=0))
         content.pop("dated_at_deadline", None)
         if self.at_deadline:
-            content["dated_at_deadline"] = asdict(came.undated)
+            content["dated_at_deadline"] = came.undated.model_dump()
         (folder / MANIFEST).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

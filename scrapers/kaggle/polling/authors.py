@@ -10,12 +10,6 @@ from state.store import Transaction
 from state.tables import Author
 
 
-def tier_of(author: FoundAuthor | None) -> str | None:
-    """Return a tier as snapshots name it, such as `GRANDMASTER`; None where it is not told, or not known."""
-    word = author.tier_word if author else None
-    return word.upper() if word else None
-
-
 def known_tiers(session: Session, names: Collection[str]) -> Mapping[str, str]:
     """Return the tiers of the authors of these display names, but for names that several have."""
     if not names:
@@ -29,12 +23,12 @@ def known_tiers(session: Session, names: Collection[str]) -> Mapping[str, str]:
 
 def store_authors(tx: Transaction, found: Iterable[FoundAuthor]) -> set[str]:
     """Keep whom a search told of and which tier; return the display names of those that are news."""
-    told = {str(author.id): author for author in found if author.id and tier_of(author)}
+    told = {str(author.id): author for author in found if author.id and author.tier_name}
     known = {row.user_id: row for row in tx.session.exec(select(Author).where(col(Author.user_id).in_(told)))}
     news: set[str] = set()
     for id, author in told.items():
         row = known.get(id) or Author(user_id=id, at=tx.now())
-        values = clean(author.user_name), clean(author.display_name), tier_of(author)
+        values = clean(author.user_name), clean(author.display_name), author.tier_name
         if (row.user_name, row.display_name, row.tier) != values:
             row.user_name, row.display_name, row.tier, row.at = *values, tx.now()
             tx.add(row)

@@ -96,7 +96,6 @@ def _entry(entry: LeaderboardEntry) -> Mapping[str, Any]:
 
 
 def _place(row: BoardRow) -> Mapping[str, Any]:
-    # Who the members are is nobody's business here.
     return {
         **{"rank": row.rank, "team_id": row.team_id, "team": row.team},
         **{"score": row.score, "submissions": row.submissions},

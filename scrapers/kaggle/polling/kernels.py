@@ -1,23 +1,13 @@
 """Polling kernels: by when they were run, the last first, until what an earlier poll has seen; and all of them, slowly."""
 
-from datetime import datetime
-
 from sqlmodel import col, select
 
 from scrapers.kaggle.kernels import Kernel, KernelPage, Kernels
 from scrapers.kaggle.polling.kernel_rows import kernel_id, store_kernels
-from scrapers.kaggle.polling.passes import Limits, Listed, Pass, after, falls
-from scrapers.kaggle.polling.watch import Mark, Part, Watch
+from scrapers.kaggle.polling.passes import Limits, Listed, ListMark, Pass, after, falls
+from scrapers.kaggle.polling.watch import Part, Watch
 from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
 from state.tables import PolledKernel
-
-
-class KernelsMark(Mark):
-    """How far kernels were read."""
-
-    high: datetime | None = None
-    """When the kernel was run that a whole pass began with."""
-    under_way: Pass | None = None
 
 
 async def poll_kernels(watch: Watch) -> None:
@@ -25,7 +15,7 @@ async def poll_kernels(watch: Watch) -> None:
 
     Errors as of `KaggleClient`; what was read before one stays, and the next poll goes on from there.
     """
-    mark = watch.mark("kernels", KernelsMark)
+    mark = watch.mark("kernels", ListMark)
     first = mark.high is None
     ended = False
     while not ended:
@@ -39,7 +29,7 @@ async def poll_kernels(watch: Watch) -> None:
             under_way = after(under_way, items, limits, watch.now(), token=answer.next_page_token)
             ended = under_way.listed
             high = (under_way.high or mark.high or answer.served_at) if ended else mark.high
-            mark = KernelsMark(high=high, under_way=None if ended else under_way)
+            mark = ListMark(high=high, under_way=None if ended else under_way)
             watch.move(tx, "kernels", mark, answer.served_at, ended=ended)
             if ended and first:
                 watch.move(tx, "kernel_sweep", None, answer.served_at)
@@ -51,7 +41,7 @@ async def sweep_kernels(watch: Watch) -> None:
     Errors as of `KaggleClient`; the next poll goes on from where one came.
     """
     part: Part = "kernel_sweep"
-    mark = watch.mark(part, KernelsMark)
+    mark = watch.mark(part, ListMark)
     while mark.under_way is None or not mark.under_way.listed:
         under_way = (mark.under_way or Pass()).resumed(watch.now())
         answer = await _page(watch, part, under_way)
@@ -59,23 +49,22 @@ async def sweep_kernels(watch: Watch) -> None:
             store_kernels(tx, watch, _public(answer), answer.served_at, backfill=False)
             limits = Limits(None, 0.0, watch.settings.most_pages)
             under_way = after(under_way, _listed(answer, set()), limits, watch.now(), token=answer.next_page_token)
-            mark = KernelsMark(under_way=under_way)
+            mark = ListMark(under_way=under_way)
             watch.move(tx, part, mark, answer.served_at, ended=False)
     await _ask_for_missed(watch, mark.under_way)
 
 
 async def _page(watch: Watch, part: Part, under_way: Pass) -> KernelPage:
     try:
-        answer = await Kernels(watch.client).of(watch.competition, under_way.page, under_way.token)
+        return await Kernels(watch.client).of(watch.competition, under_way.page, under_way.token)
     except KaggleError as error:
         if not under_way.token or isinstance(error, NotAuthenticated | NotEntered):
             raise
         # A token that was kept over an interruption may be good no more: the next poll begins at the first page.
-        high = watch.mark(part, KernelsMark).high
+        high = watch.mark(part, ListMark).high
         with watch.write() as tx:
-            watch.move(tx, part, KernelsMark(high=high), None, ended=False)
+            watch.move(tx, part, ListMark(high=high), None, ended=False)
         raise UnknownAnswer(f"Kaggle's list of kernels broke off: {error}") from error
-    return answer
 
 
 def _public(answer: KernelPage) -> list[Kernel]:
@@ -106,7 +95,7 @@ async def _ask_for_missed(watch: Watch, under_way: Pass) -> None:
             if not there:
                 tx.session.get_one(PolledKernel, (watch.competition, id)).gone_at = tx.now()
                 watch.news.add("kernel gone", ref)
-            watch.move(tx, "kernel_sweep", KernelsMark(under_way=under_way), None, ended=False)
+            watch.move(tx, "kernel_sweep", ListMark(under_way=under_way), None, ended=False)
     with watch.write() as tx:
         watch.move(tx, "kernel_sweep", None, None)
 

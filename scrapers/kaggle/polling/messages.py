@@ -107,10 +107,9 @@ async def _read_one(watch: Watch, topic: PolledTopic) -> None:
 
 async def _topic_text(watch: Watch, forum: Forum, id: int) -> TopicText | None:
     try:
-        text = await forum.topic(id)
+        return await forum.topic(id)
     except (NotFound, NotEntered):
-        text = None
-    return text
+        return None
 
 
 async def _with_opening(

@@ -7,6 +7,8 @@ from itertools import pairwise
 
 from pydantic import BaseModel, ConfigDict
 
+from scrapers.kaggle.polling.watch import Mark
+
 _FRESH = timedelta(hours=1)
 _MOST_STALE = 3
 
@@ -50,6 +52,14 @@ class Pass(BaseModel):
         if self.listed or self.at is None or timedelta(0) <= now - self.at <= _FRESH:
             return self
         return Pass()
+
+
+class ListMark(Mark):
+    """How far a list was read."""
+
+    high: datetime | None = None
+    """The latest time that a whole pass began with; None in a sweep."""
+    under_way: Pass | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 from sqlmodel import col, select
 
 from scrapers.kaggle.competitions import Competitions
-from scrapers.kaggle.polling.authors import known_tiers, store_authors, tier_of
+from scrapers.kaggle.polling.authors import known_tiers, store_authors
 from scrapers.kaggle.polling.watch import Watch
 from scrapers.kaggle.search import Author, Found, Search
 from state.collect import observe
@@ -119,7 +119,7 @@ def _take(
         score = one.public_score if isinstance(row, KernelVersion) else None
         if observe(tx, row, served_at, public_score=score):
             watch.news.add("score", item)
-        if observe(tx, row, served_at, tier=tier_of(one.owner_user)):
+        if observe(tx, row, served_at, tier=one.owner_user.tier_name if one.owner_user else None):
             watch.news.add("tier", item)
     _store_authors(tx, watch, [one for one, _ in found], served_at)
 

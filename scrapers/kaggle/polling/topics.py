@@ -5,19 +5,11 @@ from datetime import datetime
 from sqlmodel import col, select
 
 from scrapers.kaggle.forum import Forum, ForumTopic
-from scrapers.kaggle.polling.passes import Limits, Listed, Pass, after, falls
+from scrapers.kaggle.polling.passes import Limits, Listed, ListMark, Pass, after, falls
 from scrapers.kaggle.polling.topic_rows import mark_gone, store_topics
-from scrapers.kaggle.polling.watch import Mark, Watch
+from scrapers.kaggle.polling.watch import Watch
 from state.errors import NotEntered, NotFound
 from state.tables import PolledTopic, Topic
-
-
-class TopicsMark(Mark):
-    """How far topics were read."""
-
-    high: datetime | None = None
-    """The latest comment's time that a whole pass began with."""
-    under_way: Pass | None = None
 
 
 async def poll_topics(watch: Watch) -> None:
@@ -26,7 +18,7 @@ async def poll_topics(watch: Watch) -> None:
     What lists cannot tell of, as votes of old topics, is left to the sweep. Errors as of `KaggleClient`; what was read
     before one stays, and the next poll goes on from there.
     """
-    forum, mark, ended = Forum(watch.client), watch.mark("topics", TopicsMark), False
+    forum, mark, ended = Forum(watch.client), watch.mark("topics", ListMark), False
     first = mark.high is None
     while not ended:
         under_way = (mark.under_way or Pass()).resumed(watch.now())
@@ -40,7 +32,7 @@ async def poll_topics(watch: Watch) -> None:
             under_way = after(under_way, items, limits, watch.now(), total=answer.total_count)
             ended = under_way.listed or not (ordered or first or changed)
             high = (under_way.high or mark.high) if ended else mark.high
-            mark = TopicsMark(high=high, under_way=None if ended else under_way)
+            mark = ListMark(high=high, under_way=None if ended else under_way)
             watch.move(tx, "topics", mark, answer.served_at, ended=ended)
             if ended and first and 0 < under_way.total <= len(under_way.seen):
                 # A pass over all topics is a sweep.
@@ -56,19 +48,13 @@ def listed(topics: tuple[ForumTopic, ...], changed: set[str], *, by_posting: boo
     return [Listed(str(one.id), at(one), one.is_sticky, str(one.id) in changed) for one in topics]
 
 
-class SweepMark(Mark):
-    """How far a sweep is."""
-
-    under_way: Pass | None = None
-
-
 async def sweep_topics(watch: Watch) -> None:
     """Read all topics, and ask for those that are known and were not among them, whether they are gone.
 
     Errors as of `KaggleClient`; the next poll goes on from where one came.
     """
     forum = Forum(watch.client)
-    mark = watch.mark("topic_sweep", SweepMark)
+    mark = watch.mark("topic_sweep", ListMark)
     while mark.under_way is None or not mark.under_way.listed:
         under_way = (mark.under_way or Pass()).resumed(watch.now())
         # By posting: comments do not move topics within it.
@@ -77,7 +63,7 @@ async def sweep_topics(watch: Watch) -> None:
             store_topics(tx, watch, answer.topics, answer.served_at)
             items = listed(answer.topics, set(), by_posting=True)
             limits = Limits(None, 0.0, watch.settings.most_pages)
-            mark = SweepMark(under_way=after(under_way, items, limits, watch.now(), total=answer.total_count))
+            mark = ListMark(under_way=after(under_way, items, limits, watch.now(), total=answer.total_count))
             watch.move(tx, "topic_sweep", mark, answer.served_at, ended=False)
     await _ask_for_missed(watch, forum, mark.under_way)
 
@@ -93,7 +79,7 @@ async def _ask_for_missed(watch: Watch, forum: Forum, under_way: Pass) -> None:
         with watch.write() as tx:
             if there is None or not there.id:
                 mark_gone(tx, watch, id)
-            watch.move(tx, "topic_sweep", SweepMark(under_way=under_way), None, ended=False)
+            watch.move(tx, "topic_sweep", ListMark(under_way=under_way), None, ended=False)
     with watch.write() as tx:
         watch.move(tx, "topic_sweep", None, None)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from bot.coder.prompts import ReviewRun
 from bot.community.prompts import AnalyzePost, ComponentNote, WriteReport
@@ -55,9 +56,9 @@ PART = ComponentNote(name="trees", analysis="they help", idea=1, gain=0.01)
 PROMPTS = [
     AnalyzePost(TASK, replace(post("Use extra trees."), language="python")),
     propose_ideas(
-        (replace(analysis(1, 8, "Use trees."), code_abstract="fits", resources=("a set",)),),
+        (analysis(1, 8, "Use trees.").model_copy(update={"code_abstract": "fits", "resources": ("a set",)}),),
         (idea(1, "Use LDA."),),
-        (replace(report(1, 0.5, "m", "n"), numbers="1", limitations="few", components=(PART,)),),
+        (report(1, 0.5, "m", "n").model_copy(update={"numbers": "1", "limitations": "few", "components": (PART,)}),),
     ),
     plan_drafts((idea(1, "Use LDA."),), (report(1, 0.5, "m", "n"),), 2),
     write_script("improve", attempts=[BROKEN], codebase="y = 2", earlier="node 1"),
@@ -75,8 +76,8 @@ def planted(value: Any, name: str = "") -> Any:
         return EVIL
     if isinstance(value, tuple):
         return tuple(planted(one) for one in value)
-    if isinstance(value, ComponentNote):
-        return value.model_copy(update={"name": EVIL, "analysis": EVIL})
+    if isinstance(value, BaseModel):
+        return value.model_copy(update={name: planted(one, name) for name, one in value})
     if is_dataclass(value) and not isinstance(value, type) and hasattr(value, "__dataclass_fields__"):
         return replace(value, **{f.name: planted(getattr(value, f.name), f.name) for f in fields(value)})
     return value

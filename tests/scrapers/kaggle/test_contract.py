@@ -17,9 +17,10 @@ from scrapers.kaggle.account import who_am_i
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.forum import Forum
 from scrapers.kaggle.kernels import Kernels
-from scrapers.kaggle.search import _TIERS, Search
+from scrapers.kaggle.search import Search
 from scrapers.kaggle.submissions import Status, Submissions
 from scrapers.kaggle.wire import Answer, Wire
+from scrapers.snapshots.rows import TIERS
 from state.errors import BotError
 from tests.scrapers.kaggle.parts import Site, answer, client_of
 
@@ -145,5 +146,5 @@ def test_numbers_of_enumerations_are_kaggles() -> None:
         for name, kind in inspect.getmembers(module, inspect.isclass)
         if name == "UserAchievementTier"
     )
-    theirs = {one.value: one.name.lower() for one in tiers}
-    assert all(theirs[number] == name for number, name in _TIERS.items())
+    theirs = {str(one.value): one.name for one in tiers}
+    assert all(theirs[number] == name for number, name in TIERS.items())

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scrapers.kaggle.failures import code_and_words, failure, retry_after
+from scrapers.http.receiving import retry_after
+from scrapers.kaggle.failures import code_and_words, failure
 from state.errors import (
     KaggleError,
     NotAuthenticated,
@@ -75,4 +76,7 @@ def test_any_body_can_be_read(body: str) -> None:
 def test_a_wait_is_a_number_or_a_date() -> None:
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
     later = (now + timedelta(seconds=90)).strftime("%a, %d %b %Y %H:%M:%S GMT")
-    assert [retry_after(value, now) for value in ("7", later, "soon", None, "")] == [7.0, 90.0, None, None, None]
+    assert [retry_after(value, now) for value in ("7", later, "soon", "nan", "-1", None)] == [
+        *(7.0, 90.0),
+        *[None] * 4,
+    ]

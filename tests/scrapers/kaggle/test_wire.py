@@ -76,11 +76,11 @@ def test_replies_are_flattened_with_the_message_that_they_answer_in_order() -> N
 def test_tiers_are_read_by_name_or_number() -> None:
     documents = [{"ownerUser": {"tier": tier}} for tier in ("GRANDMASTER", "USER_TIER_MASTER", 2, "11", "DEMIGOD")]
     found = SearchPage.model_validate({"documents": documents}).documents
-    assert [one.owner_user.tier_word for one in found if one.owner_user] == [
-        "grandmaster",
-        "master",
-        "expert",
-        "organization",
+    assert [one.owner_user.tier_name for one in found if one.owner_user] == [
+        "GRANDMASTER",
+        "MASTER",
+        "EXPERT",
+        "ORGANIZATION",
         None,
     ]
 

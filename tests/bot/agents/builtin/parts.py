@@ -45,7 +45,18 @@ def post(body: str, tier: str | None = "EXPERT", votes: int | None = None, title
 def analysis(number: int, effectiveness: float, *suggestions: str) -> AnalysisText:
     """An analysis of message `number`."""
     item = Item(f"message/{number}", NOW)
-    return AnalysisText(item, "Thread", "Says something.", suggestions, 5, 5, effectiveness, 5, None, None)
+    return AnalysisText(
+        item=item,
+        title="Thread",
+        summary="Says something.",
+        suggestions=suggestions,
+        novelty=5,
+        feasibility=5,
+        effectiveness=effectiveness,
+        efficiency=5,
+        votes=None,
+        public_score=None,
+    )
 
 
 def idea(number: int, text: str, support: float = 5.0, used: int = 0, gains: tuple[float, ...] = ()) -> IdeaText:
@@ -56,7 +67,9 @@ def idea(number: int, text: str, support: float = 5.0, used: int = 0, gains: tup
 def report(number: int, score: float | None, method: str = "A plain model.", next_steps: str = "") -> ReportText:
     """A report of the pool."""
     item = Item(f"report/{number}", NOW)
-    return ReportText(item, number, f"Draft {number}", method, score, "", "", next_steps)
+    return ReportText(
+        item=item, number=number, title=f"Draft {number}", method=method, score=score, next_steps=next_steps
+    )
 
 
 def attempt(

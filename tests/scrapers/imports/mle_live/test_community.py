@@ -3,8 +3,9 @@
 import json
 from dataclasses import replace
 
-from scrapers.imports.mle_live.community import FROM, Kinds
+from scrapers.imports.mle_live.community import FROM
 from scrapers.imports.mle_live.importing import Wish
+from scrapers.snapshots.manifest import CountedRows
 from tests.scrapers.imports.mle_live.conftest import only, rows
 from tests.scrapers.imports.mle_live.hand_written import DISCUSSION_LIST, DISCUSSIONS, SLUG
 
@@ -29,15 +30,11 @@ def test_rows_hold_all_that_the_folder_says(wish: Wish):
     assert messages["101-2"]["markdown"] == "Trees do not care,\nothers do."
     assert messages["101-2"]["posted_at"] is messages["101-2"]["votes"] is None
     notebook, script = rows(wish, "kernels")
-    assert (notebook["votes"], notebook["public_score"], notebook["kind"]) == (7, 0.25, "notebook")
-    assert (script["title"], script["created_at"], script["kind"]) == ("Hello", "2020-03-05T10:00:00Z", "script")
+    assert (notebook["votes"], notebook["public_score"]) == (7, 0.25)
+    assert (script["title"], script["created_at"]) == ("Hello", "2020-03-05T10:00:00Z")
     community = wish.out / SLUG / "community"
-    assert (community / script["path"]).read_text() == "import os\nprint('hello')\n"
-    assert [cell["source"] for cell in json.loads((community / notebook["path"]).read_text())["cells"]] == [
-        "# Means",
-        "import pandas as pd",
-        "Done",
-    ]
+    assert (community / script["path"]).read_text() == "```\nimport os\nprint('hello')\n\n```\n"
+    assert "```\nimport pandas as pd\n```" in (community / notebook["path"]).read_text()
 
 
 def test_what_is_wrong_with_files_is_counted_and_named(wish: Wish):
@@ -52,7 +49,7 @@ def test_what_is_wrong_with_files_is_counted_and_named(wish: Wish):
     (discussions / "102.txt").write_text("# A title")
     came = only(wish).came
     assert came is not None
-    assert came.rows == Kinds(topics=1, messages=4, kernels=2)
+    assert came.rows == CountedRows(topics=1, messages=4, kernels=2)
     assert sorted(map(str, came.left_out)) == [
         "1 discussions with a title and nothing else (102)",
         "1 files of kernels/ that are none of MLE-Live's (left.ipynb)",
@@ -69,8 +66,8 @@ def test_what_is_wrong_with_files_is_counted_and_named(wish: Wish):
         "(discussions/info.json)",
     ]
     community = wish.out / SLUG / "community/kernels"
-    assert (community / "202.py").read_text() == "import os\n"
-    assert (community / "203.py").read_text(encoding="utf-8") == "import os  # Grüße"
+    assert (community / "202.md").read_text() == "```\nimport os\n\n```\n"
+    assert (community / "203.md").read_text(encoding="utf-8") == "```\nimport os  # Grüße\n```\n"
 
 
 def test_an_entry_that_contradicts_the_task_is_remarked_on(wish: Wish):

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.imports.mle_live.community import DATED, FROM, Kinds
+from scrapers.imports.mle_live.community import DATED, FROM
 from scrapers.imports.mle_live.importing import Wish
+from scrapers.snapshots.manifest import CountedRows
 from scrapers.snapshots.snapshot import Snapshot, format_summary
 from state.community import CommunityView, add_community
 from state.errors import UsageError
@@ -44,8 +45,8 @@ async def test_what_has_a_date_is_shown_from_then_on_and_comments_never(wish: Wi
     outcome = only(wish)
     assert (outcome.status, outcome.path) == ("imported", wish.out / SLUG)
     assert outcome.came is not None
-    assert outcome.came.rows == Kinds(topics=2, messages=5, kernels=2)
-    assert outcome.came.undated == Kinds(messages=3)
+    assert outcome.came.rows == CountedRows(topics=2, messages=5, kernels=2)
+    assert outcome.came.undated == CountedRows(messages=3)
     assert outcome.came.left_out == outcome.came.remarks == ()
     assert await shown(wish, DEADLINE) == ["message/101-0", "kernel/201", "message/102-0"]
     assert await shown(wish, datetime(2020, 1, 5, 10, tzinfo=UTC)) == [], "it came a moment later"
@@ -74,7 +75,7 @@ async def test_the_older_layout_has_no_dates_at_all(wish: Wish, tmp_path: Path):
     wish = replace(wish, root=write_older(tmp_path / "older"))
     came = only(wish).came
     assert came is not None
-    assert came.undated == came.rows == Kinds(topics=2, messages=5, kernels=2)
+    assert came.undated == came.rows == CountedRows(topics=2, messages=5, kernels=2)
     assert await shown(wish, datetime(2030, 1, 1, tzinfo=UTC)) == []
     dated = replace(wish, at_deadline=True, out=tmp_path / "dated")
     assert only(dated).status == "imported"
@@ -86,10 +87,10 @@ def test_a_list_in_the_older_layout_and_a_dict_in_the_newer_are_read_too(wish: W
     write_kind(tmp_path / "dict/small/kernels", {"201": {"title": "Means", "votes": 3}}, {"201": KERNELS["201"]})
     came = only(replace(wish, root=tmp_path / "mixed")).came
     assert came is not None
-    assert (came.rows, came.undated) == (Kinds(kernels=2), Kinds())
+    assert (came.rows, came.undated) == (CountedRows(kernels=2), CountedRows())
     came = only(replace(wish, root=tmp_path / "dict", out=tmp_path / "other")).came
     assert came is not None
-    assert (came.rows, came.undated) == (Kinds(kernels=1), Kinds(kernels=1))
+    assert (came.rows, came.undated) == (CountedRows(kernels=1), CountedRows(kernels=1))
 
 
 def facts(folder: Path) -> list[object]:
