@@ -10,21 +10,6 @@ from state.errors import UsageError
 from state.store import Transaction
 from state.tables import Approval, Submission, Wish
 
-__all__ = [
-    "Verdict",
-    "WishState",
-    "answer_wish",
-    "approval_of",
-    "ask_approval",
-    "decide_approval",
-    "find_approval",
-    "let_pass",
-    "make_wish",
-    "open_wishes",
-    "undecided",
-    "wish_for",
-]
-
 Verdict = Literal["approved", "refused", "expired", "moot"]
 """moot: it needs no word any more, as another file goes instead or the site has it already."""
 _LET_PASS: tuple[Verdict, ...] = ("refused", "expired")

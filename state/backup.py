@@ -15,8 +15,6 @@ from state.checking import connect, first_fault, last_event
 from state.errors import BotError, StateUnavailable
 from state.faults import backup_path, damaged, free_bytes, translating
 
-__all__ = ["Backup", "Backups", "back_up", "compact", "sync"]
-
 _LOG = logging.getLogger(__name__)
 
 EVERY = 300.0

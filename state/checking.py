@@ -7,8 +7,6 @@ from pathlib import Path
 from state.errors import UsageError
 from state.faults import backup_path, damaged, translated
 
-__all__ = ["connect", "ensure_sound", "first_fault", "last_event"]
-
 
 def ensure_sound(path: Path, *, busy_seconds: float = 10.0) -> None:
     """Check a database file that is about to be opened; one that is not there yet is sound.

@@ -12,8 +12,6 @@ from sqlmodel.sql.expression import SelectOfScalar
 from state.store import Transaction
 from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
 
-__all__ = ["add_community", "observe"]
-
 _BATCH = 400
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _TARGETS = {Topic: "topic", Message: "message", KernelVersion: "kernel"}

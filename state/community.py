@@ -11,13 +11,10 @@ from sqlalchemy.sql.elements import SQLCoreOperations
 from sqlmodel import col
 
 from state import visible
-from state.collect import add_community
 from state.posts import Post, PostKind, in_order
 from state.store import Store
 from state.tables import KernelVersion, Message, Topic
 from state.visible import PostTable, version_order
-
-__all__ = ["CommunityCounts", "CommunityView", "Post", "Repeat", "Signals", "add_community"]
 
 Signals = Literal["asof", "collected"]
 _BATCH = 500

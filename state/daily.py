@@ -7,8 +7,6 @@ from typing import Any
 from state.backup import Backup, back_up
 from state.store import NO_RUN, Store
 
-__all__ = ["KEEP", "MOST_BYTES", "daily_backup", "daily_backups", "drop_daily_backups"]
-
 KEEP = 7
 MOST_BYTES = 5 * 10**9
 _FOLDER = "backups"

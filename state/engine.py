@@ -12,8 +12,6 @@ from state.errors import StateUnavailable
 from state.faults import translated
 from state.redaction import Redactor
 
-__all__ = ["BUSY_SECONDS", "reading", "writing"]
-
 BUSY_SECONDS = 10.0
 """How long a lock is waited for; the event loop waits with it, and must still be able to stop within 20 seconds."""
 

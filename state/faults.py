@@ -12,8 +12,6 @@ from pathlib import Path
 
 from state.errors import BotError, StateCorrupted, StateUnavailable
 
-__all__ = ["NEARLY_FULL", "backup_path", "damaged", "free_bytes", "translated", "translating"]
-
 NEARLY_FULL = 1_000_000
 """Free bytes below which an I/O error is taken for a full disk, as SQLite reports some of these so."""
 

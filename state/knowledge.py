@@ -10,8 +10,6 @@ from sqlmodel import col, select
 from state.store import Store, Transaction
 from state.tables import Analysis, Draft, Idea, IdeaUse, Report
 
-__all__ = ["add_analysis", "add_draft", "add_idea", "add_report", "analyses", "drafts", "ideas", "reports"]
-
 DerivedT = TypeVar("DerivedT", Analysis, Idea, Draft, Report)
 
 

@@ -7,8 +7,6 @@ from sqlmodel import Session, col, select
 
 from state.tables import Event
 
-__all__ = ["latest", "latest_of_each"]
-
 
 def latest_of_each(session: Session, run_id: str, types: Sequence[str], field: str) -> dict[str, Event]:
     """Return the latest event of some types for each value of a field of theirs, by that value.

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from state.errors import InfrastructureFailure
 
-__all__ = ["Ledger", "read_ledger", "read_only", "worked_seconds"]
-
 _BUSY_SECONDS = 5.0
 _AMOUNTS = ("gpu", "execution", "disk", "submission")
 """Kinds of entries whose `amount` is counted."""

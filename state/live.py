@@ -8,8 +8,6 @@ from sqlmodel import Session, col, select
 from state.series import last
 from state.tables import Run
 
-__all__ = ["deadline_of", "live_runs"]
-
 
 def live_runs(session: Session, *competitions: str) -> Sequence[Run]:
     """Return the live runs of some competitions, or of all, the earliest first."""

@@ -10,8 +10,6 @@ from state.store import Transaction
 from state.tables import Step
 from state.words import iso
 
-__all__ = ["Move", "add_move", "moves"]
-
 _NAME = "clock"
 
 

@@ -10,19 +10,6 @@ from sqlmodel import Session, col, select
 from state.store import Transaction
 from state.tables import Submission
 
-__all__ = [
-    "CONSIDERED",
-    "OPEN",
-    "SubmissionStatus",
-    "add_submission",
-    "advance_submission",
-    "check_score",
-    "intend_submission",
-    "may_be_there",
-    "submissions_of",
-    "update_submission",
-]
-
 SubmissionStatus = Literal["intended", "sending", "doubtful", "confirmed", "refused", "withdrawn"]
 """intended: nothing was sent; sending: somebody sends it, or was killed while doing so; doubtful: it may have been sent;
 confirmed: the site has it; refused: the site will not take it; withdrawn: the site does not have it, and shall not."""

@@ -6,8 +6,6 @@ from typing import TypeVar
 from state.errors import StateUnavailable
 from state.store import Store, Transaction
 
-__all__ = ["PATIENCE", "patiently"]
-
 PATIENCE = 600.0
 """Seconds for which a full disk, a lock or missing descriptors are waited out."""
 _FIRST_PAUSE = 0.25

@@ -8,14 +8,6 @@ from sqlmodel import Session, select
 from state.store import Store, Transaction
 from state.tables import RequestCount, Watermark
 
-__all__ = [
-    "RequestMeter",
-    "mark_failed",
-    "mark_read",
-    "watermark",
-    "watermarks",
-]
-
 _MOST_WORDS = 500
 _COUNT = (
     "INSERT INTO requestcount (day, family, count) VALUES (?, ?, 1) "

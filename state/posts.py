@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-__all__ = ["Post", "PostKind", "in_order"]
-
 PostKind = Literal["topic", "message", "kernel"]
 
 

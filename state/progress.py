@@ -13,20 +13,6 @@ from state.store import Transaction, put_blob
 from state.tables import Evaluation, Event, Execution, Node, Run, Step
 from state.words import iso
 
-__all__ = [
-    "NodeStatus",
-    "add_evaluation",
-    "create_node",
-    "create_run",
-    "end_execution",
-    "end_node",
-    "end_run",
-    "restart_node",
-    "resume_run",
-    "start_execution",
-    "update_node",
-]
-
 NodeStatus = Literal["valid", "buggy", "failed"]
 
 

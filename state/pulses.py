@@ -5,8 +5,6 @@ from sqlmodel import Session
 from state.store import Transaction
 from state.tables import Pulse
 
-__all__ = ["last_pulse", "write_pulse"]
-
 
 def write_pulse(tx: Transaction, name: str, text: str) -> None:
     """Write down that something is at work now, in place of what was written before."""

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-__all__ = ["MASK", "SHORTEST", "Look", "Redactor", "can_be_secret"]
-
 MASK = "[secret]"
 SHORTEST = 8
 """Characters; what is shorter stands in too many texts by chance."""

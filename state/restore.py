@@ -13,8 +13,6 @@ from state.checking import connect, ensure_sound, first_fault
 from state.errors import StateCorrupted, UsageError
 from state.faults import backup_path
 
-__all__ = ["Restored", "restore"]
-
 _LOCK_BYTES = 0x40000000
 """Where SQLite locks a file (https://www.sqlite.org/fileformat2.html § 1.5); each open connection holds a lock there."""
 _LOCK_LENGTH = 512

@@ -16,8 +16,6 @@ from state.daily import drop_daily_backups
 from state.errors import UsageError
 from state.store import Store, Transaction
 
-__all__ = ["BY_COMPETITION", "BY_RUN", "Pruned", "prunable", "prune_community", "prune_expired"]
-
 BY_COMPETITION = (
     *("observation", "likeness", "keptsketch", "message", "topic", "kernelversion"),
     *("reading", "polledtopic", "polledkernel", "watermark"),

@@ -6,8 +6,6 @@ from sqlmodel import SQLModel
 from state import tables  # noqa: F401 - declares what is created
 from state.errors import UsageError
 
-__all__ = ["VERSION", "create", "ensure_ours"]
-
 VERSION = 1
 """The version of all tables together, which each file holds as SQLite's `user_version`."""
 

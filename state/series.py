@@ -11,8 +11,6 @@ from sqlmodel import Session, col, func, select
 from state.store import Store, Transaction, put_blob
 from state.tables import Reading
 
-__all__ = ["ReadingKind", "gone", "history", "last", "last_of_each", "rules_hash", "take_reading"]
-
 ReadingKind = Literal["competition", "standing", "page", "board", "submission", "limits", "watch", "output"]
 """What a reading is of.
 

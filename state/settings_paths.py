@@ -5,8 +5,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, ValidationInfo
 
-__all__ = ["FOLDER", "SettingsPath", "beside_file"]
-
 FOLDER = "folder"
 """In the context of validation: the file's folder; without it paths are left as they are."""
 

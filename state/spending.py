@@ -13,8 +13,6 @@ from state.store import Store, Transaction, put_blob
 from state.tables import LedgerEntry, ModelCall
 from state.words import iso
 
-__all__ = ["Spent", "add_up", "charge", "log_model_call", "spent"]
-
 
 @dataclass(frozen=True)
 class Spent:

@@ -14,8 +14,6 @@ from state.errors import UsageError
 from state.store import NO_RUN, Transaction
 from state.tables import Control, Note
 
-__all__ = ["LONGEST_NOTE", "ControlState", "add_note", "control", "notes", "set_control"]
-
 ControlState = Literal["running", "paused", "stopped"]
 
 LONGEST_NOTE = 4_000

@@ -12,8 +12,6 @@ from state.patience import patiently
 from state.store import Store, Transaction
 from state.tables import Run, Step
 
-__all__ = ["Steps", "finish_step", "rng", "start_step"]
-
 # Rows as they are, without objects: a step is written twice for each effect.
 _STEP = SQLModel.metadata.tables[str(Step.__tablename__)]
 _KEY = ("run_id", "node", "name", "attempt")

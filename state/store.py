@@ -25,8 +25,6 @@ from state.redaction import Redactor
 from state.tables import Blob, Event
 from state.words import iso
 
-__all__ = ["NO_RUN", "Store", "Transaction", "as_stored", "put_blob", "read_blob"]
-
 NO_RUN = "bot"
 """Under which events of no run are kept; no run's id is a single word."""
 

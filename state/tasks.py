@@ -15,21 +15,6 @@ from sqlmodel import Session, col, select
 from state.store import Transaction, as_stored
 from state.tables import Task
 
-__all__ = [
-    "MOST_INTERRUPTIONS",
-    "TaskStatus",
-    "claim_task",
-    "coming_tasks",
-    "finish_task",
-    "has_open_task",
-    "next_due",
-    "prune_tasks",
-    "put_task",
-    "recover_tasks",
-    "release_tasks",
-    "retry_task",
-]
-
 TaskStatus = Literal["queued", "leased", "done", "dead"]
 """queued: waits for its time or for a worker; leased: somebody works on it; done; dead: given up."""
 

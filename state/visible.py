@@ -29,18 +29,6 @@ from sqlmodel.sql.sqltypes import UTCDateTime
 
 from state.tables import KernelVersion, Likeness, Message, Observation, Topic
 
-__all__ = [
-    "PostTable",
-    "as_of",
-    "counts",
-    "kernels",
-    "latest_versions",
-    "messages",
-    "repeats",
-    "topics",
-    "version_order",
-]
-
 PostTable = type[Topic] | type[Message] | type[KernelVersion]
 
 

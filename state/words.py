@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime
 
-__all__ = ["iso", "plural"]
-
 
 def plural(count: int, noun: str) -> str:
     """Write a count with its noun."""

@@ -8,8 +8,6 @@ from bot.agents.tree.policy import TreeSearchSettings
 from bot.community.settings import ReadingSettings
 from bot.engine.settings import RunSettings
 
-__all__ = ["AgentRunSettings"]
-
 
 class AgentRunSettings(RunSettings):
     """One run's settings, its agent's among them."""

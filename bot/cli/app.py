@@ -7,8 +7,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-__all__ = ["COMMANDS", "app"]
-
 COMMANDS = {
     "run": (
         "bot.cli.run:run",

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from state.store import Store
     from state.tables import Approval
 
-__all__ = ["approve"]
-
 
 def approve(
     id: Annotated[

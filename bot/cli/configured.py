@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from bot.models.settings import ModelSettings
     from state.redaction import Redactor
 
-__all__ = ["configured", "model_settings", "redactor_of", "settings_file"]
-
 
 def settings_file(given: Path | None) -> Path | None:
     """Return the file as an absolute path; None where none is given and the current folder holds none."""

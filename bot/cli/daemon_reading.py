@@ -18,8 +18,6 @@ from state.tables import Run
 if TYPE_CHECKING:
     from bot.status.accounts import Allowance
 
-__all__ = ["allowance", "as_json", "daemon_now", "daemon_to_read", "runs_of"]
-
 
 @contextmanager
 def daemon_to_read(config: Path | None) -> Iterator[Store]:

@@ -12,8 +12,6 @@ from state.errors import UsageError
 if TYPE_CHECKING:
     from state.store import Store
 
-__all__ = ["daemon_database", "daemon_is_running", "open_daemon_store"]
-
 
 def daemon_database(config: Path | None) -> Path:
     """Return where the daemon's database lies, or will lie.

@@ -14,8 +14,6 @@ from state.errors import UsageError
 if TYPE_CHECKING:
     from bot.status.knowledge import IdeaShown, ReportShown, Source
 
-__all__ = ["ideas", "reports"]
-
 Competition = Annotated[str | None, typer.Argument(help="the competition; default: all", show_default=False)]
 
 _WIDTH = 100

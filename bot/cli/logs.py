@@ -19,8 +19,6 @@ from state.errors import UsageError
 if TYPE_CHECKING:
     from bot.logs.events import EventLog, LoggedEvent
 
-__all__ = ["logs"]
-
 _EVERY = 1.0
 """Seconds between two looks at the database."""
 _LONGEST = 10 * 365 * 86_400

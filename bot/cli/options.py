@@ -5,7 +5,5 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Config", "Json"]
-
 Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]

@@ -12,8 +12,6 @@ from bot.cli.status_lines import COLUMNS, WIDTH, daemon_lines, detail_lines, row
 from bot.status.status import status_of
 from state.errors import UsageError
 
-__all__ = ["show_daemon"]
-
 
 def show_daemon(config: Path | None, names: Collection[str] = (), *, json: bool) -> None:
     """Print how the daemon and its competitions stand, or those of some names alone.

@@ -16,8 +16,6 @@ from bot.status.runs import Doing
 from bot.status.status import CompetitionStatus, DaemonStatus
 from bot.status.steering import NoteRead
 
-__all__ = ["COLUMNS", "WIDTH", "daemon_lines", "detail_lines", "doubt_lines", "row"]
-
 WIDTH = 100
 """Characters of a line at most."""
 COLUMNS = ("competition", "state", "ends in", "rank", "best", "nodes", "sent\ntoday", "spent\ntoday")

@@ -12,8 +12,6 @@ from bot.execution.folder import run_folders
 from bot.status.runs import Doing, RunStanding, standing
 from state.errors import UsageError
 
-__all__ = ["show_runs"]
-
 _COLUMNS = (
     "run",
     "status",

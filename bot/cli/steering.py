@@ -17,8 +17,6 @@ from state.store import Store
 from state.tables import Note
 from state.words import iso
 
-__all__ = ["note", "pause", "stop", "unpause", "who"]
-
 Competition = Annotated[str, typer.Argument(help="the competition, as its table in bot.toml is named")]
 
 

@@ -8,8 +8,6 @@ from bot.cli.daemon_reading import as_json, daemon_to_read, runs_of
 from bot.cli.options import Config
 from bot.cli.output import number, print_json, print_table
 
-__all__ = ["submissions"]
-
 _COLUMNS = ("time (UTC)", "competition", "node", "how", "validation", "public", "status", "why", "tag")
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from state.store import Store
     from state.tables import Wish
 
-__all__ = ["submit"]
-
 _PAUSE = 0.2
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from state.tables import Analysis, Draft, Idea, Report
 
-__all__ = ["NEUTRAL_SUPPORT", "WHOLE", "Evidence", "evidence"]
-
 NEUTRAL_SUPPORT = 5.0
 """Support of an idea that nobody has judged or measured."""
 WHOLE = "the draft as a whole"

@@ -4,9 +4,7 @@ from bot.community.pool import not_asked_about, propose_ideas
 from bot.community.reading import analyze_posts, known_analyses, original_of, worth_reading
 from bot.community.settings import ReadingSettings
 from bot.engine.context import RunContext
-from state.community import Post
-
-__all__ = ["NEWEST_POSTS", "learn", "propose_news"]
+from state.posts import Post
 
 NEWEST_POSTS = 10
 """Newest posts that are analysed at each look where posts come in mid-run, whatever their votes: what is new has none yet."""

@@ -9,8 +9,6 @@ from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from state.tables import Analysis
 
-__all__ = ["looks", "take_in_news"]
-
 _STEP = "news"
 _STRONG = 8.0
 """Effectiveness, from 0 to 10, from which on a post is worth another round at once."""

@@ -9,9 +9,10 @@ from bot.community.settings import ReadingSettings
 from bot.engine.context import RunContext
 from bot.execution.task import TaskText
 from bot.models import Item
-from state.community import Post, Repeat
+from state.community import Repeat
 from state.errors import ModelRefused
 from state.knowledge import add_analysis, analyses
+from state.posts import Post
 from state.tables import Analysis
 
 _USEFUL = 3.0

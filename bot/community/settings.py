@@ -2,8 +2,6 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["ReadingSettings"]
-
 
 class ReadingSettings(BaseModel):
     """How much of a community is read."""

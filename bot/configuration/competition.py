@@ -8,8 +8,6 @@ from bot.agents import AgentName
 from bot.models.sections import Roles
 from scrapers.kaggle.card.overrides import CardOverrides
 
-__all__ = ["CompetitionSettings", "Slug"]
-
 Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$")]
 """The last part of a competition's address."""
 

@@ -13,8 +13,6 @@ from bot.models.pricing import Pricing
 from scrapers.kaggle.settings import KAGGLE
 from scrapers.snapshots.card import OWN_GRADER
 
-__all__ = ["contradictions"]
-
 
 def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     """Yield the key of each contradiction, and the rest of a sentence that begins with that key."""

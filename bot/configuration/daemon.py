@@ -9,8 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from sandbox import BackEndChoice
 from state.settings_paths import SettingsPath
 
-__all__ = ["DaemonSettings"]
-
 
 class DaemonSettings(BaseModel):
     """How the daemon runs, whatever it competes in."""

@@ -12,8 +12,6 @@ from bot.configuration.fields import described, holds
 from bot.configuration.settings import Settings
 from bot.configuration.toml_values import toml_key, toml_value
 
-__all__ = ["example"]
-
 _HEAD = (
     "The configuration of the bot. A line that begins with # and a letter is a key as it is by default, or, where it is "
     "not set by default, an example of it: take the # away to set it. A relative path starts at the folder of this file. "

@@ -9,8 +9,6 @@ from pydantic.fields import FieldInfo
 
 from bot.configuration.lines import KeyPath
 
-__all__ = ["Holds", "described", "entries", "find", "holds", "name_of", "places_of"]
-
 Holds = Literal["value", "table", "tables by name", "list of tables"]
 
 

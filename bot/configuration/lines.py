@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["KeyPath", "Lines", "scan"]
-
 KeyPath = tuple[str | int, ...]
 """Names from the root on; the elements of arrays are counted from 0."""
 

@@ -14,8 +14,6 @@ from bot.configuration.lines import KeyPath, Lines
 from bot.configuration.secret_texts import SECRET_NAME, masked
 from state.errors import Problem
 
-__all__ = ["Kind", "Mistake", "Where", "invalid"]
-
 Kind = Literal["unreadable", "syntax", "unknown", "missing", "wrong", "secret", "together"]
 """`wrong`: a value of the wrong type, or out of its bounds; `together`: what does not go with another table."""
 

@@ -15,8 +15,6 @@ from state.redaction import SHORTEST, Redactor, can_be_secret
 if TYPE_CHECKING:
     from bot.configuration import Settings
 
-__all__ = ["collect_secrets", "open_redactor"]
-
 _LONGEST_FILE = 64_000
 
 

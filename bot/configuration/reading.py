@@ -20,8 +20,6 @@ from bot.configuration.settings import Settings
 from state.errors import ConfigurationError
 from state.settings_paths import FOLDER
 
-__all__ = ["Configuration", "read_configuration", "read_settings"]
-
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from state.redaction import Look
 
-__all__ = ["SECRET_LOOKS", "SECRET_NAME", "Secret", "find_secrets", "masked"]
-
 MASK = "[a secret]"
 _ANY = "a variable of the environment, a systemd credential, or the file that its program keeps it in"
 _MODEL = "the variable that names it (OPENAI_API_KEY, or that of the fallback), or the systemd credential of that name"

@@ -14,8 +14,6 @@ from sandbox.settings import LeaseSettings, SandboxSettings
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import KaggleSection
 
-__all__ = ["Settings"]
-
 
 class Settings(BaseModel):
     """What a bot.toml says, the defaults where it says nothing."""

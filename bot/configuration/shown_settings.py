@@ -15,8 +15,6 @@ from bot.configuration.reading import Configuration
 from bot.configuration.secret_texts import masked
 from bot.configuration.toml_values import toml_value
 
-__all__ = ["Shown", "given", "keys", "shown"]
-
 _BEFORE: Mapping[KeyPath, str] = {("models", "base_url"): "OPENAI_BASE_URL", ("models", "model"): "OPENAI_MODEL"}
 """Variables that go before a key."""
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-__all__ = ["toml_key", "toml_value"]
-
 
 def toml_key(name: str) -> str:
     """Return a key, in quotes where it needs them."""

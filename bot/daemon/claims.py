@@ -11,8 +11,6 @@ from typing import Self
 from scrapers.kaggle.credentials import Credentials, find_credentials
 from state.errors import UsageError
 
-__all__ = ["Claims"]
-
 
 class Claims:
     """The competitions that this process works on, each held until it is released or the process ends.

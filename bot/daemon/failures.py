@@ -3,11 +3,8 @@
 import traceback
 from typing import Any
 
-from bot.notify.outbox import NO_RUN
 from state.errors import BotError
-from state.store import Transaction
-
-__all__ = ["TRACE_CHARACTERS", "record_failure", "words_of"]
+from state.store import NO_RUN, Transaction
 
 TRACE_CHARACTERS = 8_000
 """Of a traceback its end is kept, which says where it was raised."""

@@ -10,8 +10,6 @@ from bot.logs import LogFile, Logs, open_logging
 from state.errors import UsageError
 from state.redaction import Redactor
 
-__all__ = ["open_log", "sayer"]
-
 
 def open_log(settings: DaemonSettings, redactor: Redactor, stream: TextIO) -> Logs:
     """Have all that this process logs written where the configuration says; once, in the daemon's main.

@@ -19,8 +19,6 @@ from state.daily import KEEP, MOST_BYTES, daily_backup
 from state.errors import StateCorrupted, StateUnavailable
 from state.store import NO_RUN, Store
 
-__all__ = ["back_up_daily", "bound_disk", "check_devices"]
-
 _ENOUGH = 1.25
 """Of what is wanted, before the problem is over: a disk at its limit would begin it again and again."""
 _DISK, _BACKUP = "disk", "backup"

@@ -18,8 +18,6 @@ from bot.status.status import Status, status_of
 from state.errors import StateCorrupted, StateUnavailable, UsageError
 from state.store import Store
 
-__all__ = ["LOOPBACK", "figures", "serve_metrics"]
-
 LOOPBACK = "127.0.0.1"
 _PREFIX = "kaggle_bot_"
 _OF_DAEMON = (

@@ -31,8 +31,6 @@ from state.errors import SiteUnavailable, UsageError
 from state.polled import RequestMeter
 from state.store import Store
 
-__all__ = ["alone", "find_clock", "open_shared"]
-
 _SITE_SECONDS = 60.0
 """Real seconds for which a rehearsal's site is waited for."""
 _LOOK = 1.0

@@ -18,8 +18,6 @@ from state.clock import Clock
 from state.store import Store
 from state.tasks import has_open_task, put_task
 
-__all__ = ["Ticks", "schedule"]
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86_400.0
 _FINAL_WITHIN = timedelta(days=3)

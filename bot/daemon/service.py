@@ -29,8 +29,6 @@ from state.errors import BotError, ConfigurationError, StateCorrupted, StateUnav
 from state.redaction import Redactor
 from state.store import Store
 
-__all__ = ["Options", "serve"]
-
 _GRACE = 15.0
 """Real seconds that tasks may still take when the daemon is to end."""
 _LOOK = 1.0

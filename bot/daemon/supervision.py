@@ -12,8 +12,6 @@ from bot.daemon.failures import record_failure, words_of
 from state.errors import KeepsFailing, StateCorrupted, StateUnavailable
 from state.store import Store
 
-__all__ = ["Supervisor", "SupervisorSettings"]
-
 _LOG = logging.getLogger(__name__)
 
 

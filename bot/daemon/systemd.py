@@ -7,8 +7,6 @@ import time
 from collections.abc import Mapping
 from typing import Self
 
-__all__ = ["Systemd"]
-
 _LOG = logging.getLogger(__name__)
 _SEND_SECONDS = 1.0
 _LONGEST_STATUS = 200

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from bot.daemon.machine import back_up_daily, bound_disk, check_devices
 from bot.daemon.workers import Handler
-from bot.leaderboard.watch import leaderboard_moved, standing_of, watch_board
+from bot.leaderboard.rank import leaderboard_moved
+from bot.leaderboard.watch import standing_of, watch_board
 from bot.live.entry import Entry
 from bot.live.open_run import OpenRun
 from bot.live.shared import Shared
@@ -24,8 +25,6 @@ from state.series import last_of_each
 from state.store import Store
 from state.tables import Task
 from state.tasks import prune_tasks, put_task
-
-__all__ = ["TaskHandlers"]
 
 _KEPT = timedelta(days=14)
 """For so long tasks that have ended are kept, so that none is done again under its key."""

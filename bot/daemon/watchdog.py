@@ -9,8 +9,6 @@ from state.errors import StateUnavailable
 from state.pulses import write_pulse
 from state.store import Store
 
-__all__ = ["Watchdog"]
-
 _INTERVAL = 60.0
 """Real seconds between two proofs where nobody waits for them."""
 

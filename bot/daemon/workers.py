@@ -18,8 +18,6 @@ from state.store import Store, Transaction
 from state.tables import Task
 from state.tasks import claim_task, finish_task, next_due, recover_tasks, release_tasks, retry_task
 
-__all__ = ["Handler", "Outcome", "WorkerSettings", "Workers", "attempt"]
-
 _SHORTEST_REST = 0.01
 
 

@@ -13,8 +13,6 @@ from scrapers.kaggle.competitions import Competition, Competitions
 from state.clock import Clock
 from state.errors import BotError, KaggleError, NotEntered, NotFound, SiteUnavailable, UsageError
 
-__all__ = ["check_competitions"]
-
 _MOST_LINES = 3
 
 

@@ -18,8 +18,6 @@ from state.checking import connect, first_fault
 from state.daily import daily_backups
 from state.faults import backup_path
 
-__all__ = ["check_backups", "check_daemon", "check_daemon_database", "check_log_file", "check_service"]
-
 _OLD = timedelta(days=2)
 
 

@@ -17,8 +17,6 @@ from scrapers.kaggle.settings import KaggleSection, Patience
 from state.clock import Clock, SystemClock
 from state.errors import KaggleError, SiteUnavailable, UsageError
 
-__all__ = ["check_kaggle"]
-
 _PART = "kaggle"
 _MOST_NAMED = 5
 _PATIENCE = Patience(attempts=1, connect=5.0, silence=10.0, whole=15.0)

@@ -5,8 +5,6 @@ from bot.notify.services import open_services
 from bot.notify.settings import NotifySection
 from state.errors import UsageError
 
-__all__ = ["check_notify"]
-
 _PART = "notifications"
 
 

@@ -14,22 +14,6 @@ from state.series import ReadingKind, last, last_of_each
 from state.store import read_blob
 from state.tables import Reading
 
-__all__ = [
-    "Board",
-    "Place",
-    "Seen",
-    "Sent",
-    "Stood",
-    "best_of",
-    "number",
-    "own_place",
-    "read_board",
-    "read_seen",
-    "same_score",
-    "sent_files",
-    "stood",
-]
-
 _CLOSE = 1e-5
 """Two spellings of one score may be so far apart: boards show five digits."""
 

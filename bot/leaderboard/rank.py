@@ -12,8 +12,6 @@ from bot.evaluation.answers.board import MEDALS, Medal, medal_at, medal_position
 from bot.leaderboard.board import Board, Place, Seen, Sent, Stood, best_of, own_place, read_board, sent_files, stood
 from state.polled import watermark
 
-__all__ = ["Look", "Ranked", "Standing", "far", "leaderboard_moved", "lines_moved", "look_at", "stands"]
-
 _NEAR_SHARE = 0.05
 """A rank that moves by less than this share of itself is much the same; among the first 20 each place counts."""
 _FALL_SHARE, _FALL_PLACES = 0.1, 3

@@ -15,8 +15,6 @@ from state.outward import submissions_of
 from state.tables import Node, Run, Submission
 from state.words import iso
 
-__all__ = ["Entry", "Verdict", "entries_of"]
-
 
 @dataclass(frozen=True)
 class Entry:

@@ -10,14 +10,12 @@ from sqlmodel import Session
 
 from bot.evaluation.answers.board import MEDALS, Medal, medal_positions
 from bot.leaderboard.board import Place, Seen, own_place, read_seen
-from bot.leaderboard.rank import Look, Standing, far, leaderboard_moved, lines_moved, look_at
+from bot.leaderboard.rank import Look, Standing, far, lines_moved, look_at
 from bot.notify.events import BoardMoved, Event, MedalChanged, RankChanged
 from bot.notify.outbox import notify
 from state.series import last, take_reading
 from state.store import Store
 from state.tables import Reading
-
-__all__ = ["Standing", "leaderboard_moved", "standing_of", "watch_board"]
 
 _KIND: Literal["watch"] = "watch"
 _NAMES = 10

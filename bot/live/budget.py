@@ -14,8 +14,6 @@ from state.clock import Clock
 from state.ledgers import Ledger, read_ledger, read_only
 from state.store import Store
 
-__all__ = ["open_day", "open_run"]
-
 _KINDS = tuple(kind for kind in Kind if kind is not Kind.WALL_SECONDS)
 """The clock's days may be shorter than the machine's: wall time is no measure of a daemon."""
 

@@ -16,7 +16,7 @@ from bot.live.open_run import OpenRun, open_live_run
 from bot.live.preparing import Task, Waiting, deadline_of, prepare
 from bot.live.shared import Shared
 from bot.notify.events import CompetitionOver, GraderUnusable
-from bot.notify.outbox import NO_RUN, notify
+from bot.notify.outbox import notify
 from bot.report.finish import Ended
 from bot.report.result import RunResult
 from bot.status.problems import begin, begin_work_broken, end
@@ -35,9 +35,8 @@ from state.errors import (
 )
 from state.progress import end_run
 from state.steering import control
+from state.store import NO_RUN
 from state.tables import Run
-
-__all__ = ["Entry", "State"]
 
 State = Literal["waiting", "working", "paused", "stopped", "over"]
 """waiting: for a person, or for Kaggle; working: its search goes on, or would if there were room."""

@@ -15,8 +15,6 @@ from bot.report.result import LiveGrade, RunResult
 from bot.submission.files import HandedInAs
 from bot.submission.handing_in import HandedIn
 
-__all__ = ["finish_live"]
-
 
 async def finish_live(ended: Ended, files: Path, worker: Worker) -> RunResult:
     """Write result.json, report.html and all else that a run leaves, from what was polled; returns the result.

@@ -36,8 +36,6 @@ from state.steering import notes
 from state.store import Store
 from state.tables import Run
 
-__all__ = ["LiveRun", "begin_run", "choice_of", "goes_on", "live_run_of", "open_run_context", "run_as_it_was"]
-
 _SCRIPTS = 20
 """Scripts for which a competition is to have time, one after the other."""
 _SHORTEST_LIMIT = 20.0

@@ -26,8 +26,6 @@ from state.steering import control
 from state.tables import Node
 from state.tasks import put_task
 
-__all__ = ["OpenRun", "open_live_run"]
-
 _RECENT = 10
 """Nodes by which a competition's promise is judged."""
 _SLACK_BYTES, _TIMES_SAMPLE = 10_000_000, 20

@@ -19,8 +19,6 @@ from state.errors import UsageError
 from state.live import deadline_of as known_deadline
 from state.series import rules_hash
 
-__all__ = ["Task", "Waiting", "deadline_of", "prepare"]
-
 SITE = "https://www.kaggle.com/competitions/"
 
 

@@ -13,8 +13,6 @@ from scrapers.kaggle.polling.poller import Poller
 from state.clock import Clock
 from state.store import Store
 
-__all__ = ["Shared"]
-
 
 @dataclass(frozen=True)
 class Shared:

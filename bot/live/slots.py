@@ -13,8 +13,6 @@ from state.errors import BudgetExceeded
 from state.store import Store
 from state.tables import Node
 
-__all__ = ["LivePacing", "Share", "Slots", "urgency"]
-
 _FIRST_COST = 60.0
 """Seconds that a node is taken to need before one has ended."""
 _SMOOTHING = 0.3

@@ -10,8 +10,6 @@ from bot.logs.sentences import QUIET, TROUBLE, sentence
 from state.store import NO_RUN, Store, as_stored
 from state.words import iso
 
-__all__ = ["EventLog", "LoggedEvent"]
-
 _PAGE = 500
 _SELECT = """
     SELECT event.id, event.run_id, event.at, event.type, event.node, event.data, run.competition

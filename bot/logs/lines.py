@@ -10,8 +10,6 @@ from structlog.typing import WrappedLogger
 from bot.models.quoting import clean
 from state.redaction import Redactor
 
-__all__ = ["LONGEST", "Fields", "Plain", "for_journal", "json_line", "text_line", "timed"]
-
 LONGEST = 4_000
 """Characters of one field."""
 LONGEST_TRACE = 16_000

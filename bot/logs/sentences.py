@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["QUIET", "TROUBLE", "sentence"]
-
 QUIET = frozenset(
     {
         *("step.started", "step.ended", "step.prompt_changed", "ledger.charged", "model.called", "run.beat"),

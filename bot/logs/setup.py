@@ -19,8 +19,6 @@ from bot.logs.uncaught import log_uncaught
 from state.errors import BotError
 from state.redaction import Redactor
 
-__all__ = ["LogFile", "LogFormat", "Logs", "in_journal", "open_logging"]
-
 LogFormat = Literal["auto", "text", "json"]
 
 _LIBRARIES = (

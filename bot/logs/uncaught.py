@@ -11,8 +11,6 @@ from structlog.stdlib import BoundLogger
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-__all__ = ["log_uncaught"]
-
 
 def log_uncaught(log: BoundLogger) -> Callable[[], None]:
     """Log what Python would print of exceptions that end the process, a thread, or nothing at all; returns what ends that."""

@@ -9,8 +9,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from bot.models.pricing import Price
 
-__all__ = ["ROLES", "Address", "FallbackSection", "ModelsSection", "Roles"]
-
 
 def _http_address(value: str) -> str:
     if not value.startswith(("http://", "https://")):

@@ -10,8 +10,6 @@ from bot.models import Prompt
 from state.errors import BotError
 from state.redaction import Redactor
 
-__all__ = ["without_secrets"]
-
 PromptT = TypeVar("PromptT", bound=Prompt[Any])
 
 

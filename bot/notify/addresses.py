@@ -10,8 +10,6 @@ from pydantic import SecretStr
 
 from state.errors import UsageError
 
-__all__ = ["find_address", "masked"]
-
 _LONGEST = 4_096
 _HIDDEN = "****"
 

@@ -17,8 +17,6 @@ from state.store import Store, Transaction
 from state.tables import Letter, LetterPart, Notification
 from state.words import iso
 
-__all__ = ["merged", "ready", "settle"]
-
 _BODY = 600
 """Characters of one notice's body among others."""
 _HOUR = timedelta(hours=1)

@@ -17,8 +17,6 @@ from state.errors import NotificationFailed
 from state.store import NO_RUN, Store, Transaction
 from state.tables import Letter, Notification
 
-__all__ = ["NO_RUN", "Delivered", "deliver", "notify"]
-
 
 @dataclass(frozen=True)
 class Delivered:

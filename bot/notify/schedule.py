@@ -6,8 +6,6 @@ from datetime import datetime, time, timedelta
 
 from bot.notify.settings import NotifySection
 
-__all__ = ["MOST_TOGETHER", "Plan", "Tried", "Waiting", "is_due", "is_quiet", "opens_at", "pause", "plan"]
-
 MOST_TOGETHER = 50
 """Notices that one letter may hold."""
 _HOUR = timedelta(hours=1)

@@ -20,8 +20,6 @@ from state.errors import NotificationFailed, UsageError
 if TYPE_CHECKING:
     from apprise import NotifyBase
 
-__all__ = ["AppriseNotifier", "open_services"]
-
 _SHARE = 0.4
 """Of an attempt's time, for connecting and for each answer; so a silent service is known as such before the time is over."""
 _LOGGERS = (

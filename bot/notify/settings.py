@@ -7,8 +7,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-__all__ = ["DEFAULT_DIGEST", "NotifySection"]
-
 DEFAULT_DIGEST = ("standing.rank", "standing.best", "submission.scored")
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from bot.models.quoting import clean
 from state.words import plural
 
-__all__ = ["FILTERS", "MARKDOWN_FILTERS", "cut", "escaped", "plain", "sparkline"]
-
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 40
 _SPECIAL = re.compile(r"([\\`*_\[\]()#|~])")

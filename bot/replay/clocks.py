@@ -11,8 +11,6 @@ from state.store import Store
 from state.tables import Event
 from state.words import iso
 
-__all__ = ["Clocks"]
-
 
 @dataclass(frozen=True)
 class Clocks:

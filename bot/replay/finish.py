@@ -11,8 +11,6 @@ from bot.report.finish import Ended, Graded, leave
 from bot.report.result import RunResult
 from bot.submission.handing_in import HandedIn
 
-__all__ = ["finish"]
-
 
 async def finish(ended: Ended, handed: HandedIn, snapshot: Path, worker: Worker) -> RunResult:
     """Grade, export and report; returns the content of result.json.

@@ -14,8 +14,6 @@ from state.clock import StreamClock
 from state.moves import Move, add_move, moves
 from state.words import iso
 
-__all__ = ["Stream", "way"]
-
 _ARRIVED = 0.9
 """Share of the budget after which the clock stands at the cutoff at the latest."""
 

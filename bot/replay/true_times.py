@@ -9,8 +9,6 @@ from state.store import Store
 from state.tables import Analysis, Draft, Idea, KernelVersion, Message, Node, Report, Topic
 from state.words import iso
 
-__all__ = ["Times", "derived_too_early", "true_times"]
-
 Times = Mapping[str, datetime | None]
 """By item; None: it has no time."""
 

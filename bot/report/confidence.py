@@ -12,8 +12,6 @@ from bot.report.result import NodeFinding
 from bot.submission.handing_in import HandedIn
 from state.errors import BotError
 
-__all__ = ["expected_interval", "findings_of_run"]
-
 _SECONDS = 5.0
 """Of drawing: a run that was stopped has little time left for its end."""
 

@@ -29,8 +29,6 @@ from state.errors import BotError
 from state.ledgers import worked_seconds
 from state.tables import Execution, Node, Run
 
-__all__ = ["Ended", "Graded", "leave", "peak_memory"]
-
 
 @dataclass(frozen=True)
 class Ended:

@@ -4,8 +4,6 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["ClockMove", "NodeStart", "PostUse", "StreamRecord"]
-
 
 class _Row(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)

@@ -13,8 +13,6 @@ from state.ledgers import worked_seconds
 from state.moves import Move, moves
 from state.tables import Draft, Idea, Node, Run
 
-__all__ = ["stream_record"]
-
 
 def stream_record(context: RunContext) -> StreamRecord | None:
     """Return a run's series; None where its clock did not move."""

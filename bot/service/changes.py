@@ -10,8 +10,6 @@ from typing import Protocol
 
 from state.errors import InfrastructureFailure, UsageError
 
-__all__ = ["Act", "Change", "Folder", "Gone", "Text", "due", "make", "sentences"]
-
 
 class Change(Protocol):
     """One change."""

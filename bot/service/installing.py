@@ -12,8 +12,6 @@ from bot.service.layout import CREDENTIALS, PROGRAM, PRUNE, SERVICE, TIMER, USER
 from bot.service.systemd import Systemd
 from state.errors import UsageError
 
-__all__ = ["DROP_INS", "InstallOptions", "install", "install_options", "shipped", "uninstall", "unit_changes"]
-
 _DOCKER = "docker"
 """The group that may speak to the engine."""
 _BACKOFF_SINCE = 254

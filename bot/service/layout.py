@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["CREDENTIALS", "PROGRAM", "PRUNE", "SERVICE", "TIMER", "USER", "Layout"]
-
 USER = "kaggle-bot"
 SERVICE = "kaggle-bot.service"
 PRUNE = "kaggle-bot-prune.service"

@@ -9,8 +9,6 @@ from pathlib import Path
 from bot.service.layout import PROGRAM
 from state.errors import UsageError
 
-__all__ = ["check_readable", "parts_of_this", "this_program"]
-
 _CLOSED = {
     Path("/home"): "which is closed to it (ProtectHome)",
     Path("/root"): "which is closed to it (ProtectHome)",

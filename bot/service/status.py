@@ -11,8 +11,6 @@ from bot.service.layout import CREDENTIALS, SERVICE, TIMER, Layout
 from bot.service.systemd import Systemd
 from state.errors import BotError, UsageError
 
-__all__ = ["ServiceStatus", "service_status", "status_here"]
-
 _ASKED = (
     *("LoadState", "UnitFileState", "ActiveState", "SubState", "StatusText", "Result", "ExecMainStatus", "MainPID"),
     *("NRestarts", "ActiveEnterTimestamp", "MemoryCurrent", "NeedDaemonReload"),

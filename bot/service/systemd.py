@@ -8,8 +8,6 @@ from pathlib import Path
 
 from state.errors import InfrastructureFailure, UsageError
 
-__all__ = ["Systemd"]
-
 _BOOTED = Path("/run/systemd/system")
 """There where systemd is the first process; see sd_booted(3)."""
 _SECONDS = 120

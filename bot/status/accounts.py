@@ -16,8 +16,6 @@ from bot.configuration.competition import CompetitionSettings
 from state.ledgers import Ledger, read_ledger
 from state.tables import Run
 
-__all__ = ["Account", "Allowance", "Level", "accounts", "midnight"]
-
 Level = Literal["day", "competition", "competition day", "run"]
 
 

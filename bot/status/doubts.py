@@ -8,9 +8,6 @@ from sqlmodel import Session, col, select
 from bot.execution.guarding import FOUND
 from state.tables import Event
 
-__all__ = ["Doubt", "doubts"]
-
-
 _SELF_REPORTED = (
     "no labels could be withheld, so that its scores are self-reported: scripts print them, and nobody checks them"
 )

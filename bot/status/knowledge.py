@@ -15,8 +15,6 @@ from state.posts import Post
 from state.store import Store
 from state.tables import Node, Report, Run
 
-__all__ = ["IdeaShown", "ReportShown", "Source", "ideas_of", "reports_shown"]
-
 
 @dataclass(frozen=True)
 class Source:

@@ -9,8 +9,6 @@ from sqlmodel import Session, col, select
 from state.polled import watermarks
 from state.tables import KernelVersion, Message, Topic
 
-__all__ = ["PartPolled", "Posts", "polled", "posts"]
-
 
 @dataclass(frozen=True)
 class PartPolled:

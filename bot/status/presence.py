@@ -14,8 +14,6 @@ from state.clock import Clock, FastClock, SystemClock
 from state.latest import latest
 from state.store import NO_RUN, Transaction
 
-__all__ = ["LOCK", "PULSE", "Presence", "began", "clock_of", "daemon_clock", "ended", "is_running", "presence"]
-
 LOCK = "daemon.lock"
 """In the daemon's folder; held while it runs."""
 PULSE = "daemon"

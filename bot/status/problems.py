@@ -13,8 +13,6 @@ from state.store import NO_RUN, Transaction
 if TYPE_CHECKING:
     from bot.notify.events import Event
 
-__all__ = ["Problem", "begin", "begin_work_broken", "current", "end", "end_all_of"]
-
 _BEGAN, _ENDED = "problem.began", "problem.ended"
 
 

@@ -9,8 +9,6 @@ from sqlmodel import Session, col, select
 from state.tables import Letter, Notification, Task
 from state.tasks import coming_tasks
 
-__all__ = ["Letters", "Queued", "dead", "letters", "queued"]
-
 
 @dataclass(frozen=True)
 class Queued:

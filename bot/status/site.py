@@ -15,8 +15,6 @@ from state.outward import OPEN, may_be_there
 from state.series import last, last_of_each
 from state.tables import Run, Submission
 
-__all__ = ["Rank", "Sent", "deadline", "rank", "sent"]
-
 
 @dataclass(frozen=True)
 class Rank:

@@ -24,8 +24,6 @@ from state.pulses import last_pulse
 from state.store import NO_RUN, Store
 from state.tables import Event, Run
 
-__all__ = ["CompetitionStatus", "DaemonStatus", "EntryState", "RunLine", "Status", "entries", "status_of"]
-
 EntryState = Literal["not begun", "waiting", "working", "paused", "stopped", "over"]
 _ENTRY_EVENTS = tuple(f"entry.{state}" for state in get_args(EntryState) if state != "not begun")
 

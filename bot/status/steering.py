@@ -7,8 +7,6 @@ from sqlmodel import Session, col, func, select
 
 from state.tables import Approval, Control, ModelCall, Note
 
-__all__ = ["NoteRead", "controls", "held", "notes_read"]
-
 
 @dataclass(frozen=True)
 class NoteRead:

@@ -12,8 +12,6 @@ from state.outward import CONSIDERED, submissions_of
 from state.tables import Event, Node, Run, Submission
 from state.words import iso
 
-__all__ = ["Shown", "Undone", "shown_submissions", "undone"]
-
 
 @dataclass(frozen=True)
 class Shown:

@@ -17,8 +17,6 @@ from state.outward import may_be_there
 from state.store import Store
 from state.tables import LedgerEntry, Node, Notification, Run, Submission
 
-__all__ = ["budget_notices", "daily_summary"]
-
 _DAY = timedelta(days=1)
 
 

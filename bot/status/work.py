@@ -16,8 +16,6 @@ from state.live import live_runs
 from state.tables import Analysis, Draft, Execution, Idea, Node, Report, Run
 from state.words import iso
 
-__all__ = ["Nodes", "Pool", "best_over_time", "doing", "latest_runs", "lower_is_better", "nodes_of", "pool_of"]
-
 
 @dataclass(frozen=True)
 class Pool:

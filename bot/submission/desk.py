@@ -43,8 +43,6 @@ from state.store import Transaction
 from state.tables import Approval, Event, Node, Submission, Wish
 from state.words import iso
 
-__all__ = ["Desk"]
-
 _LOCK = ".submission.lock"
 """In the competition's folder: whose turn it is to send."""
 _MOST_SENDS = 4

@@ -35,8 +35,6 @@ from state.store import Store, Transaction
 from state.tables import Submission
 from state.words import iso
 
-__all__ = ["Also", "ExactlyOnce", "Patience", "copy_durably", "file_hash"]
-
 LEDGER = "submission"
 _CHUNK = 1 << 20
 _ORPHANED = "whoever sent it ended before the site's answer was written down"

@@ -25,8 +25,6 @@ from state.outward import OPEN, may_be_there, submissions_of
 from state.series import history, last
 from state.tables import Event, Node, Run, Submission
 
-__all__ = ["ACCEPTED", "AGAIN", "Asked", "Reviewer", "SubmissionState"]
-
 ACCEPTED = "rules.accepted"
 """Event: the owner has read changed rules and goes on by them; its `sha256` is the page's."""
 AGAIN = timedelta(minutes=10)

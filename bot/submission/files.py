@@ -19,19 +19,6 @@ from state.errors import BotError, InfrastructureFailure, InvalidSubmission
 from state.store import Store
 from state.tables import KeptSketch, KernelVersion, Likeness, SketchBand
 
-__all__ = [
-    "FILES",
-    "OUTPUTS",
-    "Candidate",
-    "Checked",
-    "Files",
-    "HandedInAs",
-    "MadeFile",
-    "most_similar_kernel",
-    "refit",
-    "run_again",
-]
-
 FILES = "submissions"
 """In the competition's folder: the files that are to be sent, or were."""
 OUTPUTS = "outputs"

@@ -24,8 +24,6 @@ from state.errors import (
     UnknownAnswer,
 )
 
-__all__ = ["KaggleSubmitter", "Settling"]
-
 _CHUNK = 1 << 18
 _NO_FILES = (
     "takes notebooks, not files: a kernel has to be submitted there, which the bot cannot do yet; enter another competition, "

@@ -7,8 +7,6 @@ from typing import Literal
 from bot.configuration.competition import CompetitionSettings
 from state.words import iso
 
-__all__ = ["ALIKE", "BEYOND", "LARGE", "LATE", "RETRY", "Decision", "Facts", "Verdict", "decide", "midnight_after"]
-
 BEYOND = 1.64
 """Standard errors that a gain must be above: by chance alone one in twenty is (one-sided)."""
 LATE = 0.67

@@ -9,8 +9,6 @@ from bot.submission import Quota
 from bot.submission.exactly_once import copy_durably, file_hash
 from state.errors import SiteUnavailable
 
-__all__ = ["LOCK", "ReplaySubmitter"]
-
 LOCK = ".submission.lock"
 """Beside the file: whose turn it is to place one."""
 _PLACED = ".submission.json"

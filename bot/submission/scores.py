@@ -21,8 +21,6 @@ from state.polled import watermark
 from state.series import last
 from state.tables import Node, Reading, Submission
 
-__all__ = ["Pair", "PublicScores", "Relation", "choose", "relation_of"]
-
 _PROPOSED = timedelta(days=2)
 """Before the deadline, from when on a selection is proposed."""
 _COUNTED = 2

@@ -7,8 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from state.settings_paths import SettingsPath
 
-__all__ = ["WeightsSettings"]
-
 
 class WeightsSettings(BaseModel):
     """The section `[weights]` of bot.toml."""

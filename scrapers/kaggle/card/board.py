@@ -7,8 +7,6 @@ from itertools import pairwise
 
 from scrapers.snapshots.card import Direction
 
-__all__ = ["BoardReading", "read_order"]
-
 
 @dataclass(frozen=True)
 class BoardReading:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from scrapers.kaggle.card.evidence import Sample, Tables
 from scrapers.kaggle.card.pages import Block
 
-__all__ = ["ColumnsReading", "Header", "headers_in", "read_columns"]
-
 _ID_LIKE = re.compile(
     r"(?i:(?:.*[_ -])?(?:id|ids|uid|uuid|guid|key|index|idx|image|img|filename|file|fname|datetime|rowid|name)"
     r"(?:[_ -]?(?:id|name|code|key))?)|.*[a-z0-9](?:Id|ID)"

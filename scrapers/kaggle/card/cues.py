@@ -5,26 +5,6 @@ All are looked for in comparable text (see `wording`). In lists of words a `_` s
 
 import re
 
-__all__ = [
-    "BEFORE",
-    "BETWEEN",
-    "CHANGES",
-    "CLEAN",
-    "COLUMNWISE",
-    "CUES",
-    "ELSEWHERE",
-    "FOLLOWS",
-    "GENERIC",
-    "GOVERNED",
-    "HARMLESS",
-    "MULTICLASS",
-    "NEGATED",
-    "NEUTRAL",
-    "OTHER_CONTEST",
-    "REJECTED",
-    "USED_FOR",
-]
-
 
 def _any(words: str) -> str:
     return "(?:" + "|".join(word.replace("_", " ") for word in words.split()) + ")"

@@ -11,8 +11,6 @@ from scrapers.kaggle.card.pages import blocks, description_of
 from scrapers.kaggle.card.scoring import Scoring
 from scrapers.snapshots.card import Direction, MetricSpec, TaskCard
 
-__all__ = ["derive"]
-
 _PLAIN = ("submission_file", "kind", "enabled_at", "deadline", "max_daily_submissions")
 """Fields that the owner may set and that nothing else depends on."""
 

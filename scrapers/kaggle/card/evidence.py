@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from scrapers.kaggle.competitions import Competition, Page
 from scrapers.snapshots.tables import read_number
 
-__all__ = ["Evidence", "Sample", "Tables", "is_quantity", "key_beside"]
-
 _MOST_MORE = 2
 """Further columns of a key."""
 

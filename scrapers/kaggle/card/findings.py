@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from scrapers.snapshots.card import TaskCard
 
-__all__ = ["OWNER", "Derived", "Finding", "Missing", "toml_key"]
-
 OWNER = "owner, bot.toml"
 
 

@@ -10,8 +10,6 @@ from scrapers.kaggle.card.statements import Reading, read_statements
 from scrapers.kaggle.card.suspicions import suspicions
 from scrapers.kaggle.card.wording import comparable, uncamel
 
-__all__ = ["MetricReading", "contradicted", "read_metric", "settle"]
-
 _SHARES = frozenset(
     (
         *("roc_auc", "average_precision", "lwlrap", "probabilistic_f1", "accuracy", "error_rate", "balanced_accuracy"),

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Named", "find_names", "whole_name"]
-
 _ERROR = r"(?:errors?|deviations?)"
 _MSE = rf"mean squared? {_ERROR}"
 _LOG = r"log(?:arithmic|arithm)?(?: scaled?)?"

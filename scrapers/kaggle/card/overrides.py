@@ -9,8 +9,6 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from scrapers.snapshots.card import OWN_GRADER, Direction
 from state.settings_paths import beside_file
 
-__all__ = ["CardOverrides"]
-
 _Column = Annotated[str, Field(min_length=1)]
 _Utc = Annotated[AwareDatetime, AfterValidator(lambda time: time.astimezone(UTC))]
 

@@ -10,8 +10,6 @@ from scrapers.posts.cleaners import Cleaners, Source
 from scrapers.posts.cleaning import clean, cut_middle
 from scrapers.snapshots.sections import FENCE, ITEM, RULE, Topic, sections, topic_of
 
-__all__ = ["Block", "blocks", "description_of", "in_markdown"]
-
 _BLOCK_TAG = re.compile(r"<(?:p|div|h[1-6]|ul|ol|table|pre|section|article|blockquote)\b", re.IGNORECASE)
 _MARKDOWN = re.compile(r"^(?:#{1,6}\s*\S|```|[*+-] \S|\d+\. \S)", re.MULTILINE)
 _TYPE = "text/markdown"

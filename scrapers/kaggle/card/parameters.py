@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from scrapers.kaggle.card.pages import Block
 from scrapers.kaggle.card.wording import comparable
 
-__all__ = ["Parameters", "read_cutoff", "read_parameters"]
-
 _PARAGRAPH = re.compile(r"\n\s*\n|(?<=[.!?])\s+(?=[A-Z\\])")
 _CLIPS = re.compile(
     r"extremes? of the log|clip|clamp|max\s*\(\s*min|min\s*\(\s*max|bounded away|truncat|avoid (?:taking )?(?:the )?log|undefined"

@@ -13,8 +13,6 @@ from scrapers.kaggle.card.pages import Block
 from scrapers.kaggle.card.parameters import Parameters, read_cutoff, read_parameters
 from scrapers.snapshots.card import OWN_GRADER, Direction, MetricSpec
 
-__all__ = ["Scoring"]
-
 _ENOUGH = 2
 """Sources that must agree."""
 

@@ -5,8 +5,6 @@ All are looked for in comparable text (see `wording`).
 
 import re
 
-__all__ = ["ALTERS", "ASIDE", "HARMLESS_WEIGHTS", "LOGARITHMS", "OF_LOG_LOSS", "SIGNS", "UNDERSTOOD", "WEIGHING"]
-
 
 def _either(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns))

@@ -28,8 +28,6 @@ from scrapers.kaggle.card.names import Named, find_names, whole_name
 from scrapers.kaggle.card.pages import Block
 from scrapers.kaggle.card.wording import comparable, sentences, visible
 
-__all__ = ["MOST_SENTENCES", "Reading", "Sentence", "Statement", "read_statements", "sentences_of"]
-
 _READ = ("evaluation", "overview", "submission")
 MOST_SENTENCES = 2_000
 """Of all pages; nobody writes that many about a metric."""

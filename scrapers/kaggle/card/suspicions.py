@@ -20,8 +20,6 @@ from scrapers.kaggle.card.signs import (
 from scrapers.kaggle.card.statements import MOST_SENTENCES, Sentence, sentences_of
 from scrapers.kaggle.card.wording import formulas
 
-__all__ = ["suspicions"]
-
 _COMPUTES = re.compile(r"\w\(.*\)|^\s*(?:def|return|import|from)\b|\s=\s|[*+/]\s*\(|\*\*", re.MULTILINE)
 
 _LOG = re.compile(r"\\(?:log|ln|operatorname\{log)|log1p|\blog\b|\bln\b")

@@ -12,8 +12,6 @@ from scrapers.kaggle.samples import SAMPLE, find_samples
 from scrapers.snapshots.files import walk
 from scrapers.snapshots.tables import NotCsv, open_table
 
-__all__ = ["read_tables"]
-
 _MOST_ROWS = 1_000_000
 """Of a sample, in which ids are compared."""
 _SOME_ROWS = 10_000

@@ -4,8 +4,6 @@ import html
 import re
 import unicodedata
 
-__all__ = ["comparable", "formulas", "sentences", "uncamel", "visible"]
-
 _LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)|<?https?://[^\s>)]+>?")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,300}>")
 _STRUCK = re.compile(r"~~.{1,1000}?~~|<(del|s|strike)\b[^<>]{0,200}>.{0,1000}?</\1>", re.DOTALL | re.IGNORECASE)

@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 from sqlmodel import select
 
-from bot.leaderboard.watch import Standing, leaderboard_moved, standing_of, watch_board
+from bot.leaderboard.rank import leaderboard_moved
+from bot.leaderboard.watch import Standing, standing_of, watch_board
 from state.series import history
 from state.store import Store
 from state.tables import Notification

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.notify.outbox import NO_RUN
 from bot.status import presence, problems
-from state.community import add_community
+from state.collect import add_community
 from state.errors import KaggleError
 from state.knowledge import add_analysis, add_draft, add_idea, add_report
 from state.outward import add_submission, update_submission
