@@ -11,7 +11,6 @@ from bot.execution.task import TaskText
 from scrapers.snapshots.snapshot import Snapshot
 from tests import needs
 from tests.bot.models.test_foreign_text import PROMPTS
-from tests.bot.replay.test_real_runs import SLUGS
 
 SAID = {
     "aerial-cactus-identification": ("area under the ROC curve", "train.csv"),
@@ -32,7 +31,7 @@ def on(prompt: Any, card: Any) -> Any:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("slug", SLUGS)
+@pytest.mark.parametrize("slug", SAID)
 @pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
 def test_a_prompt_says_how_it_is_scored_and_what_the_data_is(slug: str, prompt: Any) -> None:
     card = Snapshot.load(Path(needs.snapshots()) / slug, METRIC_DIRECTIONS).card
