@@ -7,6 +7,7 @@ from pkgutil import resolve_name
 from typing import Annotated, Any, Literal
 
 import typer
+from pydantic_core import to_jsonable_python
 
 from bot.cli.options import Json
 from bot.cli.output import print_json, print_table, progress_line
@@ -87,7 +88,7 @@ def mle_live(
 
 def _record(outcome: Outcome) -> dict[str, Any]:
     path = None if outcome.path is None else str(outcome.path)
-    came = None if outcome.came is None else asdict(outcome.came)
+    came = None if outcome.came is None else to_jsonable_python(asdict(outcome.came))
     facts = {"competition": outcome.competition, "status": outcome.status, "path": path, "sentence": outcome.sentence}
     return facts | (came or {"rows": None, "undated": None, "left_out": [], "remarks": [], "broken": []})
 
