@@ -11,7 +11,7 @@ from sandbox import ExecutionRequest, ExitReason, Limits, Sandbox
 from sandbox.environments import Environment
 from sandbox.instance import owner
 
-_SCRIPT = Path(__file__).with_name("check_script.py")
+_SCRIPT = Path(__file__).with_name("environments") / "check_script.py"
 _SECONDS = 600.0
 _MEMORY = 8 * 1024**3
 _FOUND = "trials.jsonl"
