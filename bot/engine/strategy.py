@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from bot.engine.tree import Tree
 
-ActionKind = Literal["draft", "debug", "improve"]
+ActionKind = Literal["draft", "debug", "improve", "lab"]
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,10 @@ class Action:
     draft_id: int | None = None
     slot: int = 0
     """Which of the drafts planned together this one is, from 0."""
+    lab: int | None = None
+    """The lab that scores this node's script; None: the policy chose the node, or it opens a lab."""
+    look: int = 0
+    """Which of its lab's scored scripts it is, from 1."""
 
 
 @dataclass(frozen=True)

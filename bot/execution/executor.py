@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from bot.execution.record import (
 )
 from bot.execution.run_views import RunViews
 from bot.execution.stopwatch import Stopwatch
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox, Watch
+from sandbox import ExecutionRequest, ExitReason, Lease, Limits, Outcome, Sandbox, Watch
 from sandbox.rules import Rules, RuleSettings, Watches
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
@@ -156,6 +156,7 @@ class Executor:
         *,
         compared: int | None = None,
         noise_seconds: float = 0.0,
+        lease: Lease | None = None,
     ) -> Execution:
         """Run a node's script on a view and score it; a step, so that it is done once.
 
@@ -166,6 +167,7 @@ class Executor:
             seconds: time limit of the script.
             compared: a node whose score this one's is compared with, for its gain.
             noise_seconds: for estimating how uncertain the score is; 0: it is not estimated.
+            lease: cores and GPUs that the caller holds, and the script runs on; None: it waits for some of its own.
 
         Raises:
             BudgetExceeded: it does not fit into a budget; nothing was started.
@@ -176,7 +178,7 @@ class Executor:
             await self.look_at_data()
 
         async def run() -> dict[str, Any]:
-            request, outcome = await self._run(node, script, view, data.data, seconds)
+            request, outcome = await self._run(node, script, view, data.data, seconds, lease)
             with self._stopwatch.measure("evaluation"):
                 execution = await self._scored(node, view, data, request, outcome, compared, noise_seconds)
             return execution.model_dump(mode="json")
@@ -184,7 +186,7 @@ class Executor:
         return Execution.model_validate(await self._steps.once(step_of(view), run, node=node))
 
     async def _run(
-        self, node: int, script: str, view: str, data: Path, seconds: float
+        self, node: int, script: str, view: str, data: Path, seconds: float, given: Lease | None
     ) -> tuple[ExecutionRequest, Outcome]:
         """Run a script, again where the engine itself failed."""
         limits = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus)
@@ -194,7 +196,7 @@ class Executor:
             request = ExecutionRequest(
                 id, script, data, out, limits, mounts=self.settings.mounts, redactor=self._store.redactor
             )
-            async with self.leasing.hold() as lease:
+            async with self.leasing.hold() if given is None else nullcontext(given) as lease:
                 request = self.leasing.leased(request, lease)
                 async with metered(self._spending, self._run_id, request, node) as meter:
                     outcome = await self._run_once(request, node, view, meter)

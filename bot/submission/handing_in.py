@@ -5,9 +5,8 @@ from pathlib import Path
 
 from sqlmodel import col, select
 
-from bot.engine.attempts import BASELINE
 from bot.engine.context import RunContext
-from bot.engine.tree import NodeView, Tree
+from bot.engine.tree import BASELINE, NodeView, Tree
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import Execution
 from bot.submission.exactly_once import ExactlyOnce, Patience

@@ -18,7 +18,7 @@ from state.tables.ideas import Analysis, Draft, Idea, IdeaUse, Report
 from state.tables.notices import Letter, LetterPart, Notification
 from state.tables.operation import Control, Note, Pulse, Task
 from state.tables.polling import Author, PolledKernel, PolledTopic, Reading, RequestCount, Watermark
-from state.tables.runs import Blob, Evaluation, Event, Execution, LedgerEntry, ModelCall, Node, Run, Step
+from state.tables.runs import Blob, Evaluation, Event, Execution, Lab, LedgerEntry, ModelCall, Node, Run, Step
 from state.tables.submissions import Approval, Submission, Wish
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "IdeaUse",
     "KeptSketch",
     "KernelVersion",
+    "Lab",
     "LedgerEntry",
     "Letter",
     "LetterPart",

@@ -45,6 +45,29 @@ class Node(SQLModel, table=True):
     model: str | None = None
 
 
+class Lab(SQLModel, table=True):
+    """One lab: a sandboxed workplace where a coder works on one draft; `id` is the number of the first node it makes."""
+
+    run_id: str = Field(primary_key=True)
+    id: int = Field(primary_key=True)
+    draft_id: str | None = None
+    parents: list[int] = Field(default_factory=list, sa_type=JSON)
+    """The nodes that it starts from."""
+    title: str = ""
+    started_at: datetime
+    ended_at: datetime | None = None
+    """None while it is open."""
+    reason: str | None = None
+    """Why it was closed, in one sentence."""
+    turns: int = 0
+    hints: list[Any] = Field(default_factory=list, sa_type=JSON)
+    """{name, score, error, note, turn} of each cross-validated experiment that was logged; never what a submission is chosen by."""
+    notes: list[Any] = Field(default_factory=list, sa_type=JSON)
+    """Lines that other labs are shown."""
+    report: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    """What the coder believed, saw and concluded."""
+
+
 class Execution(SQLModel, table=True):
     """One run of a node's code on one view; `reason` is None while it runs."""
 

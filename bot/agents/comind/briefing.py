@@ -11,11 +11,11 @@ from bot.community.learning import learn
 from bot.community.planning import draft_row, keep_report, plan_drafts, provenance, report_on
 from bot.community.pool import reports_of
 from bot.community.prompts import ReportAnswer
-from bot.engine.attempts import BASELINE, attempt, code
+from bot.engine.attempts import attempt, code
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action, Remaining, Strategy
-from bot.engine.tree import Tree
+from bot.engine.tree import BASELINE, Tree
 from state.errors import BotError, BudgetExceeded
 from state.tables import Draft
 
