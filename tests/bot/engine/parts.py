@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from bot.agents.builtin import baseline_script
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext, by_class
+from bot.engine.decisions import Decisions
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.executor import Executor, ExecutorSettings
@@ -86,6 +87,7 @@ async def opened_on(
                 baseline=baseline_script,
                 store=store,
                 steps=rows,
+                decisions=Decisions(rows),
                 clock=clock,
                 asker=Asker(model, store, RUN, clock, rows),
                 model_name="m",

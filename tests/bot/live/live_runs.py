@@ -11,6 +11,7 @@ from pathlib import Path
 from bot.agents.builtin import baseline_script
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
+from bot.engine.decisions import Decisions
 from bot.evaluation.client.worker import Worker
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
@@ -120,6 +121,7 @@ def live_run(place: Path, worker: Worker, run: FakeRun | None = None) -> Iterato
             baseline=baseline_script,
             store=store,
             steps=steps,
+            decisions=Decisions(steps),
             clock=clock,
             asker=Asker(RecordedModel(place), store, RUN, clock, steps),
             model_name="builtin",

@@ -17,6 +17,7 @@ from bot.budgets.levels import Level, unbounded
 from bot.configuration.competition import CompetitionSettings
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
+from bot.engine.decisions import Decisions
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.findings import Finding, passed
 from bot.evaluation.client.worker import Worker
@@ -244,6 +245,7 @@ def run_context(
         baseline=baseline_script,
         store=store,
         steps=steps,
+        decisions=Decisions(steps),
         clock=clock,
         asker=Asker(RecordedModel(folder.path), store, RUN, clock, steps),
         model_name="recorded",
