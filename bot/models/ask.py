@@ -17,6 +17,7 @@ from bot.models.bounds import Estimate, bounds, free
 from bot.models.fingerprint import prompt_hash
 from bot.models.recorded import Bindable, Recorded, RecordingWriter, step_key
 from bot.models.repair import Continuation, Repair
+from bot.models.tools import tool_of
 from bot.models.without_secrets import without_secrets
 from state.clock import Clock
 from state.errors import BotError, BudgetExceeded, CutOff, ModelError, ModelRefused, Unparsable
@@ -68,7 +69,7 @@ class _Outcome:
     reply: Completion[None]
     fault: str | None = None
     cut: bool = False
-    """Whether the fault is that the reply has no end."""
+    """Whether the reply has no end, which is a fault unless the prompt has a tool."""
     refused: str | None = None
     error: ModelError | None = None
     """A failure of the call itself, after which the step is not done."""
@@ -174,7 +175,8 @@ class Asker:
                     fault = str(error)
             if isinstance(question, Continuation):
                 text = question.whole(text)
-            if result["cut"] and text.strip() and continuations < MOST_CONTINUATIONS:
+            goes_on = result["cut"] and text.strip() and tool_of(prompt) is None
+            if goes_on and continuations < MOST_CONTINUATIONS:
                 continuations += 1
                 question = Continuation(prompt, text)
                 continue
@@ -298,7 +300,7 @@ async def _outcome(model: Model, asked: _Attempt, limits: CallLimits) -> _Outcom
         return _Outcome(_charged(error.reply), refused=str(error))
     except ModelError as error:
         return _Outcome(_charged(None), error=error)
-    return _Outcome(Completion(None, completion.text, completion.usage, completion.model, completion.cost_usd))
+    return _Outcome(replace(completion, answer=None), cut=completion.cut)
 
 
 def _charged(reply: object | None) -> Completion[None]:

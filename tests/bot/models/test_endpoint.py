@@ -199,7 +199,7 @@ async def test_answer_at_the_token_limit_is_cut_off_even_if_it_could_be_read() -
         pytest.raises(Unparsable, match="cut off") as caught,
     ):
         await ask(endpoint)
-    assert caught.value.reply == Completion(None, GOOD, Usage(100, 20), "gpt-x", pytest.approx(0.0003))
+    assert caught.value.reply == Completion(None, GOOD, Usage(100, 20), "gpt-x", pytest.approx(0.0003), cut=True)
 
 
 async def test_unreadable_answer_carries_what_it_cost() -> None:
