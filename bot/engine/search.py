@@ -200,18 +200,17 @@ class Search:
         """Start the work on a node, `again` where an earlier start of the bot had begun it."""
         context = self._context
         draft = None if action.draft_id is None else str(action.draft_id)
-        if action.kind != "lab":
-            # A lab makes its nodes itself, one for each script that it has scored.
-            with context.store.write() as tx:
-                create_node(
-                    tx,
-                    context.run_id,
-                    id=node,
-                    action=action.kind,
-                    parents=action.parents,
-                    draft_id=draft,
-                    model=context.model_name,
-                )
+        with context.store.write() as tx:
+            create_node(
+                tx,
+                context.run_id,
+                id=node,
+                # A lab begins a draft: its first scored script takes this node, and it makes one for each further script.
+                action="draft" if action.kind == "lab" else action.kind,
+                parents=action.parents,
+                draft_id=draft,
+                model=context.model_name,
+            )
         if again and not self._may_restart(node):
             return
         about = f" of node {action.parents[0]}" if action.parents else ""

@@ -32,6 +32,7 @@ from bot.execution.record import (
 from bot.execution.run_views import RunViews
 from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, ExitReason, Lease, Limits, Outcome, Sandbox, Watch
+from sandbox.lab import Lab, LabRequest
 from sandbox.rules import Rules, RuleSettings, Watches
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
@@ -83,14 +84,16 @@ class Executor:
     ) -> None:
         self._run_id = run_id
         self._card = card
-        self._folder = folder
+        self.folder = folder
+        """Where everything of the run lies."""
         self.settings = settings
         """What all its executions have in common."""
         self._store = store
         self._steps = steps
         self._sandbox = sandbox
         self._worker = worker
-        self._stopwatch = stopwatch
+        self.stopwatch = stopwatch
+        """Where the run's time goes."""
         self.leasing = leasing
         """How executions come to cores and GPUs of their own."""
         self._monitor = monitor
@@ -115,14 +118,27 @@ class Executor:
     async def look_at_data(self) -> tuple[Finding, ...]:
         """Return what guards find in the hold-out view, at which they look once a run; raises as of `view`."""
         view = await self.view(GUARDED)
-        with self._stopwatch.measure("evaluation"):
+        with self.stopwatch.measure("evaluation"):
             return await self._guarding.look_at_view(view, split=self.self_reported is None)
+
+    @asynccontextmanager
+    async def open_lab(self, request: LabRequest) -> AsyncIterator[Lab]:
+        """Open a lab's sandbox, which sees the hold-out view as `data` and the run's weights beside what the request names.
+
+        Raises:
+            UsageError: the back end has no labs.
+            InfrastructureFailure: the sandbox could not be started.
+        """
+        view = await self.view(GUARDED)
+        mounts = {"data": view.data, **self.settings.mounts, **request.mounts}
+        async with self._sandbox.open_lab(replace(request, mounts=mounts)) as lab:
+            yield lab
 
     def submission_of(self, node: int, view: str) -> Path:
         """Return where a node's file for the test rows lies, if its execution on that view wrote one."""
         with self._store.read() as session:
             kept = kept_execution(session, self._run_id, node, view)
-        return self._folder.executions / (_execution_id(node, view) if kept is None else kept.id) / "submission.csv"
+        return self.folder.executions / (_execution_id(node, view) if kept is None else kept.id) / "submission.csv"
 
     def predictions_of(self, node: int) -> Path:
         """Return where a node's predictions of the hold-out's rows lie, if it left any."""
@@ -179,7 +195,7 @@ class Executor:
 
         async def run() -> dict[str, Any]:
             request, outcome = await self._run(node, script, view, data.data, seconds, lease)
-            with self._stopwatch.measure("evaluation"):
+            with self.stopwatch.measure("evaluation"):
                 execution = await self._scored(node, view, data, request, outcome, compared, noise_seconds)
             return execution.model_dump(mode="json")
 
@@ -192,7 +208,7 @@ class Executor:
         limits = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus)
         for tried in range(1, _TRIES + 1):
             id = _execution_id(node, view, tried)
-            out = self._folder.executions / id
+            out = self.folder.executions / id
             request = ExecutionRequest(
                 id, script, data, out, limits, mounts=self.settings.mounts, redactor=self._store.redactor
             )
@@ -214,7 +230,7 @@ class Executor:
             start_execution(tx, self._run_id, execution_id, node=node, view=view)
         try:
             async with self._watched(request, node, view) as watch:
-                with self._stopwatch.measure("executions"):
+                with self.stopwatch.measure("executions"):
                     outcome = await self._sandbox.run(request, watch)
         except asyncio.CancelledError:
             with self._store.write() as tx:

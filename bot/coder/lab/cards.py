@@ -48,7 +48,11 @@ def families(script: str) -> tuple[str, ...]:
 def card(context: RunContext, result: Result, rounded: bool = True) -> str:
     """Return the line of one node."""
     noise = f" ± {result.noise:.2g}" if result.noise is not None else ""
-    score = "no score" if result.score is None else f"{shown(result.score, result.noise) if rounded else result.score}{noise}"
+    score = (
+        "no score"
+        if result.score is None
+        else f"{shown(result.score, result.noise) if rounded else result.score}{noise}"
+    )
     gain = "" if result.gain is None else f" · gain {shown_gain(result.gain, result.gain_error)}"
     family = " + ".join(families(code(context, result.node)))
     error = f" · failed: {result.error[:200]}" if result.error else ""
@@ -70,7 +74,8 @@ def board(context: RunContext, lab: int | None = None, everything: bool = False)
     if lab is not None and lab in rows:
         own |= set(rows[lab].parents)
     scored = sorted(
-        (one for one in results if one.score is not None), key=lambda one: (-context.card.oriented(one.score or 0.0), one.node)
+        (one for one in results if one.score is not None),
+        key=lambda one: (-context.card.oriented(one.score or 0.0), one.node),
     )
     kept = {one.node for one in scored[:BEST]} | own
     lines = [card(context, one) for one in results if everything or one.node in kept]
@@ -105,7 +110,10 @@ def lab_cards(context: RunContext, without: int) -> tuple[str, ...]:
 def lab_notes(context: RunContext, without: int) -> tuple[str, ...]:
     """Return the notes that other labs left, oldest first."""
     return tuple(
-        f"lab {row.id}: {text}" for row in labs(context.store, context.run_id) if row.id != without for text in row.notes
+        f"lab {row.id}: {text}"
+        for row in labs(context.store, context.run_id)
+        if row.id != without
+        for text in row.notes
     )
 
 

@@ -74,7 +74,9 @@ class Commands:
             f"{self.turns_left()} replies left",
         ]
         if best is not None:
-            lines.append(f"best of the run: node {best.id}, {shown(best.score or 0.0, noise)} ({context.card.metric.direction})")
+            lines.append(
+                f"best of the run: node {best.id}, {shown(best.score or 0.0, noise)} ({context.card.metric.direction})"
+            )
         return "\n".join([*lines, *context.left[1:]])
 
     async def _score(self, script: str, arguments: Score) -> str:

@@ -12,7 +12,7 @@ from bot.engine.scripts import Limits, best_seconds, run_script
 from bot.engine.strategy import Action, Script
 from sandbox import Lease
 from state.errors import BudgetExceeded
-from state.progress import create_node, end_node
+from state.progress import create_node, end_node, update_node
 
 _OUTPUT = 3_000
 """Characters of a failed script's output that its coder sees."""
@@ -40,8 +40,10 @@ class Looks:
     @property
     def nodes(self) -> list[int]:
         """Numbers of the nodes that have been begun, oldest first."""
-        known = {node.id for node in load_tree(self.context).nodes}
-        return [number for number in self.context.decisions.of_lab(self.lab) if number in known]
+        known = {node.id: node for node in load_tree(self.context).nodes}
+        numbers = [number for number in self.context.decisions.of_lab(self.lab) if number in known]
+        # The first one is there from the start, and waits for a script.
+        return [number for number in numbers if code(self.context, number)]
 
     @property
     def used(self) -> int:
@@ -97,7 +99,9 @@ class Looks:
     async def _begin(self, script: str, note: str) -> int:
         context, best = self.context, self.best()
         kind, parents = ("improve", (best,)) if best is not None else ("draft", ())
-        action = Action("improve" if kind == "improve" else "draft", parents, self.draft_id, lab=self.lab, look=self.used + 1)
+        action = Action(
+            "improve" if kind == "improve" else "draft", parents, self.draft_id, lab=self.lab, look=self.used + 1
+        )
         node = await context.decisions.look(action)
         with context.store.write() as tx:
             create_node(
@@ -107,10 +111,9 @@ class Looks:
                 action=kind,
                 parents=parents,
                 draft_id=None if self.draft_id is None else str(self.draft_id),
-                plan=self._plan(note),
-                code=script,
                 model=context.model_name,
             )
+            update_node(tx, context.run_id, node, plan=self._plan(note), code=script)
         context.say(f"lab {self.lab}: node {node}" + (f": {note[:100]}" if note else ""))
         return node
 
@@ -151,7 +154,9 @@ class Looks:
         looks = f"Looks left: {left}, and one for the end."
         if done.score is None:
             output = done.output.strip()[-_OUTPUT:]
-            return f"node {node} has no score: {done.error or 'it did not end'}\n{output}\n{looks}".replace("\n\n", "\n")
+            return f"node {node} has no score: {done.error or 'it did not end'}\n{output}\n{looks}".replace(
+                "\n\n", "\n"
+            )
         noise = f" ± {done.noise:.2g}" if done.noise is not None else ""
         lines = [
             f"node {node}: {context.card.metric.name} {shown(done.score, done.noise)}{noise} "

@@ -57,9 +57,13 @@ def write_community(context: RunContext, folder: Path) -> Community:
     ranked = sorted(topics.items(), key=lambda pair: -sum(p.votes or 0 for p in pair[1]))[:MOST_TOPICS]
     for topic, messages in ranked:
         name = f"topics/{_plain(topic)}.md"
-        text = _bounded("\n\n".join(f"## {line(p.author or 'somebody', 60)}, {_facts(p)}\n\n{p.text}" for p in messages))
+        text = _bounded(
+            "\n\n".join(f"## {line(p.author or 'somebody', 60)}, {_facts(p)}\n\n{p.text}" for p in messages)
+        )
         (folder / name).write_text(f"# {line(messages[0].title)}\n\n{text}", encoding="utf-8")
-        about = f"{len(messages)} messages · {sum(p.votes or 0 for p in messages)} votes · {line(messages[0].title, 120)}"
+        about = (
+            f"{len(messages)} messages · {sum(p.votes or 0 for p in messages)} votes · {line(messages[0].title, 120)}"
+        )
         index.append(f"- {name} · {about}{_summary(summaries, *messages)}")
     (folder / "index.md").write_text("\n".join(index) + "\n", encoding="utf-8")
     shown_posts = [*kernels, *(p for _, messages in ranked for p in messages)]

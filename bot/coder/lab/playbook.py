@@ -26,7 +26,7 @@ from sandbox import Lease
 from sandbox.lab import CommandResult, Lab, LabDied, LabLimits, LabRequest
 from state.errors import BudgetExceeded, ModelRefused
 from state.labs import close_lab, end_turn, lab, open_lab
-from state.progress import create_node, end_node
+from state.progress import end_node
 
 _SOLUTION = "solution.py"
 _MOST_PROSE = 10
@@ -180,7 +180,9 @@ class _Work:
             machine=context.machine,
             title=self.assignment.title,
             draft=self.assignment.draft,
-            codebase=None if self.assignment.codebase is None else f"/lab/bank/node{self.assignment.codebase}/{_SOLUTION}",
+            codebase=None
+            if self.assignment.codebase is None
+            else f"/lab/bank/node{self.assignment.codebase}/{_SOLUTION}",
             results=results,
             cards=lab_cards(context, self.number),
             failures=failures(results),
@@ -208,7 +210,7 @@ class _Work:
     def _room(self) -> float:
         """Return the seconds of the run that labs may use: all but what handing in needs."""
         context = self.context
-        return context.budget.remaining_seconds(best_seconds(context, load_tree(context)))
+        return context.budget.usable(best_seconds(context, load_tree(context)))
 
     def _left(self) -> float:
         """Return the seconds that this lab has left."""
@@ -238,7 +240,10 @@ class _Work:
             try:
                 async with asyncio.timeout(max(1.0, self._left() - self._last_look())):
                     reply = await context.asker.ask(
-                        LabTurn(self._shown_head, tuple(self.turns), self.known), role="coder", name=f"turn:{turn}", node=self.number
+                        LabTurn(self._shown_head, tuple(self.turns), self.known),
+                        role="coder",
+                        name=f"turn:{turn}",
+                        node=self.number,
                     )
             except TimeoutError:
                 return "its time was used up"
@@ -310,7 +315,7 @@ class _Work:
         seconds = max(5.0, min(limit, self._left() - self._last_look()))
         lease = await self._hold()
         try:
-            with self.context.executor.measured("commands"):
+            with self.context.executor.stopwatch.measure("commands"):
                 result = await self.box.run(turn, command, seconds, lease)
         finally:
             await self._let_go()
@@ -397,18 +402,9 @@ class _Work:
         report = lab(context.store, context.run_id, self.number)
         with context.store.write() as tx:
             if not self.looks.nodes:
-                parents = (self._parents or ())[:1]
-                create_node(
-                    tx,
-                    context.run_id,
-                    id=self.number,
-                    action="improve" if parents else "draft",
-                    parents=parents,
-                    draft_id=None if self.action.draft_id is None else str(self.action.draft_id),
-                    plan=self.assignment.title,
-                    model=context.model_name,
+                end_node(
+                    tx, context.run_id, self.number, "buggy", error=f"its lab left no script that was scored: {reason}"
                 )
-                end_node(tx, context.run_id, self.number, "buggy", error=f"its lab left no script that was scored: {reason}")
             close_lab(tx, context.run_id, self.number, reason, report.report if report else None)
         context.say(f"lab {self.number} is closed: {reason}")
         await asyncio.to_thread(_tidy, self.folder / "work")

@@ -9,8 +9,12 @@ class LabSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     turns: int = Field(default=60, ge=1, description="replies of the model in one lab")
-    looks: int = Field(default=6, ge=1, description="scripts scored on the hold-out in one lab, the last one at its close")
-    share: float = Field(default=0.12, gt=0, le=1, description="share of a run's time for one lab, half an hour at the least")
+    looks: int = Field(
+        default=6, ge=1, description="scripts scored on the hold-out in one lab, the last one at its close"
+    )
+    share: float = Field(
+        default=0.12, gt=0, le=1, description="share of a run's time for one lab, half an hour at the least"
+    )
     work_bytes: int = Field(default=8 * 1000**3, gt=0, description="that a lab's working folder may hold (bytes)")
     context_characters: int = Field(
         default=240_000, ge=20_000, description="of a conversation before its older turns are left out"
