@@ -49,7 +49,7 @@ def add_hint(
     hint = {"name": name, "score": score, "error": error, "note": note, "turn": turn}
     row.hints = [*(one for one in row.hints if one["name"] != name), hint]
     tx.add(row)
-    tx.record("lab.hint", run_id=run_id, lab=lab, **hint)
+    tx.record("lab.hint", run_id=run_id, lab=lab, hint=hint)
 
 
 def add_note(tx: Transaction, run_id: str, lab: int, text: str) -> None:

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 from bot.engine.tree import Tree
 
+ScriptKind = Literal["draft", "debug", "improve"]
 ActionKind = Literal["draft", "debug", "improve", "lab"]
 
 
@@ -31,7 +32,7 @@ class Script:
 
     plan: str
     code: str
-    action: ActionKind
+    action: ScriptKind
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,14 @@ _KEPT_TURNS = 8
 """Turns that stay whole when a conversation has become too long."""
 _COMMAND_SHOWN = 300
 _WARNING = 300.0
+_INTERRUPTED = (
+    "[interrupted: the bot was restarted while this command ran, and it was not run again; work/ is as it was left, and "
+    "background jobs are gone]"
+)
+_EARLIER = (
+    "# What you did before\nOlder turns are left out here; the files that they wrote are in work/, their whole output in "
+    "logs/. Their commands began with:"
+)
 _KEPT_BYTES = 20_000_000
 _LARGEST_KEPT = 1_000_000
 
@@ -214,12 +222,14 @@ class _Work:
 
     def _left(self) -> float:
         """Return the seconds that this lab has left."""
-        return max(0.0, min(self.opened["ends_at"] - self.context.budget.elapsed.wall(), self._room()))
+        ends_at: float = self.opened["ends_at"]
+        return max(0.0, min(ends_at - self.context.budget.elapsed.wall(), self._room()))
 
     def _last_look(self) -> float:
         """Return the seconds that are kept for the close."""
         best = best_seconds(self.context, load_tree(self.context))
-        return _CLOSING + min(best or 0.0, self.opened["seconds"] / 5)
+        seconds: float = self.opened["seconds"]
+        return _CLOSING + min(best or 0.0, seconds / 5)
 
     # conversation
 
@@ -239,12 +249,8 @@ class _Work:
             await self._shorten(turn)
             try:
                 async with asyncio.timeout(max(1.0, self._left() - self._last_look())):
-                    reply = await context.asker.ask(
-                        LabTurn(self._shown_head, tuple(self.turns), self.known),
-                        role="coder",
-                        name=f"turn:{turn}",
-                        node=self.number,
-                    )
+                    prompt = LabTurn(self._shown_head, tuple(self.turns), self.known)
+                    reply = await context.asker.ask(prompt, role="coder", name=f"turn:{turn}", node=self.number)
             except TimeoutError:
                 return "its time was used up"
             except ModelRefused as error:
@@ -281,13 +287,7 @@ class _Work:
                 facts: dict[str, Any] = {}
             elif begun:
                 told = await self.looks.finish_begun()
-                text = "\n".join(
-                    [
-                        "[interrupted: the bot was restarted while this command ran, and it was not run again; work/ is as it was "
-                        "left, and background jobs are gone]",
-                        *told,
-                    ]
-                )
+                text = "\n".join([_INTERRUPTED, *told])
                 facts = {"interrupted": True}
             else:
                 text, facts = await self._run(turn, reply.command)
@@ -379,14 +379,11 @@ class _Work:
         async def summarize() -> dict[str, Any]:
             lines = [f"- {_first_line(reply)}" for reply, _ in self.turns[:-_KEPT_TURNS]]
             earlier = "\n".join(lines[-60:])
-            return {
-                "text": "# What you did before\nOlder turns are left out here; the files that they wrote are in work/, their whole "
-                f"output in logs/. Their commands began with:\n{earlier}\n\n# The board\n"
-                + "\n".join(board(self.context, self.number))
-            }
+            lines = [_EARLIER, earlier, "", "# The board", *board(self.context, self.number)]
+            return {"text": "\n".join(lines)}
 
         made = await self.context.steps.once("lab.summary", summarize, node=self.number, attempt=turn)
-        self.summary = made["text"] if self.summary is None else made["text"]
+        self.summary = made["text"]
         self.left_out += len(self.turns) - _KEPT_TURNS
         del self.turns[:-_KEPT_TURNS]
 

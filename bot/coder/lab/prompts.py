@@ -8,9 +8,9 @@ from bot.engine.results import Result
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import Item, Message
+from bot.models.commands import command_in
 from bot.models.parsing import without_reasoning
 from bot.models.template import TemplatePrompt
-from bot.models.commands import command_in
 from bot.models.tools import Tool
 
 SHELL = Tool(
