@@ -61,6 +61,7 @@ class _Settings(BaseModel):
     steps: int | None = None
     seconds: float
     max_cost: float | None = None
+    max_tokens: int | None = None
     budget: BudgetSettings = BudgetSettings()
 
 
@@ -148,7 +149,7 @@ def _best(scores: Sequence[float | None], lower_is_better: bool | None) -> float
 
 def _budget(settings: _Settings, ledger: Ledger, wall: float, done: float | None) -> dict[str, Figure]:
     spent = {**used(ledger), Kind.WALL_SECONDS: wall}
-    run = settings.budget.with_run_money(settings.max_cost).run
+    run = settings.budget.with_run(money=settings.max_cost, tokens=settings.max_tokens).run
     caps = {kind: run.of(kind) for kind in Kind}
     bound = caps[Kind.WALL_SECONDS]
     caps[Kind.WALL_SECONDS] = settings.seconds if bound is None else min(settings.seconds, bound)
