@@ -12,6 +12,7 @@ __all__ = ["AGENTS", "AgentName", "open_agent"]
 AGENTS = {
     "comind": "bot.agents.comind.briefing:comind",
     "aide": "bot.agents.tree.aide:aide",
+    "solo": "bot.agents.solo:solo",
 }
 """By name, the function that makes the agent for one run; its module is loaded when it is chosen."""
 

@@ -78,6 +78,11 @@ class Search:
             return "stopped"
         return "failed" if self.misconfigured or self._broken else "finished"
 
+    @property
+    def hands_in_own(self) -> bool:
+        """Whether the strategy has made the file that is handed in itself."""
+        return self._strategy.hands_in_own
+
     async def wait_for_interrupt(self) -> None:
         """Return when a person or the system asks to stop."""
         await self._interrupt.wait()

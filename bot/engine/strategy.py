@@ -76,5 +76,7 @@ class Strategy:
     playbooks: Mapping[ActionKind, Playbook]
     finish: Callable[[Tree], Awaitable[None]]
     """Does what is still worth doing after the last node, such as reports."""
+    hands_in_own: bool = False
+    """Whether it makes the file that is handed in itself, in place of the engine's choice among scored scripts."""
     reads_posts: bool = False
     """Whether it makes use of what a community posts."""

@@ -134,6 +134,15 @@ class Executor:
         async with self._sandbox.open_lab(replace(request, mounts=mounts)) as lab:
             yield lab
 
+    async def form_fault(self, submission: Path) -> str | None:
+        """Return what keeps a file from being handed in, in one sentence; None: nothing."""
+        view = await self.view(GUARDED)
+        try:
+            await self._worker.check_form(submission, view.data, self._card)
+        except InvalidSubmission as error:
+            return str(error)
+        return None
+
     def submission_of(self, node: int, view: str) -> Path:
         """Return where a node's file for the test rows lies, if its execution on that view wrote one."""
         with self._store.read() as session:

@@ -30,7 +30,9 @@ class HandedIn:
     final_note: str | None = None
 
 
-async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Worker, *, hurried: bool) -> HandedIn:
+async def hand_in(
+    context: RunContext, tree: Tree, destination: Path, worker: Worker, *, hurried: bool, own: bool = False
+) -> HandedIn:
     """Choose the node with the best validation score, refit it, check it once on the final part, and hand its file in.
 
     It may be called again: a run that was stopped hands in, is resumed, and hands in anew.
@@ -41,17 +43,21 @@ async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Wo
         destination: where the file goes.
         worker: compares the refit's file with the scored one.
         hurried: the run was stopped by a person: nothing more is run, the scored file goes in as it is.
+        own: the agent has made the file itself: it goes in as it was left, scored or not.
 
     Raises:
         SubmissionInDoubt: the file could not be put in its place.
         OSError: there is no file of that node.
     """
-    best = _best(context, tree)
+    best = _last_left(tree) if own else _best(context, tree)
     if best is None:
-        return HandedIn(None, None, "no node has a score, so there is nothing to hand in")
+        why = "its coder left no valid file" if own else "no node has a score, so there is nothing to hand in"
+        return HandedIn(None, None, why)
     scored = context.executor.submission_of(best.id, "holdout")
     made = MadeFile(scored, "holdout", "the run was stopped before a refit")
-    if best.score is None:
+    if own:
+        made, hurried = MadeFile(scored, "as-left", "the file as its coder left it"), True
+    elif best.score is None:
         made = MadeFile(scored, "holdout", "the first file that is valid: no script printed a score")
         hurried = True
     final: Execution | None = None
@@ -77,6 +83,11 @@ def _best(context: RunContext, tree: Tree) -> NodeView | None:
         query = select(Evaluation.node).where(Evaluation.run_id == context.run_id, col(Evaluation.valid))
         nodes = session.exec(query.order_by(col(Evaluation.node)).limit(1)).all()
     return tree[nodes[0]] if nodes else None
+
+
+def _last_left(tree: Tree) -> NodeView | None:
+    """Return the last node whose file an agent has made itself."""
+    return next((node for node in reversed(tree.nodes) if node.state == "valid" and not node.baseline), None)
 
 
 def _earlier(context: RunContext, error: BudgetExceeded) -> HandedIn:

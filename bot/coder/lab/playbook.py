@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from bot.coder.lab.cards import board, failures, lab_cards, lab_notes
 from bot.coder.lab.commands import Commands
-from bot.coder.lab.looks import Looks
-from bot.coder.lab.places import write_bank, write_community
+from bot.coder.lab.looks import Looks, NoLook
+from bot.coder.lab.places import Community, write_bank, write_community
 from bot.coder.lab.prompts import LabReply, LabTask, LabTurn
 from bot.coder.lab.server import LabServer
 from bot.coder.lab.settings import LabSettings
@@ -21,8 +21,10 @@ from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action
 from bot.engine.tree import Tree
+from bot.execution.record import GUARDED
 from bot.models import Item, Message
 from sandbox import Lease
+from sandbox.collect import collect
 from sandbox.lab import CommandResult, Lab, LabDied, LabLimits, LabRequest
 from state.errors import BudgetExceeded, ModelRefused
 from state.labs import close_lab, end_turn, lab, open_lab
@@ -39,11 +41,17 @@ _CLOSING = 15.0
 _KEPT_TURNS = 8
 """Turns that stay whole when a conversation has become too long."""
 _COMMAND_SHOWN = 300
+_SCRIPT_BYTES = 100_000
 _WARNING = 300.0
 _INTERRUPTED = (
     "[interrupted: the bot was restarted while this command ran, and it was not run again; work/ is as it was left, and "
     "background jobs are gone]"
 )
+_ENDING = (
+    "[Your time is nearly over: see that work/solution.py is your best whole script, score it if it was not scored, and end "
+    "with `lab done`.]"
+)
+_ENDING_ALONE = "[Your time is nearly over: see that work/submission.csv is your best file.]"
 _EARLIER = (
     "# What you did before\nOlder turns are left out here; the files that they wrote are in work/, their whole output in "
     "logs/. Their commands began with:"
@@ -65,6 +73,8 @@ class LabAssignment:
     known: tuple[Item, ...] = ()
     """What the draft was made of."""
     ideas: tuple[str, ...] = ()
+    alone: bool = False
+    """Whether the coder has the competition's own files and nothing of the engine: no command `lab`, no hold-out, no posts."""
 
 
 class LabBriefing(Protocol):
@@ -140,7 +150,8 @@ class _Work:
         )
         async with AsyncExitStack() as stack:
             self.stack = stack
-            await stack.enter_async_context(LabServer(self.folder / "socket" / "socket", self.commands))
+            if not self.assignment.alone:
+                await stack.enter_async_context(LabServer(self.folder / "socket" / "socket", self.commands))
             stack.push_async_callback(self._release)
             self.box = _Box(self)
             stack.push_async_callback(self.box.close)
@@ -165,8 +176,9 @@ class _Work:
         for name in ("work", "logs", "socket", "bank", "community"):
             (folder / name).mkdir(parents=True)
         folder.parent.chmod(0o700)
-        community = await asyncio.to_thread(write_community, context, folder / "community")
-        results = context.results
+        alone = self.assignment.alone
+        community = Community() if alone else await asyncio.to_thread(write_community, context, folder / "community")
+        results = () if alone else context.results
         best = sorted(
             (one for one in results if one.score is not None),
             key=lambda one: (-context.card.oriented(one.score or 0.0), one.node),
@@ -175,7 +187,7 @@ class _Work:
         await asyncio.to_thread(write_bank, context, folder / "bank", tuple(nodes))
         if self.assignment.codebase is not None:
             (folder / "work" / _SOLUTION).write_text(code(context, self.assignment.codebase), encoding="utf-8")
-        folds = await context.executor.folds()
+        folds = None if alone else await context.executor.folds()
         if folds is not None:
             await asyncio.to_thread(shutil.copyfile, folds, folder / "folds.csv")
         seconds = self.settings.seconds(context.budget.seconds, self._room())
@@ -192,9 +204,9 @@ class _Work:
             if self.assignment.codebase is None
             else f"/lab/bank/node{self.assignment.codebase}/{_SOLUTION}",
             results=results,
-            cards=lab_cards(context, self.number),
+            cards=() if alone else lab_cards(context, self.number),
             failures=failures(results),
-            notes=lab_notes(context, self.number),
+            notes=() if alone else lab_notes(context, self.number),
             kernels=community.kernels,
             posts=len(community.items),
             folds=folds is not None,
@@ -202,6 +214,7 @@ class _Work:
             turns=self.settings.turns,
             looks=self.settings.looks,
             score_seconds=min(limit, seconds),
+            lab=not alone,
         )
         head = prompt.messages()
         (folder / "TASK.md").write_text(head[-1].content, encoding="utf-8")
@@ -361,13 +374,12 @@ class _Work:
 
     def _footer(self, turn: int) -> str:
         left, looks = self._left(), max(0, self.settings.looks - 1 - self.looks.used)
-        line = f"[{left:.0f} s left; {looks} looks and one for the end; reply {turn} of {self.settings.turns}]"
+        alone = self.assignment.alone
+        line = f"[{left:.0f} s left; " + ("" if alone else f"{looks} looks and one for the end; ")
+        line += f"reply {turn} of {self.settings.turns}]"
         ending = min(_WARNING, self.opened["seconds"] / 4)
         if left < ending:
-            line += (
-                "\n[Your time is nearly over: see that work/solution.py is your best whole script, score it if it was not "
-                "scored, and end with `lab done`.]"
-            )
+            line += f"\n{_ENDING_ALONE if alone else _ENDING}"
         return line
 
     async def _shorten(self, turn: int) -> None:
@@ -393,37 +405,44 @@ class _Work:
         """Score `work/solution.py` if it was not, end what runs, and close the lab."""
         context = self.context
         await self.commands.settle()
-        if money:
-            await self._spend_last_look()
         await self.box.close()
+        await self._release()
+        if self.assignment.alone:
+            await self._keep_submission(reason)
+        elif money and self._left() > 0:
+            await context.steps.once("lab.last", self._last, node=self.number)
         report = lab(context.store, context.run_id, self.number)
         with context.store.write() as tx:
-            if not self.looks.nodes:
-                end_node(
-                    tx, context.run_id, self.number, "buggy", error=f"its lab left no script that was scored: {reason}"
-                )
+            if not self.looks.nodes and not self.assignment.alone:
+                error = f"its lab left no script that was scored: {reason}"
+                end_node(tx, context.run_id, self.number, "buggy", error=error)
             close_lab(tx, context.run_id, self.number, reason, report.report if report else None)
         context.say(f"lab {self.number} is closed: {reason}")
         await asyncio.to_thread(_tidy, self.folder / "work")
 
-    async def _spend_last_look(self) -> None:
-        """Have the sandbox send `work/solution.py`, so that no path in it is opened here; once."""
-
-        async def make() -> dict[str, Any]:
-            await self.looks.finish_begun()
-            self.commands.closing = True
-            seconds = max(_CLOSING, self._left())
-            command = f"cd /lab/work && [ -f {_SOLUTION} ] && lab score {_SOLUTION} --note 'as the lab left it'"
-            lease = await self._hold()
+    async def _last(self) -> dict[str, Any]:
+        """Spend the look that was kept on `work/solution.py`, which nothing can change any more."""
+        told = await self.looks.finish_begun()
+        found = await asyncio.to_thread(collect, self.folder / "work", [_SOLUTION], self.folder, cap=_SCRIPT_BYTES)
+        if (path := found.kept.get(_SOLUTION)) is not None:
             try:
-                await self.box.end_jobs()
-                await self.box.run(self.settings.turns + 1, command, seconds, lease)
-            finally:
-                await self._release()
-            return {}
+                script = path.read_text(encoding="utf-8")
+                told.append(await self.looks.score(script, "as its lab left it", None, closing=True))
+            except (NoLook, UnicodeDecodeError) as error:
+                told.append(str(error))
+        return {"told": [*told, *found.notes]}
 
-        if self._left() > 0:
-            await self.context.steps.once("lab.last", make, node=self.number)
+    async def _keep_submission(self, reason: str) -> None:
+        """Keep the file that a coder alone has left, as the one that its node hands in."""
+        context, file = self.context, "submission.csv"
+        place = context.executor.submission_of(self.number, GUARDED).parent
+        place.mkdir(parents=True, exist_ok=True)
+        found = await asyncio.to_thread(collect, self.folder / "work", [file, _SOLUTION], place)
+        error = None if file in found.kept else "; ".join(found.notes) or f"it left no {file}: {reason}"
+        if error is None:
+            error = await context.executor.form_fault(found.kept[file])
+        with context.store.write() as tx:
+            end_node(tx, context.run_id, self.number, "buggy" if error else "valid", error=error)
 
 
 class _Box:
@@ -469,6 +488,8 @@ class _Box:
         folder, limits = work.folder, executor.settings.limits
         mounts: dict[str, Path] = {name: folder / name for name in ("bank", "community", "TASK.md", "folds.csv")}
         mounts = {name: path for name, path in mounts.items() if path.exists()}
+        if work.assignment.alone:
+            mounts["data"] = executor.settings.data
         return LabRequest(
             f"{work.context.run_id}-lab{work.number}",
             folder,
