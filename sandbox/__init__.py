@@ -115,6 +115,7 @@ class Usage:
     memory_bytes: int | None = None
     written_bytes: int | None = None
     gpu_memory_bytes: int | None = None
+    processes: int | None = None
     gpu_busy: float | None = None
     """Share of the time since the last measure in which its GPUs worked, 0 to 1."""
 

@@ -7,7 +7,9 @@ import shutil
 import sys
 import tempfile
 from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,11 +18,16 @@ from sandbox.collect import Collected, collect, write_atomically
 from sandbox.environments import Environment
 from sandbox.gpu import metered
 from sandbox.instance import owner
+from sandbox.lab import Lab, LabRequest
+from sandbox.lab.session import SearchPaths, opened
+from sandbox.launch import path_of
 from sandbox.running import Running
 from sandbox.settings import SandboxSettings
 from sandbox.supervise import StopSignal, Supervisor, stop_signal
 from sandbox.verdict import reach_verdict
+from sandbox.watcher import Watcher
 from sandbox.workspace import LOG_NAME, Workspace, check_request, fresh_workspace
+from state.errors import UsageError
 
 _FULL_DISK = 16 * 1024**2
 _TRIAL_SECONDS = 60.0
@@ -71,6 +78,29 @@ class LocalSandbox(ABC):
     @abstractmethod
     def start(self, request: ExecutionRequest, workspace: Workspace) -> Running:
         """Start the script, which lies in the workspace; raises OSError where the machine does not allow it."""
+
+    @asynccontextmanager
+    async def open_lab(self, request: LabRequest) -> AsyncIterator[Lab]:
+        """Open a lab, closed at the end; its `work` stays.
+
+        Raises:
+            UsageError: This back end has no labs.
+            LabDied: It could not be opened.
+            ValueError: No caller should make this request.
+        """
+        if not self.isolates:
+            raise UsageError("a lab needs --sandbox bubblewrap or docker")
+        async with opened(request, self.start_lab, self.search_paths) as lab:
+            yield lab
+
+    @property
+    def search_paths(self) -> SearchPaths:
+        """Where commands of a lab find programs and packages."""
+        return SearchPaths(path_of(self._python))
+
+    def start_lab(self, request: LabRequest, work: Path, watcher: Watcher) -> Running:
+        """Start the agent of a lab in its working folder; only where it isolates. Raises OSError as `start`."""
+        raise NotImplementedError
 
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run an execution in a thread of its own; when the task is cancelled, kill it, wait for that, and re-raise.

@@ -42,6 +42,13 @@ def clean_environment(request: ExecutionRequest, *, tmp: str, cpus: int, path: s
         cpus: Cores that it may use, at most those of its limits.
         path: Its PATH.
     """
+    seconds, gpus = request.limits.seconds, request.lease.gpus
+    environment = base_environment(tmp=tmp, cpus=cpus, path=path, seconds=seconds, gpus=gpus)
+    return {**environment, "PYTHONSAFEPATH": "1", **request.environment}
+
+
+def base_environment(*, tmp: str, cpus: int, path: str, seconds: float, gpus: Sequence[str]) -> dict[str, str]:
+    """Return what every program finds in its environment; `seconds` is the time that it has."""
     environment = {
         "PATH": path,
         "HOME": tmp,
@@ -50,23 +57,23 @@ def clean_environment(request: ExecutionRequest, *, tmp: str, cpus: int, path: s
         "PYTHONHASHSEED": "0",
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONSAFEPATH": "1",
         "PYTHONNOUSERSITE": "1",
         "MPLBACKEND": "Agg",
         "HF_HUB_OFFLINE": "1",
-        "BOT_TIME_LIMIT": f"{request.limits.seconds:.3f}".rstrip("0").rstrip("."),
+        "BOT_TIME_LIMIT": f"{seconds:.3f}".rstrip("0").rstrip("."),
         "BOT_CPUS": str(cpus),
-        "BOT_GPUS": str(len(request.lease.gpus)),
-        "CUDA_VISIBLE_DEVICES": ",".join(request.lease.gpus),
+        "BOT_GPUS": str(len(gpus)),
+        "CUDA_VISIBLE_DEVICES": ",".join(gpus),
     }
     environment.update(dict.fromkeys(_THREAD_VARIABLES, str(cpus)))
-    if request.lease.gpus and (libraries := library_folders()):
+    if gpus and (libraries := library_folders()):
         environment["LD_LIBRARY_PATH"] = ":".join(map(str, libraries))
-    environment.update(request.environment)
     return environment
 
 
-def shell_command(argv: Sequence[str], limits: str = "", *, first_process: bool = False) -> list[str]:
+def shell_command(
+    argv: Sequence[str], limits: str = "", *, first_process: bool = False, talks: bool = False
+) -> list[str]:
     """Return a shell's command that runs this one with its stderr in its stdout; what goes wrong before stays on stderr.
 
     Args:
@@ -74,9 +81,10 @@ def shell_command(argv: Sequence[str], limits: str = "", *, first_process: bool 
         limits: What the shell does first (see `under_limits`).
         first_process: Whether the shell is the first process of its namespace and stays: it reaps orphans, and the script
             would be a poor first process, to which most signals mean nothing.
+        talks: Whether the command is ours: it keeps its stdin, and its stderr stays apart.
     """
     command = f"{shlex.join(argv)}; exit $?" if first_process else f"exec {shlex.join(argv)}"
-    return ["/bin/sh", "-c", f"{limits}exec 2>&1 </dev/null; {command}"]
+    return ["/bin/sh", "-c", f"{limits}{'' if talks else 'exec 2>&1 </dev/null; '}{command}"]
 
 
 def ended_with_us(argv: Sequence[str]) -> list[str]:

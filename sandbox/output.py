@@ -1,6 +1,7 @@
 """The output of a script: all of it is read, the first and the last part are kept, and shown while it runs."""
 
 import contextlib
+import re
 from pathlib import Path
 
 from sandbox.collect import write_atomically
@@ -9,6 +10,15 @@ from state.redaction import Redactor
 _LOG_EVERY = 2.0
 """Seconds between two versions of a log."""
 _PLACE = "a script's output"
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def plain_text(text: str) -> str:
+    """Return an output as a terminal would show it in the end: no colours, nothing that was overwritten."""
+    lines = _ESCAPES.sub("", text).replace("\r\n", "\n").split("\n")
+    # A carriage return overwrites: what a terminal would show is the last piece.
+    return "\n".join(_CONTROLS.sub("", line.rstrip("\r").rsplit("\r", 1)[-1]) for line in lines)
 
 
 class CappedOutput:
@@ -41,14 +51,23 @@ class CappedOutput:
         if len(self._tail) > 2 * self._tail_cap:
             del self._tail[: len(self._tail) - self._tail_cap]
 
-    def text(self) -> str:
-        """Return what is kept, decoded, without secrets, with a line that says how much is missing in the middle."""
+    def leave_out(self, size: int) -> None:
+        """Take note of bytes that nobody has passed on: what comes next is the end."""
+        self.seen += size
+        self._head_cap = len(self._head)
+        self._tail.clear()
+
+    def parts(self) -> tuple[str, int, str]:
+        """Return what is kept, decoded, without secrets: the beginning, how many bytes are missing, and the end."""
         tail = bytes(self._tail[max(0, len(self._tail) - self._tail_cap) :])
         cut = self.seen - len(self._head) - len(tail)
-        if not cut:
-            return self._redactor.own(_decoded(bytes(self._head) + tail), _PLACE)
-        text = f"{_decoded(bytes(self._head))}\n[... {cut} bytes cut ...]\n{_decoded(tail)}"
-        return self._redactor.own(text, _PLACE)
+        head, tail = (bytes(self._head), tail) if cut else (bytes(self._head) + tail, b"")
+        return self._redactor.own(_decoded(head), _PLACE), cut, self._redactor.own(_decoded(tail), _PLACE)
+
+    def text(self) -> str:
+        """Return what is kept, decoded, without secrets, with a line that says how much is missing in the middle."""
+        head, cut, tail = self.parts()
+        return f"{head}\n[... {cut} bytes cut ...]\n{tail}" if cut else head
 
 
 class LiveLog:

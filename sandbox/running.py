@@ -2,6 +2,7 @@
 
 import os
 import resource
+import socket
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ class Running(Protocol):
     """Descriptor from which is read what was said before the script ran."""
     ended: int
     """Descriptor that is readable as soon as it has ended."""
+    input: socket.socket | None
+    """What is sent here it reads; none where it has no input."""
 
     def measure(self) -> tuple[Usage, Breach | None]:
         """Return what it uses now, and the limit that it exceeds, if it does."""
@@ -63,6 +66,7 @@ class LocalProgram:
         make_tree: Callable[[int], Tree],
         watcher: Watcher,
         descriptors: Sequence[int] = (),
+        talks: bool = False,
     ) -> None:
         """Start it.
 
@@ -74,6 +78,7 @@ class LocalProgram:
             make_tree: Makes the set of its processes from its process id.
             watcher: Measures it.
             descriptors: What it inherits beyond the standard ones.
+            talks: Whether it has an input.
 
         Raises:
             OSError: It could not be started.
@@ -81,12 +86,13 @@ class LocalProgram:
         self._watcher = watcher
         self.output, output_end = os.pipe()
         self.engine, engine_end = os.pipe()
+        self.input, input_end = socket.socketpair() if talks else (None, None)
         ours = os.sched_getaffinity(0)
         try:
             os.sched_setaffinity(0, cpus)  # of this thread alone, and so of what it starts
             self._process = subprocess.Popen(
                 argv,
-                stdin=subprocess.DEVNULL,
+                stdin=input_end or subprocess.DEVNULL,
                 stdout=output_end,
                 stderr=engine_end,
                 env=dict(environment),
@@ -99,11 +105,15 @@ class LocalProgram:
         except OSError:
             os.close(self.output)
             os.close(self.engine)
+            if self.input:
+                self.input.close()
             raise
         finally:
             os.sched_setaffinity(0, ours)
             os.close(output_end)
             os.close(engine_end)
+            if input_end:
+                input_end.close()
         self._tree = make_tree(self._process.pid)
 
     def measure(self) -> tuple[Usage, Breach | None]:
@@ -134,3 +144,5 @@ class LocalProgram:
         self._process.returncode = -1
         for descriptor in (self.output, self.engine, self.ended):
             os.close(descriptor)
+        if self.input:
+            self.input.close()

@@ -3,6 +3,7 @@
 import errno
 import socket
 import tempfile
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -42,39 +43,64 @@ _TERMINAL_INPUT = (0x5412, 0x541C)
 
 
 @lru_cache
-def seccomp_program(*, shared_memory: bool = False) -> bytes | None:
+def seccomp_program(*, shared_memory: bool = False, pinned: bool = True) -> bytes | None:
     """Return the compiled filter for this machine's architecture, or none where libseccomp is missing.
 
     Args:
         shared_memory: Whether to let through memory that nobody can count: CUDA cannot do without.
+        pinned: Whether to keep processes on the cores that they were started on.
     """
-    try:
-        import pyseccomp  # it loads a shared library, which may be absent
-    except (ImportError, RuntimeError):
+    pyseccomp = _library()
+    if pyseccomp is None:
         return None
     # Foreign architectures' calls (32 bit, x32) end the process: libseccomp's own default.
     rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
-    _deny_calls(rules, pyseccomp)
+    _refuse(rules, pyseccomp, _DENIED, errno.EPERM)
+    _refuse(rules, pyseccomp, _ABSENT, errno.ENOSYS)
+    if pinned:
+        _refuse(rules, pyseccomp, _IDLE, 0)
     if not shared_memory:
         shared = pyseccomp.Arg(3, pyseccomp.MASKED_EQ, _SHARED_ANONYMOUS, _SHARED_ANONYMOUS)
         rules.add_rule(pyseccomp.ERRNO(errno.EPERM), "mmap", shared)
         rules.add_rule(pyseccomp.ERRNO(errno.ENOSYS), "memfd_create")
     _deny_arguments(rules, pyseccomp)
+    return _compiled(rules)
+
+
+@lru_cache
+def pinning_program() -> bytes | None:
+    """Return a filter that only keeps processes on their cores, for who was let choose them; none without libseccomp."""
+    pyseccomp = _library()
+    if pyseccomp is None:
+        return None
+    rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
+    _refuse(rules, pyseccomp, _IDLE, 0)
+    return _compiled(rules)
+
+
+def _library() -> Any:
+    try:
+        import pyseccomp  # it loads a shared library, which may be absent
+    except (ImportError, RuntimeError):
+        return None
+    return pyseccomp
+
+
+def _compiled(rules: Any) -> bytes:
     with tempfile.TemporaryFile() as file:
         rules.export_bpf(file)
         file.seek(0)
         return file.read()
 
 
-def _deny_calls(rules: Any, pyseccomp: Any) -> None:
-    for names, error in ((_DENIED, errno.EPERM), (_ABSENT, errno.ENOSYS), (_IDLE, 0)):
-        for name in names:
-            try:
-                number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name)
-            except ValueError:
-                continue  # another architecture's, or newer than this libseccomp
-            if number >= 0:
-                rules.add_rule(pyseccomp.ERRNO(error), number)
+def _refuse(rules: Any, pyseccomp: Any, names: Iterable[str], error: int) -> None:
+    for name in names:
+        try:
+            number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name)
+        except ValueError:
+            continue  # another architecture's, or newer than this libseccomp
+        if number >= 0:
+            rules.add_rule(pyseccomp.ERRNO(error), number)
 
 
 def _deny_arguments(rules: Any, pyseccomp: Any) -> None:

@@ -14,6 +14,10 @@ from sandbox.disk import DEEPEST, DiskUsage, folder_usage
 from sandbox.memory import TmpfsUsage, Unlinked, exact_memory, resident_memory, unlinked_files
 from sandbox.tree import Tree
 
+_SLACK = DiskUsage(1024**2, 100)
+"""By so much what is tolerated may grow: who removes files writes a little, too."""
+_MOST_BYTES = 1 << 62
+_MOST_FILES = 1_000_000
 _DUTY = 4
 """Measuring may take a quarter of the time: the pause after it is at least three times as long as it took."""
 
@@ -44,6 +48,7 @@ class Watcher:
         self._free = self._free_disk()
         self._unlinked = Unlinked()
         self._disk_due = 0.0
+        self._allowed = DiskUsage(limits.written_bytes, limits.files)
         self._began = time.monotonic()
         self.written_bytes = 0
         """Bytes in the folders and in open files without a name, as last measured."""
@@ -58,8 +63,14 @@ class Watcher:
         tmpfs = tree.tmpfs()
         breach = self._processes(members) or self._memory(members, tmpfs) or self.check_written(members, tmpfs)
         breach = breach or self._exhausted()
-        seconds = time.monotonic() - self._began
-        return Usage(seconds, self._cpu_seconds(members), self._memory_bytes, self.written_bytes), breach
+        usage = Usage(
+            time.monotonic() - self._began,
+            self._cpu_seconds(members),
+            self._memory_bytes,
+            self.written_bytes,
+            processes=len(members),
+        )
+        return usage, breach
 
     def _cpu_seconds(self, members: Sequence[psutil.Process]) -> float:
         """Return what all processes seen so far have used; one that has ended counts as it was last seen."""
@@ -71,21 +82,33 @@ class Watcher:
 
     def check_disk(self, more: Unlinked | None = None, tmpfs_files: int = 0) -> Breach | None:
         """Measure the folders alone, as after the end."""
-        usage = DiskUsage()
-        for folder in self._folders:
-            usage += folder_usage(folder, enough_files=self._limits.files)
-        self.written_bytes = written = usage.bytes + (more.disk_bytes if more else 0)
+        usage = self._written(self._allowed.files) + DiskUsage(more.disk_bytes if more else 0, tmpfs_files)
+        self._allow(usage, self._allowed)
+        self.written_bytes = usage.bytes
         if usage.too_deep:
             return Breach(ExitReason.DISK_LIMIT, f"It made folders nested more than {DEEPEST} levels deep.")
-        if written > self._limits.written_bytes:
+        if usage.bytes > self._allowed.bytes:
             return Breach(ExitReason.DISK_LIMIT, f"It wrote more than {self._limits.written_bytes} bytes of files.")
-        if usage.files + tmpfs_files > self._limits.files:
+        if usage.files > self._allowed.files:
             return Breach(ExitReason.DISK_LIMIT, f"It made more than {self._limits.files} files.")
         free = self._free_disk()
         if free < self._reserve.disk_bytes and self._free - free > self._limits.written_bytes:
             detail = f"Only {free} bytes are left on the disk of its working folder, which lost {self._free - free} meanwhile."
             return Breach(ExitReason.DISK_LIMIT, detail)
         return None
+
+    def tolerate(self) -> None:
+        """Allow what lies in the folders now, should it be too much, but no more; and less as soon as there is less."""
+        self._allow(self._written(_MOST_FILES), DiskUsage(_MOST_BYTES, _MOST_FILES))
+        self._disk_due = 0.0
+
+    def _written(self, enough_files: int) -> DiskUsage:
+        return sum((folder_usage(folder, enough_files=enough_files) for folder in self._folders), DiskUsage())
+
+    def _allow(self, usage: DiskUsage, at_most: DiskUsage) -> None:
+        size = max(self._limits.written_bytes, usage.bytes + _SLACK.bytes)
+        files = max(self._limits.files, usage.files + _SLACK.files)
+        self._allowed = DiskUsage(min(size, at_most.bytes), min(files, at_most.files))
 
     def _free_disk(self) -> int:
         try:

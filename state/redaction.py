@@ -79,7 +79,7 @@ class Redactor:
         # The longest first, as a form may be the beginning of another.
         ordered = sorted(self._names, key=lambda form: (-len(form), form))
         self._own = re.compile("|".join(map(re.escape, ordered))) if ordered else None
-        encoded = [form.encode(errors="surrogatepass") for form in ordered]
+        self._forms_bytes = encoded = [form.encode(errors="surrogatepass") for form in ordered]
         self._own_bytes = re.compile(b"|".join(map(re.escape, encoded))) if encoded else None
         # Where none of these is, no form is; looking for each by itself is five times as fast as the pattern.
         self._cores = tuple(form for form in ordered if not any(one in form for one in ordered if one != form))
@@ -136,6 +136,16 @@ class Redactor:
             return data
         return self._own_bytes.sub(MASK.encode(), data)
 
+    def begun(self, data: bytes) -> int:
+        """Return how many bytes at the end of a body may be the beginning of a secret."""
+        lengths = (
+            length
+            for form in self._forms_bytes
+            for length in range(1, min(len(form), len(data) + 1))
+            if form[length - 1] == data[-1] and data.endswith(form[:length])
+        )
+        return max(lengths, default=0)
+
     def text(self, text: str) -> str:
         """Return a text of ours without its own secrets and without what looks like one."""
         text = self.own(text)
@@ -152,6 +162,21 @@ class Redactor:
         if isinstance(value, list | tuple):
             return [self.value(one) for one in value]
         return value
+
+
+class RedactedStream:
+    """Takes a redactor's own secrets out of bytes that come in pieces, wherever one ends and the next begins."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._held = b""
+
+    def pass_on(self, piece: bytes, *, last: bool = False) -> bytes:
+        """Return what comes next of the redacted stream; what may be the beginning of a secret is held back till the last."""
+        data = self._redactor.own_bytes(self._held + piece)
+        held = 0 if last else self._redactor.begun(data)
+        self._held = data[len(data) - held :]
+        return data[: len(data) - held]
 
 
 def _forms(secret: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from sandbox.bubblewrap import bubblewrap_command
 from sandbox.identity import choose_identity
 from sandbox.instance import owner
 from sandbox.launch import ended_with_us
-from sandbox.mounts import CODE, TMPFS, visible_paths
+from sandbox.mounts import CODE, TMPFS, WORK, visible_paths
 from sandbox.tree import MARKER, MarkedTree, NamespaceTree, Tree
 
 _INSIDE = Path(__file__).parent / "inside"
@@ -104,9 +104,9 @@ def start(folder: Path, channel: int, memory_bytes: int, processes: int, *, cont
                 command,
                 identity,
                 visible_paths(),
-                code=folder / "code",
-                work=folder / "work",
-                mounts={},
+                writable={WORK: folder / "work"},
+                readable={CODE: folder / "code"},
+                start=WORK,
                 tmpfs_bytes=_TMPFS_BYTES,
             )
             process, said = _popen(argv, _environment(TMPFS[0]), Path("/"), [channel, *passed])
