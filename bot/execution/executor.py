@@ -134,6 +134,12 @@ class Executor:
         async with self._sandbox.open_lab(replace(request, mounts=mounts)) as lab:
             yield lab
 
+    async def folds(self) -> Path | None:
+        return None
+
+    async def score_folds(self, file: Path) -> Noise:
+        raise InvalidSubmission("no folds")
+
     async def form_fault(self, submission: Path) -> str | None:
         """Return what keeps a file from being handed in, in one sentence; None: nothing."""
         view = await self.view(GUARDED)

@@ -203,7 +203,7 @@ class _Work:
             codebase=None
             if self.assignment.codebase is None
             else f"/lab/bank/node{self.assignment.codebase}/{_SOLUTION}",
-            results=results,
+            board=() if alone else tuple(board(context, None, everything=True)),
             cards=() if alone else lab_cards(context, self.number),
             failures=failures(results),
             notes=() if alone else lab_notes(context, self.number),

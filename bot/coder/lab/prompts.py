@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bot.engine.results import Result
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import Item, Message
@@ -34,7 +33,8 @@ class LabTask(TemplatePrompt[None]):
     draft: str
     codebase: str | None
     """Where the script lies that the draft starts from, as a path in the lab."""
-    results: tuple[Result, ...]
+    board: tuple[str, ...]
+    """What has been scored so far, a line each."""
     cards: tuple[str, ...]
     failures: tuple[str, ...]
     """What failed before in this run, a sentence each."""
