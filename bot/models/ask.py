@@ -262,8 +262,14 @@ class Asker:
             return most_sent(asked.messages, with_tool=False)
         read_before = 0
         if self._budget.capped(Kind.TOKENS):
-            same = {"role": asked.role, "prompt_name": asked.prompt.name, "node": asked.node}
-            read_before = messages_read_before(self._store, self._run_id, messages=asked.messages, **same)
+            read_before = messages_read_before(
+                self._store,
+                self._run_id,
+                role=asked.role,
+                prompt_name=asked.prompt.name,
+                node=asked.node,
+                messages=asked.messages,
+            )
         return most_sent(asked.messages, with_tool=True, read_before=read_before)
 
     async def _write_down(self, asked: _Attempt, outcome: _Outcome, seconds: float, held: Held) -> None:
