@@ -64,6 +64,14 @@ class ExecutorSettings:
     """Returns a leaderboard's scores, best first, as they may be known now; nothing where none may."""
 
 
+@dataclass(frozen=True)
+class ScoredFolds:
+    """What out-of-fold predictions are worth: their score in the metric's own sign, and its standard error if it is known."""
+
+    score: float
+    error: float | None
+
+
 class Executor:
     """Builds views once, runs scripts on them, and scores what they leave."""
 
@@ -135,10 +143,27 @@ class Executor:
             yield lab
 
     async def folds(self) -> Path | None:
-        return None
+        """Return folds.csv of the hold-out view's training rows; None where there are no folds."""
+        view = await self._views.folds()
+        return None if view is None else view.data / "folds.csv"
 
-    async def score_folds(self, file: Path) -> Noise:
-        raise InvalidSubmission("no folds")
+    async def score_folds(self, predictions: Path, seconds: float) -> ScoredFolds:
+        """Score out-of-fold predictions of the hold-out view's training rows: a hint, which nothing is chosen by.
+
+        Args:
+            predictions: in the form of the submission, each row with a fold exactly once.
+            seconds: for the draws of its standard error.
+
+        Raises:
+            InvalidSubmission: it has no score; says why in one sentence.
+        """
+        view = await self._views.folds()
+        if view is None:
+            raise InvalidSubmission("there are no folds: this data could not be cut into any")
+        with self.stopwatch.measure("evaluation"):
+            score = await self._worker.score_predictions(view, predictions)
+            noise = await self._worker.score_noise(view, predictions, None, self.settings.seed, seconds)
+        return ScoredFolds(score, noise.score_error)
 
     async def form_fault(self, submission: Path) -> str | None:
         """Return what keeps a file from being handed in, in one sentence; None: nothing."""

@@ -14,6 +14,8 @@ from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmissio
 from state.labs import add_hint, add_note, keep_report, lab
 
 _MOST_HINTS, _MOST_NOTES = 200, 20
+_NOISE_SECONDS = 1.0
+"""For the draws of one experiment's standard error."""
 
 
 @dataclass
@@ -101,7 +103,7 @@ class Commands:
         row = lab(context.store, context.run_id, self.number)
         if row is not None and len(row.hints) >= _MOST_HINTS:
             raise InvalidSubmission(f"{_MOST_HINTS} experiments were logged, which is the most a lab keeps")
-        found = await context.executor.score_folds(call.file)
+        found = await context.executor.score_folds(call.file, _NOISE_SECONDS)
         hint = {"name": arguments.name, "score": found.score, "error": found.error, "note": arguments.note}
         with context.store.write() as tx:
             add_hint(

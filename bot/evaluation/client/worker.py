@@ -47,6 +47,21 @@ class Worker(WorkerProcess):
             labels_dir=labels_dir,
         )
 
+    async def build_folds(
+        self, data_dir: Path, card: TaskCard, seed: int, folds: int, out_dir: Path, labels_dir: Path
+    ) -> str:
+        """Give each training row of the hold-out view a fold."""
+        return await self.call(
+            "bot.evaluation.views.build:build_folds",
+            str,
+            card=card,
+            seed=seed,
+            folds=folds,
+            data_dir=data_dir,
+            out_dir=out_dir,
+            labels_dir=labels_dir,
+        )
+
     async def share_everything(
         self, data_dir: Path, card: TaskCard, reason: str, out_dir: Path, labels_dir: Path
     ) -> None:
@@ -89,6 +104,12 @@ class Worker(WorkerProcess):
             view=view,
             predictions=predictions,
             submission=submission,
+        )
+
+    async def score_predictions(self, view: LabelledView, predictions: Path) -> float:
+        """Score predictions of a view's rows alone; raises InvalidSubmission where they have no score."""
+        return await self.call(
+            "bot.evaluation.scoring.score:score_predictions", float, view=view, predictions=predictions
         )
 
     async def score_noise(

@@ -31,6 +31,18 @@ def score_execution(view: LabelledView, predictions: Path | None, submission: Pa
     return ScoredFiles(score, valid, valid and readable, " ".join(filter(None, (fault, invalid))) or None)
 
 
+def score_predictions(view: LabelledView, predictions: Path) -> float:
+    """Score predictions alone.
+
+    Raises:
+        InvalidSubmission: they have no score; says why in one sentence.
+    """
+    score, _, fault = _score(view, predictions)
+    if score is None:
+        raise InvalidSubmission(fault or "the predictions have no score")
+    return score
+
+
 def check_view_scorable(view: LabelledView) -> None:
     """Check that a view's labels can be scored at all: ids and prediction columns, and no more.
 

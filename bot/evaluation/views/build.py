@@ -13,14 +13,17 @@ from bot.evaluation.layouts.data_files import data_files, share
 from bot.evaluation.layouts.file_index import FileTable
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.layouts.reader import read_layout, read_sample
-from bot.evaluation.views.folds import fold_rows
+from bot.evaluation.tables.csv_table import write_table
+from bot.evaluation.views.folds import fold_numbers, fold_rows
 from bot.evaluation.views.leaking_names import check_names
 from bot.evaluation.views.split import Split, SplitKind, few_rows, rows_by, seeded, split_rows
 from bot.evaluation.views.write import (
     ViewRows,
     validation_name,
     write_few_test_rows,
+    write_labels,
     write_others,
+    write_sample,
     write_swapped_rows,
     write_training_rows,
 )
@@ -109,6 +112,46 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
     (labels_dir / INFO).write_text(info.model_dump_json(), encoding="utf-8")
     _put_in_place(staging, out_dir)
     return info
+
+
+def build_folds(data_dir: Path, card: TaskCard, seed: int, folds: int, out_dir: Path, labels_dir: Path) -> str:
+    """Give each training row of the hold-out view a fold, so that experiments of all coders can be compared.
+
+    The folds are cut over all labelled rows; those of the training part alone are written.
+
+    Args:
+        data_dir: the competition's files; only read.
+        card: the task.
+        seed: of the views.
+        folds: how many.
+        out_dir: receives folds.csv (id and key columns, `fold` from 0, -1: never validated), and sample_validation.csv: the form
+            of out-of-fold predictions.
+        labels_dir: receives labels.csv, the labels of the rows that are validated.
+
+    Returns:
+        How they were cut.
+
+    Raises:
+        UnsupportedLayout: labels cannot be withheld from this data, or there are too few rows for so many folds.
+    """
+    layout = read_layout(data_dir, card)
+    split = split_rows(layout, seed, VERSION)
+    labelled = [row for row in range(len(layout.ids)) if layout.has_label(row)]
+    fold_of, forward, note = fold_numbers(layout, split, labelled, folds, seed, VERSION)
+    train = split.rows("train")
+    validated = [row for row in train if layout.form.asks(row) and fold_of.get(row, -1) >= 0]
+    if len({fold_of[row] for row in validated}) < folds:
+        raise UnsupportedLayout(f"The training rows are too few for {folds} folds ({note}).")
+    staging = _staging(out_dir)
+    labels_dir.mkdir(parents=True, exist_ok=True)
+    rows = ViewRows((), validated, ())
+    write_sample(layout, rows, staging / "sample_validation.csv")
+    write_labels(layout, rows, labels_dir)
+    write_table(
+        staging / "folds.csv", (card.id_column, "fold"), ((layout.ids[r], str(fold_of.get(r, -1))) for r in train)
+    )
+    _put_in_place(staging, out_dir)
+    return f"{note}; each learns from earlier rows alone" if forward else note
 
 
 def share_everything(data_dir: Path, card: TaskCard, reason: str, out_dir: Path, labels_dir: Path) -> None:
