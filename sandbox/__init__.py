@@ -1,6 +1,7 @@
 """Sandbox: where generated code runs, what it may use, and what came of it."""
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -192,6 +193,9 @@ class Sandbox(Protocol):
         Never raises for what the code does. Cancelling the task kills the code and re-raises. The engine's own
         failure is an outcome with the reason INFRASTRUCTURE. Nothing is promised about files beyond `keep`.
         """
+
+    def open_lab(self, request: "LabRequest") -> AbstractAsyncContextManager["Lab"]:
+        """Open a lab; see `sandbox.lab`. Raises UsageError where the back end has none."""
 
     def describe(self) -> SandboxDescription:
         """Say what this back end cannot contain, and what scripts find in it."""
