@@ -32,6 +32,9 @@ BACK_ENDS = {
 """By name, the class of each back end, those that contain more first; its module is loaded when it is tried."""
 
 if TYPE_CHECKING:
+    from sandbox.lab import Lab, LabRequest
+
+if TYPE_CHECKING:
     BackEndChoice = str
 else:
     # Settings and options offer the names that are listed above; a type checker takes no list that is computed.
