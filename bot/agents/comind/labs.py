@@ -5,6 +5,7 @@ import random
 from collections.abc import Sequence
 
 from bot.coder.lab.playbook import LabAssignment
+from bot.coder.lab.settings import SHORTEST
 from bot.community.learning import learn
 from bot.community.planning import draft_row, keep_report, plan_drafts, provenance
 from bot.community.pool import idea_texts, reports_of
@@ -26,8 +27,10 @@ _OPENING_TEXT = (
     "features and models over into a script of this contract, score it, and say how far its own claim holds. Without any, "
     "begin with what usually wins such tasks. Then improve it by experiments, and blend models that differ."
 )
+_ON = "On from the best"
+_ON_TEXT = "Go on from the script that you are given: find out by experiments what it lacks, add what differs, blend, and score it anew."
 _PLAIN = "A safe baseline, written before anything was known of this task: something to beat."
-_SHORTEST = 120.0
+_LEAST = 120.0
 """Seconds below which no further lab is worth opening."""
 
 
@@ -36,7 +39,7 @@ class LabsPolicy:
 
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
         """Return a lab for each free slot."""
-        if budget.seconds is not None and budget.seconds < _SHORTEST:
+        if budget.seconds is not None and budget.seconds < _LEAST:
             return ()
         first = 1 + max((node.draft_id or 0 for node in tree.nodes), default=0)
         return [Action("lab", draft_id=first + offset, slot=offset) for offset in range(free_slots)]
@@ -94,17 +97,39 @@ class LabsBriefing:
                     round=1,
                 )
             return
+        best = best_seconds(context, tree)
+        if context.budget.usable(best) < SHORTEST:
+            self._go_on(draft_id)
+            return
         await learn(context)
         if not reports_of(context) and tree[BASELINE].valid:
             first = attempt(context, BASELINE)
             answer = ReportAnswer(method=first.plan, numbers=f"hold-out score {first.score:.6g}", limitations=_PLAIN)
             keep_report(context, None, "Baseline", answer, [first], context.card.enabled_at)
-        best = best_seconds(context, tree)
         seconds = context.budget.execution_seconds(best)
         if seconds is None:
             raise BudgetExceeded("no time is left to plan and run another lab")
         left = DraftLeft(scripts=5, seconds=context.budget.usable(best), gainless=5, failed=5)
         await plan_drafts(context, draft_id, draft_id, 1, left, seconds)
+
+    def _go_on(self, draft_id: int) -> None:
+        """Keep a draft that no model is asked for, where the time that is left is better spent on experiments."""
+        context = self._context
+        scored = [r for r in reports_of(context) if r.score is not None]
+        best = max(scored, key=lambda r: context.card.oriented(r.score or 0.0), default=None)
+        with context.store.write() as tx:
+            add_draft(
+                tx,
+                context.run_id,
+                str(draft_id),
+                title=_ON if best is not None else f"{_OPENING}, again",
+                description=_ON_TEXT if best is not None else _OPENING_TEXT,
+                idea_ids=(),
+                known_at=context.card.enabled_at if best is None else best.known_at,
+                codebase_report=None if best is None else best.id,
+                novel=False,
+                round=draft_id,
+            )
 
     async def closed(self, action: Action, node: int, tree: Tree) -> None:
         """Keep the report on a lab's draft, made by code of what its coder reported and of what was measured."""

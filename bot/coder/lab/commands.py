@@ -38,6 +38,7 @@ class Commands:
     """Whether the coder has ended its work."""
     news: list[str] = field(default_factory=list)
     """What nobody was there to hear: the next observation tells it."""
+    _asked_again: bool = False
     _running: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def __call__(self, call: LabCall) -> LabAnswer:
@@ -128,6 +129,11 @@ class Commands:
         return "noted"
 
     def _done(self, report: Done) -> str:
+        if not self._asked_again and not any(load_tree(self.context)[node].valid for node in self.looks.nodes):
+            self._asked_again = True
+            raise NoLook(
+                "no script of this lab has a score yet, and nothing would come of it; to end it all the same, say it again"
+            )
         with self.context.store.write() as tx:
             keep_report(tx, self.context.run_id, self.number, {k: v for k, v in asdict(report).items() if v})
         self.done = True

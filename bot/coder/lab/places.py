@@ -43,8 +43,10 @@ def write_community(context: RunContext, folder: Path) -> Community:
     (folder / "topics").mkdir(exist_ok=True)
     index, best = ["# Public scripts, best score first", ""], []
     for post in kernels:
-        name = f"kernels/{_plain(post.id)}.{_SUFFIX.get((post.language or '').lower(), 'txt')}"
         text = _bounded(post.text)
+        # A notebook is its text with its code in fences.
+        suffix = "md" if "\n```" in text else _SUFFIX.get((post.language or "").lower(), "txt")
+        name = f"kernels/{_plain(post.id)}.{suffix}"
         (folder / name).write_text(text, encoding="utf-8")
         about = f"{name} · {_facts(post)} · {len(text) / 1000:.0f} kB · {line(post.title, 120)}"
         best.append(f"/lab/community/{about}")

@@ -341,7 +341,7 @@ class _Work:
         parts.append(f"exit {result.exit_code}" if result.exit_code is not None else "no exit status")
         parts.append(f"{result.seconds:.1f} s")
         if result.jobs:
-            parts.append(f"{result.jobs} background job{'s' if result.jobs != 1 else ''} running")
+            parts.append(f"{result.jobs} background process{'es' if result.jobs != 1 else ''} running")
         facts = {"exit": result.exit_code, "jobs": result.jobs, "timed_out": result.timed_out}
         return f"{text}\n[{'; '.join(parts)}]".lstrip("\n"), facts
 
