@@ -12,9 +12,9 @@ from bot.status.accounts import Account
 from bot.status.doubts import Doubt
 from bot.status.polls import PartPolled, Posts
 from bot.status.queue import Queued
-from bot.status.runs import Doing
 from bot.status.status import CompetitionStatus, DaemonStatus
 from bot.status.steering import NoteRead
+from bot.status.work import Doing
 
 WIDTH = 100
 """Characters of a line at most."""

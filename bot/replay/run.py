@@ -184,7 +184,7 @@ async def _begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> 
             seed=settings.seed,
             cutoff=settings.cutoff,
             signals=settings.signals,
-            config=settings.model_dump(mode="json"),
+            config=settings.model_dump(mode="json") | {"card": run.snapshot.card.model_dump(mode="json")},
         )
     return None
 
