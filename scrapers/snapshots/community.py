@@ -165,8 +165,8 @@ class Community:
             path = resolve_inside(root / COMMUNITY, kernel.path) if kernel.path else None
             yield Raw(kernel.table_row(competition), kernel_file(path) if path else None)
         yield from (Raw(observation.table_row(competition)) for observation in self.observations)
-        for source in SOURCES:
-            yield from resolve_name(source)(root / COMMUNITY, competition)
+        for function in SOURCES:
+            yield from resolve_name(function)(root / COMMUNITY, competition)
 
 
 def kernel_file(path: Path) -> Source:
