@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.cli.configured import configured
-from sandbox.locks import is_held
 from state.clock import SystemClock
 from state.errors import UsageError
 
@@ -56,9 +55,9 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
 
 def daemon_is_running(store: "Store") -> bool:
     """Return whether a daemon works on this database."""
-    from bot.status.presence import LOCK
+    from bot.status.presence import is_running
 
-    return is_held(store.path.with_name(LOCK))
+    return is_running(store.path.parent)
 
 
 def _refuse_foreign(folder: Path) -> None:
