@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.cli.configured import configured
-from state.clock import SystemClock
+from bot.cli.configured import configured, settings_file
 from state.errors import UsageError
+from state.settings_paths import state_folder
 
 if TYPE_CHECKING:
     from state.store import Store
@@ -18,7 +18,9 @@ def daemon_database(config: Path | None) -> Path:
     Raises:
         ConfigurationError: the configuration is wrong.
     """
-    return configured(config).daemon.folder / "bot.db"
+    # Without a file nothing can be wrong, and what would check it takes long to import.
+    folder = configured(config).daemon.folder if settings_file(config) else state_folder(None)
+    return folder / "bot.db"
 
 
 def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
@@ -44,6 +46,7 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Here, as the database's libraries take long to import, and there may be no database.
     from bot.status.presence import daemon_clock
+    from state.clock import SystemClock
     from state.store import Store
 
     store = Store.open(path, SystemClock())

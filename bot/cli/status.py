@@ -45,7 +45,7 @@ def status(
         _show_runs(paths, json=json)
         return
     file = settings_file(config)
-    question = Question(file and str(file), tuple(path.name for path in paths or ()), json)
+    question = Question(str(file) if file else None, tuple(path.name for path in paths or ()), json)
     found = _asked(file, question) or _read(config, question)
     if found is None:
         _show_runs([_RUNS], json=json)
