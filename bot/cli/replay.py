@@ -14,8 +14,7 @@ from bot.agents.comind.policy import RoundsSettings
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.options import Config
 from bot.cli.running import Job, report, run_all
-from bot.community.learning import NEWEST_POSTS
-from bot.community.settings import ReadingSettings
+from bot.community.settings import NEWEST_POSTS, ReadingSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases

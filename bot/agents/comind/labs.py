@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from bot.coder.lab.playbook import LabAssignment
 from bot.coder.lab.settings import SHORTEST
-from bot.community.learning import learn
 from bot.community.planning import draft_row, keep_report, plan_drafts, provenance
 from bot.community.pool import idea_texts, reports_of
 from bot.community.prompts import ComponentNote, ReportAnswer
+from bot.community.reading import learn
 from bot.engine.attempts import attempt
 from bot.engine.budget import DraftLeft
 from bot.engine.context import RunContext
