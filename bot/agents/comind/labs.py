@@ -28,7 +28,7 @@ _OPENING_TEXT = (
     "begin with what usually wins such tasks. Then improve it by experiments, and blend models that differ."
 )
 _ON = "On from the best"
-_ON_TEXT = "Go on from the script that you are given: find out by experiments what it lacks, add what differs, blend, and score it anew."
+_ON_TEXT = "Go on from the script that you are given: find out by experiments what it lacks, add what differs, blend, score again."
 _PLAIN = "A safe baseline, written before anything was known of this task: something to beat."
 _LEAST = 120.0
 """Seconds below which no further lab is worth opening."""

@@ -11,8 +11,8 @@ from bot.engine.attempts import code
 from bot.engine.context import RunContext
 from bot.models import Item
 from bot.models.quoting import clean, line
+from state.community import Post
 from state.knowledge import analyses
-from state.posts import Post
 
 MOST_KERNELS, MOST_TOPICS = 150, 300
 MOST_BYTES = 400_000
