@@ -97,7 +97,9 @@ def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> Non
         with suppress(KeyboardInterrupt):
             while True:
                 row = labs.lab(store, run_id, lab)
-                for turn in lab_turns(store, run_id, lab, last):
+                with store.read() as session:
+                    turns = lab_turns(session, run_id, lab, last)
+                for turn in turns:
                     typer.echo(_turn(turn))
                     last = turn.turn
                 if row is not None and row.ended_at is not None:

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
-from state.store import Store
 from state.tables import Step
 
 
@@ -19,7 +18,7 @@ class TurnText:
     seen: str
 
 
-def lab_turns(store: Store, run_id: str, lab: int, after: int = 0) -> list[TurnText]:
+def lab_turns(session: Session, run_id: str, lab: int, after: int = 0) -> list[TurnText]:
     """Return the turns of a lab after one of them, oldest first."""
     seen = (
         select(Step)
@@ -27,17 +26,16 @@ def lab_turns(store: Store, run_id: str, lab: int, after: int = 0) -> list[TurnT
         .where(Step.status == "finished")
         .order_by(col(Step.attempt))
     )
-    with store.read() as session:
-        turns = session.exec(seen).all()
-        names = [f"turn:{step.attempt}" for step in turns]
-        asked = select(Step).where(Step.run_id == run_id, Step.node == lab, col(Step.name).in_(names))
-        replies = {step.name: (step.result or {}).get("text", "") for step in session.exec(asked).all()}
-        return [
-            TurnText(
-                step.attempt,
-                step.ended_at or step.started_at,
-                replies.get(f"turn:{step.attempt}", ""),
-                (step.result or {}).get("text", ""),
-            )
-            for step in turns
-        ]
+    turns = session.exec(seen).all()
+    names = [f"turn:{step.attempt}" for step in turns]
+    asked = select(Step).where(Step.run_id == run_id, Step.node == lab, col(Step.name).in_(names))
+    replies = {step.name: (step.result or {}).get("text", "") for step in session.exec(asked).all()}
+    return [
+        TurnText(
+            step.attempt,
+            step.ended_at or step.started_at,
+            replies.get(f"turn:{step.attempt}", ""),
+            (step.result or {}).get("text", ""),
+        )
+        for step in turns
+    ]

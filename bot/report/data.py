@@ -14,6 +14,7 @@ from bot.evaluation.answers.board import read_leaderboard
 from bot.execution.folder import RunFolder
 from bot.leaderboard.board import read_board
 from bot.report.knowledge import Knowledge, Source, read_knowledge, source_of
+from bot.report.labs import LabStory, lab_stories
 from bot.report.nodes import NodeRow, node_rows
 from bot.report.result import RunResult, read_result
 from bot.report.spending import RoleSpending, ViewSpending, by_role, by_view
@@ -53,6 +54,7 @@ class ReportData:
     """The real leaderboard, best first; empty where the snapshot is gone, or a live one was never read as a whole."""
     nodes: tuple[NodeRow, ...]
     knowledge: Knowledge
+    labs: tuple[LabStory, ...]
     known: tuple[tuple[PostUse, Source], ...]
     """Posts that were read while the clock moved, by their time; those that a node used come first."""
     roles: tuple[RoleSpending, ...]
@@ -98,6 +100,7 @@ def _read(session: Session, result: RunResult, config: Mapping[str, Any]) -> Rep
         board=board,
         nodes=nodes,
         knowledge=read_knowledge(session, result, nodes),
+        labs=lab_stories(session, result.run_id),
         known=_known(session, result),
         roles=tuple(by_role(session, result.run_id)),
         views=tuple(by_view(executions)),
