@@ -52,6 +52,7 @@ class Container:
         self._limits = limits
         self._watcher = watcher
         self._lost: Exception | None = None
+        self.input: socket.socket | None = None
         self._last = Usage(0.0)
         self._peak = 0
         self._used: Mapping[str, Any] = {}

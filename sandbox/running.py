@@ -86,13 +86,16 @@ class LocalProgram:
         self._watcher = watcher
         self.output, output_end = os.pipe()
         self.engine, engine_end = os.pipe()
-        self.input, input_end = socket.socketpair() if talks else (None, None)
+        self.input: socket.socket | None = None
+        input_end = None
+        if talks:
+            self.input, input_end = socket.socketpair()
         ours = os.sched_getaffinity(0)
         try:
             os.sched_setaffinity(0, cpus)  # of this thread alone, and so of what it starts
             self._process = subprocess.Popen(
                 argv,
-                stdin=input_end or subprocess.DEVNULL,
+                stdin=input_end.fileno() if input_end else subprocess.DEVNULL,
                 stdout=output_end,
                 stderr=engine_end,
                 env=dict(environment),

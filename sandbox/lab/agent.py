@@ -113,7 +113,7 @@ class Agent:
                 if now and now.data is key.data:  # not given up meanwhile
                     key.data()
 
-    def _watch(self, descriptor: int, act: Callable[[], None]) -> None:
+    def _watch(self, descriptor: int, act: Callable[[], object]) -> None:
         self._selector.register(descriptor, selectors.EVENT_READ, act)
 
     def _read_orders(self) -> None:
