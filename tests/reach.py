@@ -22,6 +22,7 @@ STARTED = {
     "bot.__main__": "python -m bot",
     "sandbox.image.build": "make image",
     "sandbox.environments.check_script": "`bot env check` runs it by its path, inside the sandbox",
+    "sandbox.lab.client": "the command `lab`, run by its path inside a lab",
     "tests.scrapers.snapshots.demo_board": "python -m: makes the bundled leaderboard anew",
 }
 """Modules that people start, besides the console scripts, each with how."""
