@@ -1,16 +1,20 @@
 """The back end that contains everything: a fresh, hardened Docker container for each execution."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 
 from sandbox import ExecutionRequest, SandboxDescription
 from sandbox.container import Container
 from sandbox.execution import LocalSandbox, try_out
+from sandbox.gpu import open_gpus
 from sandbox.image import find_image
 from sandbox.image.engine import ENGINE_FAILURES, connect, say
+from sandbox.lab import LabRequest
+from sandbox.lab.session import SearchPaths
 from sandbox.launch import choose_cpus
-from sandbox.profile import Plan, container_options
+from sandbox.profile import PACKAGES, PATH, Origin, Plan, container_identity, container_options, lab_plan, script_plan
 from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace
 
@@ -75,12 +79,29 @@ class DockerSandbox(LocalSandbox):
     def start(self, request: ExecutionRequest, workspace: Workspace) -> Container:
         """Start the script in a container; raises OSError where no engine answers or it has no image."""
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
+        watcher = Watcher(request.limits, (workspace.work,))
+        return self._start(lambda origin: script_plan(origin, request, workspace, cpus), watcher)
+
+    @property
+    def search_paths(self) -> SearchPaths:
+        """Where commands of a lab find programs and packages: in the image, and in the environment."""
+        return SearchPaths(PATH, PACKAGES if self._environment else None)
+
+    def start_lab(self, request: LabRequest, work: Path, watcher: Watcher) -> Container:
+        """Start the agent of a lab in a container that ends with it."""
+        with open_gpus() as gpus:
+            uuids = [gpu.uuid for gpu in gpus.all()]
+        return self._start(lambda origin: lab_plan(origin, request, work, uuids), watcher, talks=True)
+
+    def _start(self, make_plan: Callable[[Origin], Plan], watcher: Watcher, *, talks: bool = False) -> Container:
+        identity = container_identity()
         with ExitStack() as stack:
             engine = stack.enter_context(connect())
             image = find_image(engine, self._settings.image)
             packages = self._environment.packages_folder if self._environment else None
-            plan = Plan(request, workspace, str(image.id), self._instance, self._settings.runtime, cpus, packages)
-            plan.identity.ensure_readable((request.view, *request.mounts.values()))
-            plan.identity.give(workspace.work)
+            plan = make_plan(Origin(str(image.id), self._instance, self._settings.runtime, packages))
             options = container_options(plan)
-            return Container(engine, options, request.limits, Watcher(request.limits, (workspace.work,)), stack)
+            identity.ensure_readable(plan.readable.values())
+            for folder in plan.writable.values():
+                identity.give(folder)
+            return Container(engine, options, plan.limits, watcher, stack, talks=talks)

@@ -21,6 +21,7 @@ from sandbox.instance import owner
 from sandbox.lab import Lab, LabRequest
 from sandbox.lab.session import SearchPaths, opened
 from sandbox.launch import path_of
+from sandbox.memory import oom_kills
 from sandbox.running import Running
 from sandbox.settings import SandboxSettings
 from sandbox.supervise import StopSignal, Supervisor, stop_signal
@@ -153,11 +154,11 @@ def execute(sandbox: LocalSandbox, request: ExecutionRequest, stop: StopSignal, 
 
 
 def _execute(sandbox: LocalSandbox, request: ExecutionRequest, workspace: Workspace, supervisor: Supervisor) -> Outcome:
-    ooms = _oom_kills()
+    ooms = oom_kills()
     running = sandbox.start(request, workspace)
     ending = supervisor.follow(running)
     full = shutil.disk_usage(request.out).free < _FULL_DISK
-    verdict = reach_verdict(ending, request.limits, host_oom=_oom_kills() > ooms, disk_full=full)
+    verdict = reach_verdict(ending, request.limits, host_oom=oom_kills() > ooms, disk_full=full)
     if verdict.reason is ExitReason.INFRASTRUCTURE:
         return _failure(verdict.detail, ending.seconds)
     text = ending.output.text()
@@ -185,12 +186,3 @@ def _collect(workspace: Workspace, request: ExecutionRequest) -> Collected:
 
 def _failure(detail: str | None, seconds: float = 0.0) -> Outcome:
     return Outcome(ExitReason.INFRASTRUCTURE, None, seconds, None, None, output="", kept={}, detail=detail)
-
-
-def _oom_kills() -> int:
-    """Return how often this machine's kernel has killed for memory since it started; 0 where that is not known."""
-    try:
-        lines = Path("/proc/vmstat").read_text().splitlines()
-    except OSError:
-        return 0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))

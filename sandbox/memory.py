@@ -112,6 +112,15 @@ def tmpfs_inside(pid: int, mounts: Sequence[str]) -> TmpfsUsage:
     return TmpfsUsage(size, files, frozenset(devices))
 
 
+def oom_kills() -> int:
+    """Return how often this machine's kernel has killed for memory since it started; 0 where that is not known."""
+    try:
+        lines = (_PROC / "vmstat").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+
+
 def _rollup(pid: int) -> dict[str, int] | None:
     """Return the bytes by name in a process's `smaps_rollup`, or none where the kernel has none."""
     try:

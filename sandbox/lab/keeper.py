@@ -18,6 +18,7 @@ from sandbox.lab import CommandResult, LabDied, LabRequest, agent
 from sandbox.lab.channel import Exited, Frame, FrameReader, NotUnderstood, order, read_count, read_exited, run_order
 from sandbox.lab.layout import TMP, limits_of
 from sandbox.lab.log import CommandLog
+from sandbox.memory import oom_kills
 from sandbox.output import CappedOutput
 from sandbox.running import Running
 from sandbox.watcher import Watcher
@@ -35,6 +36,8 @@ _ANSWER = 15.0
 """Seconds for the agent to carry out an order to end something."""
 _DEATH = 10.0
 _KILLED = 137
+_LASTING = {ExitReason.OUT_OF_MEMORY, ExitReason.DISK_LIMIT}
+"""Limits that files may exceed when no process is left."""
 _CLEAN_MEMORY = ["find", TMP, "/dev/shm", "-xdev", "-mindepth", "1", "-delete"]  # noqa: S108 - inside
 _CLEAN_DEEP = ["find", agent.WORK, "-xdev", "-mindepth", str(DEEPEST), "-delete"]
 
@@ -108,6 +111,7 @@ class Keeper:
         self._looked = 0.0
         self._look_seconds = 0.0
         self._notice: str | None = None
+        self._ooms = oom_kills()
         self._waiting: list[Future[None]] = []
         self._jobs = 0
         self._alive = False
@@ -366,13 +370,13 @@ class Keeper:
             if ending.breach.reason is ExitReason.DISK_LIMIT:
                 self._watcher.tolerate()
             _, still = running.measure()
-            if still and not ending.cleaned:
+            if still and still.reason in _LASTING and not ending.cleaned:
                 self._end(ending.breach, [_CLEAN_MEMORY, _CLEAN_DEEP])
                 return
             notice = f"{ending.breach.detail} All processes of the lab were ended."
             if ending.cleaned:
                 notice += " What lay in /tmp and /dev/shm was removed, as were folders nested too deep."
-            self._notice = f"{self._notice} {notice}" if self._notice else notice
+            self._note(notice)
         self._ending = None
         if not self._busy:
             self._tell_idle()
@@ -384,7 +388,18 @@ class Keeper:
         self._jobs = exited.jobs
         if not self._ending and (breach := self._look()):
             self._end(breach)
+        self._note_oom(command, exited)
         self._reply()
+
+    def _note_oom(self, command: _Command, exited: Exited) -> None:
+        """Say it where the kernel seems to have killed a command for memory, as it does in a container."""
+        before, self._ooms = self._ooms, oom_kills()
+        if self._ooms > before and exited.code == _KILLED and not command.killed and not command.ended:
+            limit = self._request.limits.memory_bytes
+            self._note(f"The kernel killed a process for memory; {limit} bytes are allowed.")
+
+    def _note(self, sentence: str) -> None:
+        self._notice = f"{self._notice} {sentence}" if self._notice else sentence
 
     def _reply(self) -> None:
         """Give the result of the command that has exited, unless processes are just being ended."""

@@ -7,7 +7,7 @@ import pytest
 
 from tests.sandbox.lab.conftest import Shell
 
-COUNT = "pgrep -fc 'sleep [9]8' || true"
+COUNT = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -o 'sleep [9]8' | wc -l"
 
 
 async def until(shell: Shell, command: str, said: str) -> None:
