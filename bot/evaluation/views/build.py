@@ -35,6 +35,8 @@ VERSION = 2
 SAMPLE_TRAIN, SAMPLE_VALIDATION, SAMPLE_TEST = 400, 200, 200
 SAMPLE_PER_CLASS = 5
 FULL_VALIDATION = 20
+FEWEST_FOLDS = 2
+"""Folds that training rows must be in for experiments to be compared on them."""
 _OURS = (*VALIDATION, "sample_validation.csv")
 
 
@@ -124,8 +126,8 @@ def build_folds(data_dir: Path, card: TaskCard, seed: int, folds: int, out_dir: 
         card: the task.
         seed: of the views.
         folds: how many.
-        out_dir: receives folds.csv (id and key columns, `fold` from 0, -1: never validated), and sample_validation.csv: the form
-            of out-of-fold predictions.
+        out_dir: receives folds.csv (`row`, counted from 0 in the view's training rows; the columns that make up their ids, and
+            the key columns; `fold` from 0, -1: never validated), and sample_validation.csv: the form of out-of-fold predictions.
         labels_dir: receives labels.csv, the labels of the rows that are validated.
 
     Returns:
@@ -137,21 +139,23 @@ def build_folds(data_dir: Path, card: TaskCard, seed: int, folds: int, out_dir: 
     layout = read_layout(data_dir, card)
     split = split_rows(layout, seed, VERSION)
     labelled = [row for row in range(len(layout.ids)) if layout.has_label(row)]
-    fold_of, forward, note = fold_numbers(layout, split, labelled, folds, seed, VERSION)
+    fold_of, _, note = fold_numbers(layout, split, labelled, folds, seed, VERSION)
     train = split.rows("train")
     validated = [row for row in train if layout.form.asks(row) and fold_of.get(row, -1) >= 0]
-    if len({fold_of[row] for row in validated}) < folds:
+    # The latest rows, and a few large groups, may be withheld as whole folds: those that are left will do.
+    if len({fold_of[row] for row in validated}) < FEWEST_FOLDS:
         raise UnsupportedLayout(f"The training rows are too few for {folds} folds ({note}).")
     staging = _staging(out_dir)
     labels_dir.mkdir(parents=True, exist_ok=True)
     rows = ViewRows((), validated, ())
     write_sample(layout, rows, staging / "sample_validation.csv")
     write_labels(layout, rows, labels_dir)
-    write_table(
-        staging / "folds.csv", (card.id_column, "fold"), ((layout.ids[r], str(fold_of.get(r, -1))) for r in train)
-    )
+    named = (*layout.id_parts, *card.key_columns)
+    cells = layout.train.columns(named)
+    numbered = ((str(n), *cells[row], str(fold_of.get(row, -1))) for n, row in enumerate(train))
+    write_table(staging / "folds.csv", ("row", *named, "fold"), numbered)
     _put_in_place(staging, out_dir)
-    return f"{note}; each learns from earlier rows alone" if forward else note
+    return note
 
 
 def share_everything(data_dir: Path, card: TaskCard, reason: str, out_dir: Path, labels_dir: Path) -> None:

@@ -1,4 +1,4 @@
-"""Cuts what `final` leaves into folds: by class, by whole groups, or by time; the same ones whoever asks."""
+"""Cuts all labelled training rows into folds: by class, by whole groups, or by time; the same ones whoever asks."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def fold_rows(layout: Layout, split: Split, name: ViewName, seed: int, version: 
     Raises:
         UnsupportedLayout: there are too few rows for so many folds.
     """
-    rows = split.rows("train", "holdout")
+    rows = range(len(layout.ids))
     scored = [row for row in rows if layout.has_label(row)]
     fold_of, forward, note = fold_numbers(layout, split, scored, name.folds, seed, version)
     number = name.fold - 1
