@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, field
 
 from bot.coder.lab.calls import Board, Done, Ideas, LabAnswer, LabCall, Log, Note, Score, Status
 from bot.coder.lab.cards import board, hint_line, shown
+from bot.coder.lab.leases import LabLease
 from bot.coder.lab.looks import Looks, NoLook
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from sandbox import Lease
 from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmission
 from state.labs import add_hint, add_note, keep_report, lab
 
@@ -28,12 +28,10 @@ class Commands:
     left: Callable[[], float]
     """Returns the seconds that the lab has left."""
     turns_left: Callable[[], int]
-    lease: Callable[[], Lease | None]
-    """Returns what the command that runs now holds."""
+    lease: LabLease
     ideas: Callable[[], tuple[str, ...]]
     """Returns the pool's ideas for this draft, as of the clock."""
     turn: int = 0
-    closing: bool = False
     done: bool = False
     """Whether the coder has ended its work."""
     news: list[str] = field(default_factory=list)
@@ -84,18 +82,22 @@ class Commands:
 
     async def _score(self, script: str, arguments: Score) -> str:
         if not arguments.background:
-            return await self.looks.score(script, arguments.note, self.lease(), self.closing)
+            return await self._run(script, arguments.note)
 
         async def score() -> None:
             try:
-                self.news.append(await self.looks.score(script, arguments.note, None, self.closing))
+                self.news.append(await self._run(script, arguments.note))
             except (NoLook, BudgetExceeded, InfrastructureFailure) as error:
                 self.news.append(str(error))
 
         task = asyncio.create_task(score())
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        return "it is scored as soon as cores are free; you will be told"
+        return "it runs beside what else you run, on the same cores; its score will stand under what you see next"
+
+    async def _run(self, script: str, note: str) -> str:
+        async with self.lease.hold() as lease:
+            return await self.looks.score(script, note, lease)
 
     async def _log(self, call: LabCall, arguments: Log) -> str:
         if call.file is None:
@@ -143,6 +145,12 @@ class Commands:
         """Wait for what is scored in the background."""
         while self._running:
             await asyncio.wait(set(self._running))
+
+    async def cancel(self) -> None:
+        """End what is scored in the background, as its run ends; it is finished when that goes on."""
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
 
     def take_news(self) -> list[str]:
         """Return what happened meanwhile, once."""
