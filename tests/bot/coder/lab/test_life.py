@@ -32,9 +32,7 @@ async def test_a_coder_looks_around_experiments_scores_and_reports(tmp_path: Pat
         ),
         written("oof.py", OUT_OF_FOLD, "python oof.py && lab log 'ridge, strong' --oof oof.csv", 1.0),
         written("solution.py", SOLUTION, "lab score solution.py --note 'strong ridge'", 1.0),
-        sh(
-            "lab score solution.py --note again; lab score nowhere.py; echo 'def (' > bad.py; lab score bad.py; lab note 'b helps'"
-        ),
+        sh("lab score solution.py; lab score nowhere.py; echo 'def (' > bad.py; lab score bad.py; lab note 'b helps'"),
         written("broken.py", "import nothing_such", "lab score broken.py"),
         written("solution.py", SOLUTION, "printf 'believed: ridge\\nseen: it works\\nwhy: linear\\n' | lab done", 2.0),
     ]
