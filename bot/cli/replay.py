@@ -138,6 +138,7 @@ def replay(
         "reading": ReadingSettings(newest=NEWEST_POSTS if pace == "stream" else 0),
         "calls_in_flight": settings.models.in_flight,
         "watch": settings.watch,
+        "lab": settings.lab,
         "budget": settings.budget,
         "weights": settings.weights.folder if settings.weights.offer else None,
     }

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from bot.agents import AgentName
+from bot.agents import LiveAgentName
 from bot.models.sections import Roles
 from scrapers.kaggle.card.overrides import CardOverrides
 
@@ -18,7 +18,7 @@ class CompetitionSettings(CardOverrides):
     The other keys say what its task is; they go before whatever Kaggle says.
     """
 
-    agent: AgentName = Field(default="comind", description="the agent that works on it")
+    agent: LiveAgentName = Field(default="comind", description="the agent that works on it")
     weight: float = Field(
         default=1.0,
         gt=0,

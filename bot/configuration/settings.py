@@ -3,6 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.budgets.settings import BudgetSettings
+from bot.coder.lab.settings import LabSettings
 from bot.configuration.competition import CompetitionSettings, Slug
 from bot.configuration.daemon import DaemonSettings
 from bot.execution.disk_space import DiskSettings
@@ -34,6 +35,7 @@ class Settings(BaseModel):
     watch: WatchSettings = Field(
         default=WatchSettings(), description="Who looks on while a script runs, and may end it."
     )
+    lab: LabSettings = Field(default=LabSettings(), description="How much one lab of a replay may use.")
     leases: LeaseSettings = Field(default=LeaseSettings(), description="How scripts share the machine.")
     disk: DiskSettings = Field(default=DiskSettings(), description="The disk that runs are written to.")
     weights: WeightsSettings = Field(default=WeightsSettings(), description="Pretrained weights that scripts may use.")
