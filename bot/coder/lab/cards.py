@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bot.engine.attempts import code
 from bot.engine.context import RunContext
 from bot.engine.results import Result
+from bot.engine.tree import BASELINE
 from state.labs import labs
 
 _FAMILIES = (
@@ -54,7 +55,7 @@ def card(context: RunContext, result: Result, rounded: bool = True) -> str:
         else f"{shown(result.score, result.noise) if rounded else result.score}{noise}"
     )
     gain = "" if result.gain is None else f" · gain {shown_gain(result.gain, result.gain_error)}"
-    family = " + ".join(families(code(context, result.node)))
+    family = "baseline" if result.node == BASELINE else " + ".join(families(code(context, result.node)))
     error = f" · failed: {result.error[:200]}" if result.error else ""
     parents = f" (on node {result.parents[0]})" if result.parents else ""
     return f"node {result.node}{parents} · {score}{gain} · {family} · {result.seconds:.0f} s · {result.title}{error}"

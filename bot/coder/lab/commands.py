@@ -10,6 +10,7 @@ from bot.coder.lab.leases import LabLease
 from bot.coder.lab.looks import Looks, NoLook
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
+from bot.engine.scripts import best_seconds
 from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmission
 from state.labs import add_hint, add_note, keep_report, lab
 
@@ -69,8 +70,11 @@ class Commands:
         context = self.context
         best = load_tree(context).best()
         noise = next((one.noise for one in context.results if best is not None and one.node == best.id), None)
+        kept = context.budget.left() - context.budget.usable(best_seconds(context, load_tree(context)))
         lines = [
-            f"{self.left():.0f} s of this lab left, {context.budget.left():.0f} s of the run",
+            f"{self.left():.0f} s of this lab left; of the run's {context.budget.left():.0f} s {kept:.0f} s are kept for "
+            "handing in the best script, which is run again",
+            *(["a script is being scored in the background"] if self._running else []),
             f"{max(0, self.looks.allowed - 1 - self.looks.used)} looks left, and one for the end",
             f"{self.turns_left()} replies left",
         ]
@@ -86,9 +90,10 @@ class Commands:
 
         async def score() -> None:
             try:
-                self.news.append(await self._run(script, arguments.note))
+                told = await self._run(script, arguments.note)
             except (NoLook, BudgetExceeded, InfrastructureFailure) as error:
-                self.news.append(str(error))
+                told = str(error)
+            self.news.append(told)
 
         task = asyncio.create_task(score())
         self._running.add(task)
@@ -154,5 +159,6 @@ class Commands:
 
     def take_news(self) -> list[str]:
         """Return what happened meanwhile, once."""
-        news, self.news = self.news, []
+        news = list(self.news)
+        self.news.clear()
         return news

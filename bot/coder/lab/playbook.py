@@ -209,6 +209,7 @@ class _Work:
             failures=failures(results),
             notes=() if alone else lab_notes(context, self.number),
             kernels=community.kernels,
+            topics=community.topics,
             posts=len(community.items),
             folds=folds is not None,
             seconds=seconds,

@@ -91,6 +91,20 @@ async def test_looks_are_rationed_and_the_last_is_kept(tmp_path: Path) -> None:
         assert "as its lab left it" in str(context.results[-1].title)
 
 
+async def test_a_score_in_the_background_is_told_with_what_is_seen_next(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    replies = [
+        written("solution.py", SOLUTION, "lab score --background solution.py; echo typed on"),
+        sh("while ! lab board | grep -q 'node 2'; do sleep 0.2; done; sleep 1"),
+    ]
+    async with lived(tmp_path / "run", Scripted(replies)) as context:
+        seen = turns(context)
+        assert "typed on" in seen[0]
+        assert "node 2: log_loss" in "".join(seen[:3])
+        assert "[meanwhile]" in "".join(seen[:3])
+        assert [node.state for node in load_tree(context).nodes[1:]] == ["valid"]
+
+
 async def test_a_lab_without_a_script_leaves_a_failed_node_and_a_reason(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     async with lived(tmp_path / "run", Scripted(["I do not know what to do."] * 20)) as context:
