@@ -1,6 +1,7 @@
 """Sandbox: where generated code runs, what it may use, and what came of it."""
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -31,6 +32,8 @@ BACK_ENDS = {
 """By name, the class of each back end, those that contain more first; its module is loaded when it is tried."""
 
 if TYPE_CHECKING:
+    from sandbox.lab import Lab, LabRequest
+
     BackEndChoice = str
 else:
     # Settings and options offer the names that are listed above; a type checker takes no list that is computed.
@@ -191,6 +194,14 @@ class Sandbox(Protocol):
 
         Never raises for what the code does. Cancelling the task kills the code and re-raises. The engine's own
         failure is an outcome with the reason INFRASTRUCTURE. Nothing is promised about files beyond `keep`.
+        """
+
+    def open_lab(self, request: "LabRequest") -> AbstractAsyncContextManager["Lab"]:
+        """Open a lab: a sandbox that stays, in which commands are run one by one.
+
+        Raises:
+            UsageError: This back end has no labs.
+            LabDied: It could not be opened.
         """
 
     def describe(self) -> SandboxDescription:

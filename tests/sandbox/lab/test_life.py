@@ -184,6 +184,22 @@ async def test_links_in_place_of_folders_give_way(bubblewrap: BubblewrapSandbox,
         )
 
 
+async def test_folders_that_are_too_deep_for_python_do_not_keep_a_lab_closed(
+    bubblewrap: BubblewrapSandbox, lab_request: LabRequest
+) -> None:
+    async with bubblewrap.open_lab(lab_request):
+        pass
+    folder = os.open(lab_request.folder / "work", os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=folder)
+        deeper = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = deeper
+    os.close(folder)
+    async with bubblewrap.open_lab(lab_request) as lab:
+        assert await Shell(lab, lab_request).prints("find . -name d | wc -l") == "63"
+
+
 async def test_a_process_sandbox_has_no_labs(lab_request: LabRequest) -> None:
     with pytest.raises(UsageError, match="a lab needs --sandbox bubblewrap or docker"):
         async with ProcessSandbox().open_lab(lab_request):
