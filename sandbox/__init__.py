@@ -34,7 +34,6 @@ BACK_ENDS = {
 if TYPE_CHECKING:
     from sandbox.lab import Lab, LabRequest
 
-if TYPE_CHECKING:
     BackEndChoice = str
 else:
     # Settings and options offer the names that are listed above; a type checker takes no list that is computed.
@@ -198,7 +197,12 @@ class Sandbox(Protocol):
         """
 
     def open_lab(self, request: "LabRequest") -> AbstractAsyncContextManager["Lab"]:
-        """Open a lab; see `sandbox.lab`. Raises UsageError where the back end has none."""
+        """Open a lab: a sandbox that stays, in which commands are run one by one.
+
+        Raises:
+            UsageError: This back end has no labs.
+            LabDied: It could not be opened.
+        """
 
     def describe(self) -> SandboxDescription:
         """Say what this back end cannot contain, and what scripts find in it."""

@@ -89,7 +89,7 @@ class LocalSandbox(ABC):
             LabDied: It could not be opened.
             ValueError: No caller should make this request.
         """
-        if not self.isolates:
+        if type(self).start_lab is LocalSandbox.start_lab:
             raise UsageError("a lab needs --sandbox bubblewrap or docker")
         async with opened(request, self.start_lab, self.search_paths) as lab:
             yield lab
@@ -100,7 +100,7 @@ class LocalSandbox(ABC):
         return SearchPaths(path_of(self._python))
 
     def start_lab(self, request: LabRequest, work: Path, watcher: Watcher) -> Running:
-        """Start the agent of a lab in its working folder; only where it isolates. Raises OSError as `start`."""
+        """Start the agent of a lab in its working folder, where this back end has labs; raises OSError as `start`."""
         raise NotImplementedError
 
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:

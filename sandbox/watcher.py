@@ -33,14 +33,18 @@ class Reserve:
 class Watcher:
     """Compares what one execution uses with its limits."""
 
-    def __init__(self, limits: Limits, folders: Sequence[Path], reserve: Reserve | None = None) -> None:
+    def __init__(
+        self, limits: Limits, folders: Sequence[Path], reserve: Reserve | None = None, *, duty: int = _DUTY
+    ) -> None:
         """Take the limits, and where the script writes.
 
         Args:
             limits: What is allowed.
             folders: Where the script writes; the first is its working folder.
             reserve: What must be left of the machine.
+            duty: Measuring what was written may take one of so many parts of the time.
         """
+        self._duty = duty
         self._limits = limits
         self._reserve = reserve or Reserve()
         self._folders = folders
@@ -148,7 +152,7 @@ class Watcher:
         return Breach(ExitReason.OUT_OF_MEMORY, detail)
 
     def check_written(self, members: Sequence[psutil.Process] = (), tmpfs: TmpfsUsage | None = None) -> Breach | None:
-        """Measure what has been written, not more often than a quarter of the time allows."""
+        """Measure what has been written, not more often than its share of the time allows."""
         tmpfs = tmpfs or TmpfsUsage()
         began = time.monotonic()
         if began < self._disk_due:
@@ -156,7 +160,7 @@ class Watcher:
         self._unlinked = unlinked_files(members, self._device, tmpfs.devices)
         breach = self.check_disk(self._unlinked, tmpfs.files)
         ended = time.monotonic()
-        self._disk_due = ended + (_DUTY - 1) * (ended - began)
+        self._disk_due = ended + (self._duty - 1) * (ended - began)
         return breach
 
 

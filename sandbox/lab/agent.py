@@ -38,6 +38,9 @@ WORK = "/lab/work"
 _FOLDER_BYTES = 4096
 _PIPE_BYTES = 1 << 20
 _PIPE_LEAST = 1 << 16
+_SMALL = CHUNK // 16
+_BREATH = 0.002
+"""Seconds in which more may come of an output that comes in small pieces: each costs the bot as much as a large one."""
 _ROUNDS = 200
 _PAUSE = 0.01
 _REFUSED = 126
@@ -90,6 +93,7 @@ class Agent:
         self._command: _Command | None = None
         self._outputs: dict[int, _Output] = {}
         self._busy = False
+        self._small = False
         self._runs = 0
         self._libc = ctypes.CDLL(None, use_errno=True)
         program = Path(filter_file).read_bytes()
@@ -112,10 +116,13 @@ class Agent:
         """Carry out orders until their end."""
         self._send(READY, 0)
         while True:
+            self._small = False
             for key, _ in self._selector.select():
                 now = self._selector.get_map().get(key.fd)
                 if now and now.data is key.data:  # not given up meanwhile
                     key.data()
+            if self._small:
+                time.sleep(_BREATH)
 
     def _watch(self, descriptor: int, act: Callable[[], object]) -> None:
         self._selector.register(descriptor, selectors.EVENT_READ, act)
@@ -208,6 +215,7 @@ class Agent:
         if not chunk:
             self._close(output)
             return False
+        self._small = len(chunk) < _SMALL
         passed = min(len(chunk), output.keep)
         if passed:
             output.keep -= passed

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from sandbox import Breach, ExitReason
-from sandbox.disk import DEEPEST
 from sandbox.lab import CommandResult, LabDied, LabRequest, agent
 from sandbox.lab.channel import Exited, Frame, FrameReader, NotUnderstood, order, read_count, read_exited, run_order
-from sandbox.lab.layout import TMP, limits_of
+from sandbox.lab.layout import DEEP, TMP, limits_of
 from sandbox.lab.log import CommandLog
 from sandbox.memory import oom_kills
 from sandbox.output import CappedOutput
@@ -27,6 +26,8 @@ from state.redaction import Redactor
 
 _INTERVAL = 0.2
 _FIRST_CHECK = 0.05
+_DUTY = 20
+"""Of the time, what looking at the disk may take: a lab may be busy for hours, and hold many files."""
 _QUICK = 0.03
 """A look at the disk that takes less is taken at the end of each command."""
 _CHUNK = 1 << 18
@@ -39,7 +40,7 @@ _KILLED = 137
 _LASTING = {ExitReason.OUT_OF_MEMORY, ExitReason.DISK_LIMIT}
 """Limits that files may exceed when no process is left."""
 _CLEAN_MEMORY = ["find", TMP, "/dev/shm", "-xdev", "-mindepth", "1", "-delete"]  # noqa: S108 - inside
-_CLEAN_DEEP = ["find", agent.WORK, "-xdev", "-mindepth", str(DEEPEST), "-delete"]
+_CLEAN_DEEP = ["find", agent.WORK, "-xdev", *DEEP, "-delete"]
 
 Start = Callable[[Watcher], Running]
 """Starts the agent; called in the thread that then lasts as long as the lab, since bwrap dies with it."""
@@ -94,7 +95,7 @@ class Keeper:
         """Take what it is, and how its agent is started."""
         self._request = request
         self._start = start
-        self._watcher = Watcher(limits_of(request), (work,))
+        self._watcher = Watcher(limits_of(request), (work,), duty=_DUTY)
         self._redactor = request.redactor or Redactor()
         self._requests: queue.SimpleQueue[tuple[Callable[[], None], Future[Any] | None]] = queue.SimpleQueue()
         self._wake = os.eventfd(0)
@@ -239,7 +240,7 @@ class Keeper:
     def _look(self) -> Breach | None:
         """Look at the disk once more at a command's end, if that does not take long."""
         began = time.monotonic()
-        if self._look_seconds > _QUICK and began - self._looked < 20 * self._look_seconds:
+        if self._look_seconds > _QUICK and began - self._looked < _DUTY * self._look_seconds:
             return None
         breach = self._watcher.check_disk()
         self._looked = time.monotonic()

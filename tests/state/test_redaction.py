@@ -16,7 +16,7 @@ from markupsafe import escape
 from sqlmodel import select
 
 from state.collect import add_community
-from state.redaction import MASK, SHORTEST, Look, Redactor, can_be_secret
+from state.redaction import MASK, SHORTEST, Look, RedactedStream, Redactor, can_be_secret
 from state.series import last, take_reading
 from state.steering import add_note
 from state.store import NO_RUN, Store, put_blob
@@ -268,3 +268,16 @@ def test_a_page_that_holds_a_secret_has_a_body_and_does_not_change_with_each_loo
             reading = last(session, "c", "page", "rules")
         assert reading is not None and reading.sha256 is not None
         assert store.blob(reading.sha256).decode() == f"the rules: {MASK}"
+
+
+@given(st.lists(st.integers(1, 60), max_size=8))
+def test_a_secret_is_taken_out_of_a_stream_wherever_its_pieces_end(cuts: list[int]) -> None:
+    secret = "hf_a7Kq/92+xLmZ"
+    redactor = Redactor({secret: "TOKEN"})
+    whole = f"a {secret} b {secret[:7]} {secret}{secret} end {secret[:5]}".encode()
+    stream, left, out = RedactedStream(redactor), whole, b""
+    for cut in cuts:
+        out += stream.pass_on(left[:cut])
+        left = left[cut:]
+    out += stream.pass_on(left, last=True)
+    assert out == redactor.own_bytes(whole)

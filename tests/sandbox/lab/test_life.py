@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +15,13 @@ import pytest
 
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.execution import LocalSandbox
+from sandbox.image.engine import connect
 from sandbox.lab import LabDied, LabRequest, keeper
 from sandbox.process import ProcessSandbox
+from sandbox.profile import INSTANCE
 from state.errors import UsageError
+from tests import needs
+from tests.sandbox.conftest import DOCKER
 from tests.sandbox.lab.conftest import Shell
 from tests.source_tree import ROOT
 
@@ -24,12 +29,12 @@ AGENT = "$(cd /proc; for p in [0-9]*; do grep -qs python $p/comm && grep -qs pin
 PROGRAM = """
 import asyncio, sys
 from pathlib import Path
-from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.choose import choose
 from sandbox.lab import LabLimits, LabRequest
 
 async def main():
     request = LabRequest("lab1", Path(sys.argv[1]), {}, LabLimits(2**28, 10**7))
-    async with BubblewrapSandbox().open_lab(request) as lab:
+    async with choose(sys.argv[2], trusted=False, instance=sys.argv[3]).open_lab(request) as lab:
         await lab.run(1, "trap '' TERM INT HUP; (setsid sleep 54321 &) ; sleep 54321 &", seconds=9, cpus=())
         print("open", flush=True)
         await lab.run(2, "sleep 54321", seconds=99, cpus=())
@@ -135,10 +140,12 @@ async def test_a_lab_whose_sandbox_is_killed_from_outside_is_dead(
             await Shell(lab, lab_request).type("true")
 
 
-def test_a_killed_bot_takes_all_along(bubblewrap: BubblewrapSandbox, tmp_path: Path) -> None:
-    bot = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "lab")], stdout=subprocess.PIPE, cwd=ROOT, text=True
-    )
+@pytest.mark.parametrize("name", ["bubblewrap", DOCKER])
+def test_a_killed_bot_takes_all_along(name: str, tmp_path: Path) -> None:
+    (needs.docker if name == "docker" else needs.bubblewrap)()
+    instance = f"test-{uuid.uuid4().hex}"
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "lab"), name, instance]
+    bot = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, text=True)
     assert bot.stdout is not None
     assert bot.stdout.readline() == "open\n"
     deadline = time.monotonic() + 10
@@ -150,16 +157,21 @@ def test_a_killed_bot_takes_all_along(bubblewrap: BubblewrapSandbox, tmp_path: P
     while running("sleep 54321") and time.monotonic() < deadline:
         time.sleep(0.05)
     assert running("sleep 54321") == []
+    if name == "docker":  # the next bot of that instance removes it
+        with connect() as engine:
+            (left,) = engine.containers.list(all=True, filters={"label": f"{INSTANCE}={instance}"})
+            assert left.status in {"exited", "removing"}
+            left.remove(force=True)
 
 
-async def test_an_idle_lab_costs_nothing(bubblewrap: BubblewrapSandbox, lab_request: LabRequest) -> None:
-    async with bubblewrap.open_lab(lab_request) as lab:
-        await Shell(lab, lab_request).type("touch $(seq 1000)")
-        agent = agent_outside()
-        own, inside = time.process_time(), sum(agent.cpu_times()[:2])
-        await asyncio.sleep(3)
-        assert time.process_time() - own < 0.003
-        assert sum(agent.cpu_times()[:2]) == inside
+async def test_an_idle_lab_costs_nothing(shell: Shell) -> None:
+    await shell.type("touch $(seq 1000)")
+    await asyncio.sleep(0.5)  # an engine that is being asked
+    inside = sum(one.cpu_times().user + one.cpu_times().system for one in own_processes())
+    own = time.process_time()
+    await asyncio.sleep(3)
+    assert time.process_time() - own < 0.003
+    assert sum(one.cpu_times().user + one.cpu_times().system for one in own_processes()) == inside
 
 
 async def test_links_in_place_of_folders_give_way(bubblewrap: BubblewrapSandbox, lab_request: LabRequest) -> None:
@@ -170,6 +182,22 @@ async def test_links_in_place_of_folders_give_way(bubblewrap: BubblewrapSandbox,
         assert await Shell(lab, lab_request).prints("cat data/train.csv; ls -d data weights") == (
             "id,x\n1,2\ndata\nweights"
         )
+
+
+async def test_folders_that_are_too_deep_for_python_do_not_keep_a_lab_closed(
+    bubblewrap: BubblewrapSandbox, lab_request: LabRequest
+) -> None:
+    async with bubblewrap.open_lab(lab_request):
+        pass
+    folder = os.open(lab_request.folder / "work", os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=folder)
+        deeper = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = deeper
+    os.close(folder)
+    async with bubblewrap.open_lab(lab_request) as lab:
+        assert await Shell(lab, lab_request).prints("find . -name d | wc -l") == "63"
 
 
 async def test_a_process_sandbox_has_no_labs(lab_request: LabRequest) -> None:

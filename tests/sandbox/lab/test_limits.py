@@ -3,6 +3,7 @@
 import pytest
 
 from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.docker import DockerSandbox
 from sandbox.lab import LabRequest
 from tests.sandbox.lab.conftest import MB, Shell, limited
 
@@ -27,6 +28,20 @@ async def test_processes_that_hold_too_much_memory_together_are_ended(contained:
     assert (result.exit_code, result.timed_out, result.jobs) == (None, False, 0)
     assert "bytes of memory" in (result.ended or "")
     await still_works(contained)
+
+
+@pytest.mark.integration
+async def test_in_a_container_the_kernel_kills_who_holds_too_much_memory(
+    docker: DockerSandbox, lab_request: LabRequest
+) -> None:
+    async with docker.open_lab(lab_request) as lab:
+        shell = Shell(lab, lab_request)
+        result = await shell.type(
+            "python3 -c 'import mmap; x = mmap.mmap(-1, 2**30); [x.write(bytes(2**20)) for _ in range(1024)]'; exit $?"
+        )
+        assert result.exit_code == 137
+        assert "killed a process for memory" in (result.ended or "")
+        await still_works(shell)
 
 
 async def test_a_job_that_goes_over_a_limit_is_named_in_the_next_result(contained: Shell) -> None:
