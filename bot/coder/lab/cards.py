@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bot.engine.attempts import code
 from bot.engine.context import RunContext
@@ -28,16 +27,6 @@ _FAMILIES = (
 _MOST_FAMILIES = 3
 BEST = 5
 _COLUMNS = "node · score ± its standard error · gain over the node it builds on · family · seconds · what"
-
-
-@dataclass(frozen=True)
-class Card:
-    """One node of a board."""
-
-    node: int
-    lab: int | None
-    """The lab that made it."""
-    line: str
 
 
 def families(script: str) -> tuple[str, ...]:
