@@ -17,7 +17,7 @@ from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing
 from bot.execution.machine import this_machine
 from bot.execution.stopwatch import Stopwatch
-from bot.leaderboard.rank import look_at
+from bot.leaderboard.rank import read_leaderboard
 from bot.leaderboard.verdict import Verdict, entries_of
 from bot.live.finish import finish_live
 from bot.models.ask import Asker
@@ -73,8 +73,12 @@ class LiveRun:
         """Return what the leaderboard says now, without any file."""
         context = self.ended.context
         with context.store.read() as session:
-            look = look_at(session, SLUG, self.clock.now(), lower_is_better=context.card.lower_is_better)
-            return Verdict(RUN, context.card, entries_of(session, RUN, look.sent if look else ()), look)
+            leaderboard = read_leaderboard(
+                session, SLUG, self.clock.now(), lower_is_better=context.card.lower_is_better
+            )
+            return Verdict(
+                RUN, context.card, entries_of(session, RUN, leaderboard.sent if leaderboard else ()), leaderboard
+            )
 
     async def finish(self) -> RunResult:
         result = await finish_live(self.ended, self.files, self.worker)
