@@ -20,7 +20,7 @@ def submissions(
 
     Example: bot submissions titanic
     """
-    from bot.status.submissions import shown_submissions, undone
+    from bot.status.submissions import not_submitted, shown_submissions
     from state.live import live_runs
 
     with daemon_to_read(config) as store:
@@ -29,7 +29,7 @@ def submissions(
             found = [
                 one for run in (live_runs(session, *runs) if runs else ()) for one in shown_submissions(session, run)
             ]
-            others = [last for run in runs.values() if (last := undone(session, run)) is not None]
+            others = [last for run in runs.values() if (last := not_submitted(session, run)) is not None]
     if json:
         for one in sorted(found, key=lambda one: one.at):
             print_json(as_json(one))

@@ -38,7 +38,7 @@ dir = "state"
 [competitions.titanic]
 submit = true
 [notify]
-digest = ["standing.rank"]
+digest = ["leaderboard.rank"]
 """
 RUN = """
 import sys

@@ -175,7 +175,7 @@ def test_where_the_disk_is_nearly_full_what_is_not_so_old_goes_too_and_the_owner
     assert f"GB free, and {beyond:g} GB are wanted" in problems(store)["disk"]
     with store.read() as session:
         (notice,) = session.exec(select(Notification))
-    assert (notice.kind, str(tmp_path) in notice.body) == ("trouble.disk", True)
+    assert (notice.kind, str(tmp_path) in notice.body) == ("problem.disk", True)
 
 
 def test_the_trouble_is_over_only_when_there_is_clearly_enough(store: Store, tmp_path: Path) -> None:

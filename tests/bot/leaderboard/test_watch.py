@@ -43,7 +43,7 @@ class Watch:
     def notices(self) -> list[tuple[str, str]]:
         """Return all notices to the owner, kinds and titles."""
         with self.store.read() as session:
-            return [(row.kind.removeprefix("standing."), row.title) for row in session.exec(select(Notification))]
+            return [(row.kind.removeprefix("leaderboard."), row.title) for row in session.exec(select(Notification))]
 
     def bodies(self) -> str:
         with self.store.read() as session:
@@ -107,7 +107,7 @@ def test_our_own_way_to_the_top_is_no_move_of_the_leaderboard(polls: Polls, watc
     assert [kind for kind, _ in watch.notices()] == ["rank", "rank", "medal"]
     polls.whole([("leak", -4.0), *placed(SCORES, 1, -3.0)])
     assert leaderboard_moved(after, watch.look())
-    assert ("board", "wine: the other teams' top has moved to -4") in watch.notices()
+    assert ("top", "wine: the other teams' top has moved to -4") in watch.notices()
 
 
 def test_our_first_place_on_a_small_board_moves_no_line_of_the_others(polls: Polls, watch: Watch) -> None:
@@ -231,7 +231,7 @@ def test_a_medal_is_a_notice_when_it_is_won_and_when_it_is_lost_for_good(polls: 
         medals[rank] = watch.look().medal
     assert medals == {50: None, 40: "bronze", 41: None, 42: None, 39: "bronze", 43: None, 45: None}
     titles = [title for kind, title in watch.notices() if kind == "medal"]
-    assert titles == ["wine: bronze medal at rank 40", "wine: no medal any more at rank 43"]
+    assert titles == ["wine: bronze medal at rank 40", "wine: no longer a medal at rank 43"]
 
 
 def test_a_move_of_the_top_is_a_notice_once_a_day(polls: Polls, watch: Watch, clock: StandingClock) -> None:
@@ -244,10 +244,10 @@ def test_a_move_of_the_top_is_a_notice_once_a_day(polls: Polls, watch: Watch, cl
     watch.look()
     polls.whole([("leak", -1.0), *rows(SCORES)])
     watch.look()
-    assert watch.notices() == [("board", "wine: the other teams' top has moved to 0")]
+    assert watch.notices() == [("top", "wine: the other teams' top has moved to 0")]
     clock.pass_by(86400)
     watch.look()
-    assert watch.notices()[1:] == [("board", "wine: the other teams' top has moved to -1")]
+    assert watch.notices()[1:] == [("top", "wine: the other teams' top has moved to -1")]
 
 
 def test_the_private_board_is_the_end_and_nobody_has_passed_us(

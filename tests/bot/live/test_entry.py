@@ -120,7 +120,7 @@ async def test_a_grader_that_scores_no_view_is_told_once_and_nothing_is_made_up(
         for _ in range(2):
             entry.configure(own)
             await asyncio.sleep(1.0)
-        assert (entry.state, told(here)) == ("waiting", ["trouble.grader"])
+        assert (entry.state, told(here)) == ("waiting", ["problem.grader"])
         assert str(grader) in entry.why
         assert score(here.store, entry.run_id) is None
         site.clock.pass_by(minutes=1)
@@ -164,7 +164,7 @@ async def test_what_keeps_it_from_its_work_is_told_at_once_but_for_what_may_pass
     own = CompetitionSettings(model="openai:none")
     async with working(tmp_path, monkeypatch, own) as (_, here, entry, task):
         await until(lambda: entry.why != "it has not been looked at yet", task)
-        assert told(here) == ["trouble.work"]
+        assert told(here) == ["problem.work"]
     async with working(tmp_path / "other", monkeypatch, CompetitionSettings(model="builtin")) as (
         site,
         here,
@@ -177,7 +177,7 @@ async def test_what_keeps_it_from_its_work_is_told_at_once_but_for_what_may_pass
         assert told(here) == []
         site.clock.pass_by(hours=2)
         entry.changed()
-        await until(lambda: told(here) == ["trouble.work"], task)
+        await until(lambda: told(here) == ["problem.work"], task)
 
 
 async def _unavailable() -> bool:

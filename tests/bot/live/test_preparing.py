@@ -44,7 +44,7 @@ async def test_rules_that_nobody_accepted_are_told_once_and_are_over_when_somebo
                 found = await prepare(here, site.competition.slug, OWN)
                 assert isinstance(found, Waiting)
                 assert "accept its rules at https://www.kaggle.com/competitions/" in found.why
-            assert told(here.store) == ["trouble.rules"]
+            assert told(here.store) == ["problem.rules"]
             with here.store.read() as session:
                 assert [one.key for one in current(session)] == [f"rules/{site.competition.slug}"]
             site.competition.entered = True
@@ -61,7 +61,7 @@ async def test_a_card_that_is_not_certain_names_the_lines_that_settle_it(tmp_pat
             found = await prepare(here, site.competition.slug, OWN)
             assert isinstance(found, Waiting)
             assert any(line.startswith("metric = ") for line in found.lines), found
-            assert told(here.store) == ["trouble.card"]
+            assert told(here.store) == ["problem.card"]
             own = CompetitionSettings(metric="log_loss", direction="minimize")
             assert isinstance(await prepare(here, site.competition.slug, own), Task)
 
@@ -109,7 +109,7 @@ async def test_a_grader_that_cannot_be_used_is_told_until_it_is_mended(tmp_path:
                 found = await prepare(here, site.competition.slug, own)
                 assert isinstance(found, Waiting)
                 assert f"{grader} {said}" in found.why
-            assert told(here.store) == ["trouble.grader"] * len(wrong)
+            assert told(here.store) == ["problem.grader"] * len(wrong)
             grader.write_text("from mine import mean as grade\n")
             found = await prepare(here, site.competition.slug, own)
             assert isinstance(found, Task)

@@ -145,7 +145,7 @@ async def test_rules_that_change_stop_everything_until_their_owner_has_read_them
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
     decision = await desk.consider()
     assert decision is not None and "rules page has changed" in decision.why
-    (notice,) = run.notices("trouble.rules")
+    (notice,) = run.notices("problem.rules")
     assert notice.urgent
     with run.store.write() as tx:
         page = last(tx.session, run.context.card.slug, "page", "rules")
