@@ -45,7 +45,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def a_run(
     store: Store, direction: str | None = "maximize", run_id: str = RUN, cutoff: datetime | None = None
 ) -> RunFolder:
-    """Begin a run, live unless it has a cutoff, whose card says which scores are better."""
+    """Begin a run, live unless it has a cutoff, whose card has the direction of scores."""
     with store.write() as tx:
         create_run(tx, run_id, competition="titanic", agent="comind", model="builtin", seed=1, cutoff=cutoff)
     folder = RunFolder(store.path.parent / "runs" / run_id)

@@ -102,7 +102,7 @@ def check_samples(samples: Sequence[Sample]) -> None:
 
 
 def check_told(it: Rehearsal) -> None:
-    """Both services had all that was to be told."""
+    """Both services got all notices."""
     kinds = {kind for (kind,) in rows(it, "SELECT DISTINCT kind FROM notification")}
     assert {"submission.scored", "run.best", "selection.proposed", "summary.daily"} <= kinds
     mails = "\n".join(str(mail["Subject"]) for mail in it.mail.took)

@@ -96,6 +96,6 @@ async def test_the_day_is_told_and_old_tasks_go(tmp_path: Path) -> None:
             for _ in range(2):
                 await duties.day(poll(slug))
             with here.store.read() as session:
-                told = session.exec(select(Notification)).all()
+                notices = session.exec(select(Notification)).all()
                 assert session.exec(select(Task)).all() == []
-            assert [row.key for row in told] == [f"summary.daily/{(site.clock.now() - timedelta(days=1)).date()}"]
+            assert [row.key for row in notices] == [f"summary.daily/{(site.clock.now() - timedelta(days=1)).date()}"]

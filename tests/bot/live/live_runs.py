@@ -70,7 +70,7 @@ class LiveRun:
         return row.ref, row.tag
 
     def verdict(self) -> Verdict:
-        """Return what the leaderboard says now, without any file."""
+        """Return the leaderboard's verdict now, without any file."""
         context = self.ended.context
         with context.store.read() as session:
             leaderboard = read_leaderboard(

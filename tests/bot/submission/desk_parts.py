@@ -194,9 +194,13 @@ class Live:
         with self.store.write() as tx:
             take_reading(tx, self.context.card.slug, kind, name, data, content=content)
 
-    def assert_told_by_events(self) -> None:
-        told, truth = from_events(self.store.export_events(RUN)), from_rows(self.store, RUN)
-        assert (told.submissions, told.approvals, told.ledger) == (truth.submissions, truth.approvals, truth.ledger)
+    def assert_events_match_rows(self) -> None:
+        derived, truth = from_events(self.store.export_events(RUN)), from_rows(self.store, RUN)
+        assert (derived.submissions, derived.approvals, derived.ledger) == (
+            truth.submissions,
+            truth.approvals,
+            truth.ledger,
+        )
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from bot.submission.exactly_once import ExactlyOnce, Patience
 from state.errors import NotSent, SiteUnavailable, SubmissionInDoubt
 from state.store import Store
 from tests.bot.submission.kaggle_site import DAY, Played, played, predictions
-from tests.bot.submission.parts import RUN, a_begun_run, assert_told_by_events, rows
+from tests.bot.submission.parts import RUN, a_begun_run, assert_events_match_rows, rows
 
 pytestmark = pytest.mark.integration
 
@@ -50,7 +50,7 @@ async def test_none_is_lost_or_doubled_or_over_quota(tmp_path: Path) -> None:
                     row = once.intend(file, node=1, handed_in="refit")
                     tries += await settled(once, site, row.id, file)
             confirmed = rows(store)
-            assert_told_by_events(store)
+            assert_events_match_rows(store)
         there = site.site.submissions
     assert [(row.tag, row.ref, row.file_sha) for row in confirmed] == [
         (one.tag, str(one.ref), one.sha256) for one in there
