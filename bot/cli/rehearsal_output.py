@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bot.cli.output import number, print_json, print_table
-from bot.rehearsal.time_shift import moved
+from bot.rehearsal.time_shift import shift_in_words
 from state.clock import FastClock
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _played(one: "Competition") -> dict[str, Any]:
 
 
 def _line(one: "Competition") -> str:
-    words = moved(one.snapshot.shift)
+    words = shift_in_words(one.snapshot.shift)
     span = f"{one.card.enabled_at:%Y-%m-%d %H:%M} to {one.card.deadline:%Y-%m-%d %H:%M}"
     return f"{one.slug}: {span}{', all of it ' if words else ''}{words}"
 

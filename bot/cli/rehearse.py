@@ -13,7 +13,7 @@ import typer
 from bot.cli.output import progress_line
 from bot.cli.rehearsal_output import announce, progress, show_results
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.rehearsal.time_shift import begun_together
+from bot.rehearsal.time_shift import align_starts
 from scrapers.snapshots.fields import parse_time
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import FastClock
@@ -68,7 +68,7 @@ def rehearse(
     from bot.rehearsal.settings import SiteSettings
     from bot.rehearsal.site import Site
 
-    played = played if as_dated else begun_together(played)
+    played = played if as_dated else align_starts(played)
     begins = _begins(start, played)
     settings = SiteSettings(seed=seed, **({} if token is None else {"token": token}))
     trouble = _faults(faults, faults_seed)

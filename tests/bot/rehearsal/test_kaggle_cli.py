@@ -1,4 +1,4 @@
-"""The unmodified `kaggle` command against the site, told where it is by its environment alone."""
+"""The unmodified `kaggle` command against the site, whose address it has from its environment alone."""
 
 import csv
 import fcntl
@@ -106,8 +106,8 @@ class CommandLine:
         return done.stdout
 
     def rows(self, *arguments: str, legacy: bool = False) -> list[dict[str, str]]:
-        said = self.run(*arguments, "--csv", legacy=legacy)
-        return list(csv.DictReader(line for line in said.splitlines() if not line.startswith("Next Page")))
+        output = self.run(*arguments, "--csv", legacy=legacy)
+        return list(csv.DictReader(line for line in output.splitlines() if not line.startswith("Next Page")))
 
 
 @pytest.fixture
@@ -218,11 +218,11 @@ def test_a_competition_for_notebooks_takes_a_kernel_that_was_pushed(kaggle: Path
         assert "successfully pushed" in command.run("kernels", "push")
         it.clock.pass_by(hours=1)
         assert "COMPLETE" in command.run("kernels", "status", "rehearsal/my-first-try")
-        said = command.run(
+        output = command.run(
             *("competitions", "submit", "tiny-table", "-k", "rehearsal/my-first-try", "-v", "1"),
             *("-f", "submission.csv", "-m", "r-1"),
         )
-        assert "Successfully submitted" in said
+        assert "Successfully submitted" in output
         it.settle()
         [scored] = command.rows("competitions", "submissions", "tiny-table")
         assert scored["publicScore"] == "0.69315"

@@ -20,7 +20,7 @@ SPAN = 58 * DAY
 QUOTA = 5
 COUNT, SECONDS = 200, 120.0
 """Submissions, and the time that all may take."""
-BAD = FaultMix(seed=3, rate_limit=0.03, write_trouble=0.25, stall=0.01, stall_seconds=0.8)
+BAD = FaultMix(seed=3, rate_limit=0.03, write_failure=0.25, stall=0.01, stall_seconds=0.8)
 PATIENCE = Patience(looks=2, grace=60.0, sends=3, act_seconds=60.0, ask_seconds=30.0)
 
 

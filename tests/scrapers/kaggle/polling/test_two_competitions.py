@@ -14,7 +14,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.app import App
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.site import Site
-from bot.rehearsal.time_shift import begun_together
+from bot.rehearsal.time_shift import align_starts
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
@@ -120,4 +120,4 @@ async def test_two_real_competitions_of_different_months_are_read_apart(store: S
     for path in paths:
         if not path.is_dir():
             needs.missing(f"the folder of snapshots has no {path.name}")
-    await watch(begun_together([Snapshot.load(path, METRIC_DIRECTIONS) for path in paths]), store)
+    await watch(align_starts([Snapshot.load(path, METRIC_DIRECTIONS) for path in paths]), store)
