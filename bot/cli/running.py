@@ -16,7 +16,7 @@ from bot.evaluation.answers.board import MEDALS
 from bot.evaluation.answers.findings import told_together
 from bot.models.settings import ModelSettings
 from bot.replay.prepare import PreparedRun
-from bot.replay.progress_line import shown
+from bot.replay.progress_line import show_progress
 from bot.replay.run import Show
 from bot.replay.run import replay as replay_one
 from bot.replay.settings import ReplaySettings
@@ -94,7 +94,7 @@ def _work(job: Job | Outcome, count: str, leases: Leases, console: Console) -> O
     if isinstance(job, Outcome):
         return job
     run = job.run
-    with shown(console, f"{count}{run.settings.agent} on {run.snapshot.card.slug}") as show:
+    with show_progress(console, f"{count}{run.settings.agent} on {run.snapshot.card.slug}") as show:
         result = _run(job, leases, show)
     if isinstance(result, Failed):
         console.print(f"{run.id}: {result.error}", markup=False, highlight=False, soft_wrap=True)

@@ -10,15 +10,15 @@ from typing import Literal
 from bot.configuration.competition import CompetitionSettings
 from bot.execution.folder import RunFolder
 from bot.execution.own_grader import grader_text
-from bot.live.finish import finish_live
+from bot.live.grading import grade_live_run
 from bot.live.live_run import LiveRun, begin_run, goes_on, live_run_of, run_as_it_was
 from bot.live.open_run import OpenRun, open_live_run
 from bot.live.preparing import Task, Waiting, deadline_of, prepare
 from bot.live.shared import Shared
 from bot.notify.events import CompetitionOver, GraderUnusable
 from bot.notify.outbox import notify
-from bot.report.finish import Ended
 from bot.report.result import RunResult
+from bot.report.run_files import EndedRun
 from bot.status.problems import begin, begin_work_broken, end
 from bot.submission.files import FILES
 from scrapers.kaggle.polling.watch import Part
@@ -282,9 +282,9 @@ class Entry:
                 await here.desk.give_up(stopped_by)
             await here.desk.scores.settle()
             sandbox = machinery.sandbox.describe()
-            ended = Ended(run.folder, here.context, sandbox, here.stopwatch, "finished", stopped_by)
+            ended = EndedRun(run.folder, here.context, sandbox, here.stopwatch, "finished", stopped_by)
             files = self._shared.competition(self.slug) / FILES
-            result = await finish_live(ended, files, machinery.worker)
+            result = await grade_live_run(ended, files, machinery.worker)
         with self._shared.store.write() as tx:
             end_run(tx, run.id, "finished")
         return result

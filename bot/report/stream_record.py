@@ -1,4 +1,4 @@
-"""The series of a replay whose clock moved, read from its database: moves, nodes, and posts with what came of them."""
+"""The record of a replay's moving clock, read from its database: its moves, the nodes, and the posts with their use."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ from state.tables import Draft, Idea, Node, Run
 
 
 def stream_record(context: RunContext) -> StreamRecord | None:
-    """Return a run's series; None where its clock did not move."""
+    """Return a run's record; None if its clock did not move."""
     clock = context.clock
     if not isinstance(clock, StreamClock):
         return None
@@ -62,7 +62,7 @@ def _posts(
     drafts: Sequence[Draft],
     nodes: Sequence[Node],
 ) -> list[PostUse]:
-    """Return the posts that were read, by their time."""
+    """Return the posts that were read, in order of time."""
     found = []
     community = context.community
     read = [] if community is None else community.find(row.id for row in known_analyses(context))

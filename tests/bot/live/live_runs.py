@@ -19,11 +19,11 @@ from bot.execution.machine import this_machine
 from bot.execution.stopwatch import Stopwatch
 from bot.leaderboard.rank import read_leaderboard
 from bot.leaderboard.verdict import Verdict, entries_of
-from bot.live.finish import finish_live
+from bot.live.grading import grade_live_run
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
-from bot.report.finish import Ended
 from bot.report.result import RunResult, read_result
+from bot.report.run_files import EndedRun
 from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
@@ -43,7 +43,7 @@ DEADLINE = START + timedelta(days=90)
 class LiveRun:
     """One that may be finished again and again."""
 
-    ended: Ended
+    ended: EndedRun
     files: Path
     worker: Worker
     clock: StandingClock
@@ -81,7 +81,7 @@ class LiveRun:
             )
 
     async def finish(self) -> RunResult:
-        result = await finish_live(self.ended, self.files, self.worker)
+        result = await grade_live_run(self.ended, self.files, self.worker)
         assert result.report_error is None
         assert read_result(self.folder) == result
         return result
@@ -134,7 +134,7 @@ def live_run(place: Path, worker: Worker, run: FakeRun | None = None) -> Iterato
             community_at=(lambda as_of: CommunityView(store, SLUG, as_of)) if run.community else None,
             say=print,
         )
-        ended = Ended(folder, context, sandbox.describe(), stopwatch, "finished", "the competition is over")
+        ended = EndedRun(folder, context, sandbox.describe(), stopwatch, "finished", "the competition is over")
         polls = Polls(store)
         polls.deadline(DEADLINE)
         yield LiveRun(ended, files, worker, clock, polls, scores)

@@ -85,7 +85,7 @@ def test_a_wrong_time_is_found(run: Path):
         row["items"][0]["time"] = "2020-01-01T00:00:00Z"
 
     tamper(run, antedate, with_items)
-    assert "but the prompt says" in audit(run).stdout
+    assert "but the prompt dates it" in audit(run).stdout
 
 
 def test_an_item_from_nowhere_is_found(run: Path):
@@ -132,7 +132,7 @@ def test_a_run_without_prompts_proves_nothing(run: Path):
     database.close()
     done = audit(run)
     assert done.exit_code == 1
-    assert "nothing is proved" in done.stdout
+    assert "nothing is proven" in done.stdout
 
 
 def test_a_line_that_is_no_json_is_named(run: Path):

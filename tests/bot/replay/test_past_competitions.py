@@ -26,18 +26,18 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
         map(tuple, answers[[*key, "nth"]].astype(str).values)
     ):
         raise InvalidSubmissionError("the ids are not those of the answers")
-    both = answers.merge(submission, on=[*key, "nth"], suffixes=(" true", " said"))
-    true, said = both[{column!r} + " true"], both[{column!r} + " said"]
+    both = answers.merge(submission, on=[*key, "nth"], suffixes=(" true", " predicted"))
+    true, predicted = both[{column!r} + " true"], both[{column!r} + " predicted"]
     return float({formula})
 """
 _FORMULAS = {
-    "accuracy": "(true == said).mean()",
-    "log_loss": "-np.log(np.clip(np.where(true == 1, said, 1 - said), 1e-15, 1)).mean()",
-    "roc_auc": "__import__('sklearn.metrics').metrics.roc_auc_score(true, said)",
-    "rmse": "np.sqrt(((true - said) ** 2).mean())",
-    "mae": "np.abs(true - said).mean()",
-    "rmsle": "np.sqrt(((np.log1p(true) - np.log1p(said)) ** 2).mean())",
-    "grade.py": "(true.fillna('') == said.fillna('')).mean() - 0.25 * said.isna().mean()",  # no metric that has a name
+    "accuracy": "(true == predicted).mean()",
+    "log_loss": "-np.log(np.clip(np.where(true == 1, predicted, 1 - predicted), 1e-15, 1)).mean()",
+    "roc_auc": "__import__('sklearn.metrics').metrics.roc_auc_score(true, predicted)",
+    "rmse": "np.sqrt(((true - predicted) ** 2).mean())",
+    "mae": "np.abs(true - predicted).mean()",
+    "rmsle": "np.sqrt(((np.log1p(true) - np.log1p(predicted)) ** 2).mean())",
+    "grade.py": "(true.fillna('') == predicted.fillna('')).mean() - 0.25 * predicted.isna().mean()",  # no metric that has a name
 }
 _HIGHER = {"accuracy", "roc_auc", "grade.py"}
 Layout = Callable[[Path], TaskCard]

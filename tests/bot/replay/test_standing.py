@@ -1,4 +1,4 @@
-"""How a finished replay stands can be told from its events alone."""
+"""A finished replay's state can be derived from its events alone."""
 
 import json
 from pathlib import Path
@@ -18,15 +18,15 @@ def test_a_finished_replay_can_be_told_from_its_events_alone(bot: Bot, tiny: Pat
     (result,) = results(bot("replay", tiny, *options))
     run = Path(result["run"])
     with Store.open(run / "state.db", SystemClock()) as store:
-        told, rows = from_events(store.export_events(result["run_id"])), from_rows(store, result["run_id"])
+        derived, rows = from_events(store.export_events(result["run_id"])), from_rows(store, result["run_id"])
         exported = (run / "events.jsonl").read_text(encoding="utf-8").splitlines()
-        assert from_events(map(json.loads, exported)) == told == rows
-    assert told.status == "finished"
-    assert {node.status for node in told.nodes.values()} <= {"valid", "buggy"}
-    assert len(told.nodes) == result["nodes"]
-    assert set(told.steps.values()) == {"finished"}
-    assert told.steps[1, "execute:holdout", 0] == "finished"
-    assert all(execution.reason is not None for execution in told.executions.values())
-    assert set(told.ledger) >= {"tokens", "execution", "submission"}
-    assert told.ledger["execution"].amount == len(told.executions)
-    assert len(told.submissions) == 1
+        assert from_events(map(json.loads, exported)) == derived == rows
+    assert derived.status == "finished"
+    assert {node.status for node in derived.nodes.values()} <= {"valid", "buggy"}
+    assert len(derived.nodes) == result["nodes"]
+    assert set(derived.steps.values()) == {"finished"}
+    assert derived.steps[1, "execute:holdout", 0] == "finished"
+    assert all(execution.reason is not None for execution in derived.executions.values())
+    assert set(derived.ledger) >= {"tokens", "execution", "submission"}
+    assert derived.ledger["execution"].amount == len(derived.executions)
+    assert len(derived.submissions) == 1

@@ -1,4 +1,4 @@
-"""A replay whose clock moves: what its prompts hold at each time, what its report tells, and what its audit finds."""
+"""A replay whose clock moves: what its prompts hold at each time, what its report shows, and what its audit finds."""
 
 import json
 import shutil
@@ -74,9 +74,9 @@ def test_the_clock_moves_with_the_nodes_and_stands_at_the_cutoff_in_the_end(stre
 
 def test_a_post_is_read_when_it_was_posted_and_not_before(streamed: Path) -> None:
     prompts = exported(streamed, "prompts")
-    told = [(prompt["as_of"], item["id"]) for prompt in prompts for item in prompt["items"]]
+    shown = [(prompt["as_of"], item["id"]) for prompt in prompts for item in prompt["items"]]
     for item, posted in POSTS.items():
-        first = min(as_of for as_of, found in told if found == item)
+        first = min(as_of for as_of, found in shown if found == item)
         assert first == min(as_of for as_of in STOOD_AT if as_of >= posted)
     assert all(item["time"] <= prompt["as_of"] for prompt in prompts for item in prompt["items"])
     assert all(MIDDLE_WORDS not in text_of(prompt) for prompt in prompts if prompt["as_of"] == STOOD_AT[0])
@@ -158,5 +158,5 @@ def test_without_a_moving_clock_such_a_run_would_not_pass(copy: Path) -> None:
     (copy / "config.json").write_text(json.dumps(config))
     done = audit(copy)
     assert done.exit_code == 1
-    assert "it was moved, though the run's was to stand still" in done.output
+    assert "it was moved, though it should have stood still" in done.output
     assert "is not the run's (2020-03-01T00:00:00Z)" in done.output

@@ -60,8 +60,8 @@ def cautions(**changes: Any) -> list[str]:
 
 
 def test_a_clock_that_did_not_arrive_is_a_caution() -> None:
-    (told,) = cautions(pace="stream", stream=series("2017-12-14T00:00:00Z"))
-    assert told == "The clock came no further than 2017-12-14 00:00 UTC: what was posted later was never known."
+    (caution,) = cautions(pace="stream", stream=series("2017-12-14T00:00:00Z"))
+    assert caution == "The clock got no further than 2017-12-14 00:00 UTC: what was posted later was never known."
     assert cautions(pace="stream", stream=series()) == []
 
 

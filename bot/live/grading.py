@@ -10,13 +10,13 @@ from bot.evaluation.answers import HiddenScore
 from bot.evaluation.client.worker import Worker
 from bot.leaderboard.rank import read_leaderboard
 from bot.leaderboard.verdict import Verdict, entries_of
-from bot.report.finish import Ended, Graded, leave
+from bot.report.run_files import EndedRun, GradedRun, write_run_files
 from bot.report.result import LiveGrade, RunResult
 from bot.submission.files import HandedInAs
 from bot.submission.handing_in import HandedIn
 
 
-async def finish_live(ended: Ended, files: Path, worker: Worker) -> RunResult:
+async def grade_live_run(ended: EndedRun, files: Path, worker: Worker) -> RunResult:
     """Write result.json, report.html and all else that a run leaves, from what was polled; returns the result.
 
     It may be called again, before the end and after it, and rewrites everything: once private scores and the board
@@ -49,8 +49,8 @@ async def finish_live(ended: Ended, files: Path, worker: Worker) -> RunResult:
         grader="registry" if context.executor.settings.grader is None else "competition",
     )
     nodes = {node: HiddenScore(score, beaten) for node, (score, beaten) in verdict.nodes().items()}
-    graded = Graded(grade, nodes, correlation, verdict.regret())
-    return await leave(ended, _handed(context, verdict), graded, worker)
+    graded = GradedRun(grade, nodes, correlation, verdict.regret())
+    return await write_run_files(ended, _handed(context, verdict), graded, worker)
 
 
 def _handed(context: RunContext, verdict: Verdict) -> HandedIn:
