@@ -146,8 +146,8 @@ def _report(done: Sequence[str], *, dry_run: bool, json: bool) -> None:
     if json:
         print_json({"dry_run": dry_run, "changes": list(done)})
         return
-    for said in done:
-        typer.echo(f"would {said}" if dry_run else said)
+    for sentence in done:
+        typer.echo(f"would {sentence}" if dry_run else sentence)
     if not done:
         typer.echo("all is as it should be: nothing to change")
 
@@ -165,8 +165,8 @@ def _next_steps(layout: Layout, systemd: "Systemd", *, changed: bool) -> Iterato
 def _lines(found: "ServiceStatus") -> Iterator[str]:
     if found.installed:
         yield f"{SERVICE}: {found.state}{f' since {found.since}' if found.active else ''}"
-    if found.said:
-        yield f"it says: {found.said}"
+    if found.status_text:
+        yield f"its status: {found.status_text}"
     if found.active:
         memory = "" if found.memory_bytes is None else f", {found.memory_bytes / 1e6:.0f} MB of memory with its scripts"
         yield f"process {found.process}, restarted {found.restarts} times{memory}"

@@ -1,4 +1,4 @@
-"""`bot doctor`: one line a part, how to mend what fails, and an exit status that says whether it works."""
+"""`bot doctor`: one line a part, how to fix what fails, and an exit status."""
 
 import json
 import os
@@ -175,8 +175,8 @@ def test_every_endpoint_of_the_list_is_asked(monkeypatch: pytest.MonkeyPatch, tm
         done, checks = doctor()
     found = [checks[part] for part in ("model", "fallback 1", "fallback 2", "fallback 3")]
     assert [check["status"] for check in found] == ["ok", "ok", "fails", "fails"]
-    assert (done.exit_code, found[2]["mend"]) == (1, "check OTHER_API_KEY")
-    assert found[3]["mend"] == "check `base_url` of fallback 3 under [models] in bot.toml, and that the server runs"
+    assert (done.exit_code, found[2]["fix"]) == (1, "check OTHER_API_KEY")
+    assert found[3]["fix"] == "check `base_url` of fallback 3 under [models] in bot.toml, and that the server runs"
 
 
 def test_a_fallback_whose_key_is_not_set_is_said_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_fallback_whose_key_is_not_set_is_said_once(monkeypatch: pytest.Monkey
     monkeypatch.delenv("OTHER_API_KEY", raising=False)
     path = tmp_path / "bot.toml"
     path.write_text('[[models.fallback]]\nbase_url = "http://127.0.0.1:9/v1"\nkey = "OTHER_API_KEY"\n')
-    assert "OTHER_API_KEY, which is not set" in (next(check_models(model_settings(path))).mend or "")
+    assert "OTHER_API_KEY, which is not set" in (next(check_models(model_settings(path))).fix or "")
     assert len(list(check_models(model_settings(path)))) == 1
 
 
@@ -256,7 +256,7 @@ def test_without_an_environment_it_says_what_scripts_lack_and_which_command_brin
     _, checks = doctor()
     assert checks["environment"]["status"] == "warning"
     assert "without LightGBM" in checks["environment"]["found"]
-    assert checks["environment"]["mend"].startswith("bot env create")
+    assert checks["environment"]["fix"].startswith("bot env create")
 
 
 def test_an_environment_that_is_configured_and_not_there_fails() -> None:
@@ -264,7 +264,7 @@ def test_an_environment_that_is_configured_and_not_there_fails() -> None:
     done, checks = doctor()
     assert done.exit_code == 1
     assert checks["environment"]["status"] == "fails"
-    assert checks["environment"]["mend"].startswith("bot env create vision")
+    assert checks["environment"]["fix"].startswith("bot env create vision")
 
 
 def test_it_says_what_a_script_may_use_and_warns_where_that_is_more_than_there_is() -> None:
@@ -274,4 +274,4 @@ def test_it_says_what_a_script_may_use_and_warns_where_that_is_more_than_there_i
     assert "a script may use 1.5 of" in checks["machine"]["found"]
     assert "write 20 GB" in checks["machine"]["found"]
     Path("bot.toml").write_text("[sandbox]\nmemory_gb = 1e6\n")
-    assert "set memory_gb" in doctor()[1]["machine"]["mend"]
+    assert "set memory_gb" in doctor()[1]["machine"]["fix"]

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from bot.doctor.notify import check_notify
+from bot.doctor.daemon import check_notify
 from bot.notify.settings import NotifySection
 from state.errors import UsageError
 from tests.bot.notify.receivers import HookSite, MailServer
@@ -66,7 +66,7 @@ def test_the_doctor_says_whether_services_are_there_and_can_be_used(monkeypatch:
     assert check_notify(NotifySection()).status == "warning"
     section = NotifySection(services=("HOOK_URL",))
     missing = check_notify(section)
-    assert (missing.status, "names HOOK_URL" in str(missing.mend)) == ("fails", True)
+    assert (missing.status, "names HOOK_URL" in str(missing.fix)) == ("fails", True)
     monkeypatch.setenv("HOOK_URL", "nosuch://hunter2secret")
     wrong = check_notify(section)
     assert (wrong.status, "hunter2secret" in str(wrong)) == ("fails", False)

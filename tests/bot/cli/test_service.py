@@ -50,7 +50,7 @@ def test_docker_and_gpus_are_chosen_and_given_up(tmp_path: Path) -> None:
 def test_uninstall_says_what_stays(tmp_path: Path) -> None:
     service("install", "--root", tmp_path)
     assert "stay; --purge removes them" in service("uninstall", "--root", tmp_path).stdout
-    assert changes("uninstall", "--root", tmp_path, "--purge") == [f"remove {tmp_path}/etc/kaggle-bot with all in it"]
+    assert changes("uninstall", "--root", tmp_path, "--purge") == [f"remove {tmp_path}/etc/kaggle-bot with its content"]
 
 
 def test_where_systemd_does_not_run_there_is_no_service() -> None:

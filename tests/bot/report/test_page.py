@@ -151,7 +151,7 @@ def test_a_run_without_a_score_has_a_page(tmp_path: Path):
     shown = page(tmp_path, FakeRun(nodes=3, failing=0, community=False, changes=changes | _invalid()))
     assert "The submission is invalid and has no score: row 3: not a number" in shown.prose
     assert "The search was ended by: the key is wrong." in shown.prose
-    assert "The run went without a community, and kept no ideas." in shown.prose
+    assert "The run had no community, and kept no ideas." in shown.prose
 
 
 def _invalid() -> dict[str, Any]:
