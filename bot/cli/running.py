@@ -1,4 +1,4 @@
-"""Running replays one after another, and printing what came of them: what `bot replay` and `bot resume` share."""
+"""Running replays one after another, and printing their results, for `bot replay` and `bot resume`."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Job:
-    """A run to be worked on, and with what."""
+    """A run to do, and what it needs."""
 
     run: PreparedRun
     sandbox: Sandbox
@@ -56,25 +56,25 @@ class Failed:
 
     @classmethod
     def by(cls, error: Exception, settings: ReplaySettings, competition: str) -> Self:
-        """Return that an error ended it."""
+        """Return a run that an error ended."""
         status: Literal["stopped", "failed"] = "stopped" if isinstance(error, Interrupted) else "failed"
         return cls(competition, settings.agent, settings.seed, str(error), isinstance(error, UsageError), status)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run."""
+    """The outcome of a run."""
 
     run: Path
-    """Its folder."""
+    """The run's folder."""
     run_id: str
     result: RunResult | Failed
 
 
 def run_all(jobs: Sequence[Job | Outcome], leases: Leases, *, json: bool) -> list[Outcome]:
-    """Run one after another, outcomes that are there already passed on; what fails is shown and stops no other.
+    """Run one after another, and pass on existing outcomes; a failure is shown and stops no other run.
 
-    When somebody asks to stop, the runs that are left are not begun.
+    After a request to stop, the remaining runs are not started.
     """
     console = Console(stderr=True)
     outcomes: list[Outcome] = []
@@ -85,7 +85,7 @@ def run_all(jobs: Sequence[Job | Outcome], leases: Leases, *, json: bool) -> lis
         outcomes.append(one)
         if one.result.status == "stopped":
             if left := len(jobs) - position:
-                console.print(f"{left} more were not begun: `bot resume` with the folder of all runs finishes them")
+                console.print(f"{left} more were not started: `bot resume` with the folder of all runs finishes them")
             break
     return outcomes
 
@@ -128,7 +128,7 @@ def _status(result: RunResult | Failed) -> int:
 
 
 def _lines(outcome: Outcome) -> Iterator[str]:
-    """Yield what the table does not say."""
+    """Yield what the table does not show."""
     result = outcome.result
     if isinstance(result, Failed):
         yield f"{outcome.run_id}: {result.error}"
@@ -136,7 +136,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     if not result.valid_submission:
         yield f"no valid submission: {result.message or result.handed_in_note}"
     if result.self_reported:
-        yield f"validation scores are self-reported, only what scripts print counts: {result.self_reported}"
+        yield f"validation scores are self-reported, that is, scripts print them: {result.self_reported}"
     doubts = ((one.node, one.guard, one.verdict, one.sentence) for one in result.doubts)
     for node, guards, verdict, sentence in told_together(doubts):
         of = "the data" if node is None else f"node {node}"
@@ -144,7 +144,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     if result.stopped_by:
         yield f"ended early: {result.stopped_by}"
     if result.status != "finished":
-        yield f"it can go on: bot resume {outcome.run}"
+        yield f"it can be resumed: bot resume {outcome.run}"
     yield f"report: {outcome.run}/report.html"
 
 
@@ -163,7 +163,7 @@ def _spent(result: RunResult) -> str:
 
 
 def _expected(result: RunResult) -> str:
-    """Return where the hidden score was to be expected by the validation score, and whether it lay there."""
+    """Return the interval expected for the hidden score, and whether the score lay outside."""
     if result.self_reported:
         return "self-reported"
     if result.validation_interval is None:

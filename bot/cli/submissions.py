@@ -1,4 +1,4 @@
-"""`bot submissions`: what was sent, what waits, and why, while the daemon runs."""
+"""`bot submissions`: what was submitted, what waits, and why; also while the daemon runs."""
 
 from typing import Annotated
 
@@ -14,9 +14,9 @@ _COLUMNS = ("time (UTC)", "competition", "node", "how", "validation", "public", 
 def submissions(
     competition: Annotated[str | None, typer.Argument(help="one competition; default: all")] = None,
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object a submission")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object per submission")] = False,
 ) -> None:
-    """Show what was submitted and what waits, with both scores and why; and of what was decided otherwise the last.
+    """Show what was submitted and what waits, with both scores and the reason; and the last decision not to submit.
 
     Example: bot submissions titanic
     """

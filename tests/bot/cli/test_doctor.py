@@ -120,7 +120,7 @@ def test_bubblewrap_that_works_is_ok() -> None:
     [
         (200, ("gpt-x", "other"), "ok", "gpt-x at"),
         (200, ("other",), "warning", "does not list gpt-x"),
-        (401, (), "fails", "does not take the key"),
+        (401, (), "fails", "refuses the key"),
         (404, (), "ok", "lists no models"),
     ],
 )
@@ -135,17 +135,17 @@ def test_the_models_endpoint_is_asked(
 
 
 @pytest.mark.parametrize(
-    ("key", "said"), [("EMPTY", True), ("sk-no-key-required", True), ("sk-4f9a1c77e2b05d38", False)]
+    ("key", "noted"), [("EMPTY", True), ("sk-no-key-required", True), ("sk-4f9a1c77e2b05d38", False)]
 )
 def test_a_dummy_key_is_said_and_fine_for_a_server_of_ones_own(
-    monkeypatch: pytest.MonkeyPatch, key: str, said: bool
+    monkeypatch: pytest.MonkeyPatch, key: str, noted: bool
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
     with models_server(200, "gpt-x") as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         found = next(check_models(model_settings()))
-    assert (found.status, "a dummy key" in found.found) == ("ok", said), found
+    assert (found.status, "a dummy key" in found.found) == ("ok", noted), found
 
 
 @pytest.mark.parametrize("url", [None, "https://api.openai.com/v1"])
@@ -155,7 +155,7 @@ def test_a_dummy_key_is_wrong_for_openai(monkeypatch: pytest.MonkeyPatch, url: s
     if url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
     found = next(check_models(model_settings()))
-    assert (found.status, found.found) == ("fails", "OPENAI_API_KEY holds a dummy key, which OpenAI does not take")
+    assert (found.status, found.found) == ("fails", "OPENAI_API_KEY holds a dummy key, which OpenAI refuses")
 
 
 def test_an_endpoint_that_nobody_serves_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +190,7 @@ def test_a_fallback_whose_key_is_not_set_is_said_once(monkeypatch: pytest.Monkey
 
 
 def test_every_mistake_of_the_configuration_fails_and_the_other_parts_are_checked_still(tmp_path: Path) -> None:
-    assert doctor()[1]["configuration"]["found"] == "there is no bot.toml: all is as by default"
+    assert doctor()[1]["configuration"]["found"] == "there is no bot.toml: all settings are the defaults"
     (tmp_path / "bot.toml").write_text("[disk]\nfree = 1\n[watch]\nloss = 3\n")
     done = CliRunner().invoke(app, ["doctor", "--json"], catch_exceptions=False)
     checks = json.loads(done.stdout)["checks"]
@@ -215,7 +215,7 @@ def test_the_device_files_must_be_there_for_everybody(tmp_path: Path) -> None:
     for name in ("nvidia0", "nvidiactl"):
         (tmp_path / name).touch(0o666)
         (tmp_path / name).chmod(0o666)
-    assert check_devices(gpus, tmp_path).found == "not there: nvidia-uvm"
+    assert check_devices(gpus, tmp_path).found == "missing: nvidia-uvm"
     (tmp_path / "nvidia-uvm").touch()
     (tmp_path / "nvidia-uvm").chmod(0o660)
     assert check_devices(gpus, tmp_path).found == "not for everybody: nvidia-uvm"

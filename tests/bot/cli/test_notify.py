@@ -37,7 +37,7 @@ def test_each_service_gets_one_message_and_is_told_of_masked(monkeypatch: pytest
     assert done.exit_code == 0, done.output
     assert [got["title"] for got in site.took] == [got["Subject"] for got in mail.took] == ["A test of the Kaggle bot"]
     assert "HOOK_URL" in done.stdout
-    assert done.stdout.count(": taken") == 2
+    assert done.stdout.count(": accepted") == 2
     assert "hunter2secret" not in done.output
 
 

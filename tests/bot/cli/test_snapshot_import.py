@@ -1,4 +1,4 @@
-"""`bot snapshot import mle-live`: its table, its JSON, its exit status, and what a replay says of dated posts."""
+"""`bot snapshot import mle-live`: its table, its JSON, its exit status, and a replay's note on dated posts."""
 
 import json
 import shutil
@@ -52,9 +52,9 @@ def test_the_table_says_what_came_in_and_what_did_not(folders: list[str]):
 def test_json_says_the_same(folders: list[str]):
     done = mle_live(*folders, "--json", "--undated-at", "deadline")
     (line,) = done.stdout.splitlines()
-    said = json.loads(line)
-    assert (said["undated_at"], said["snapshots"]) == ("deadline", 1)
-    another, small = said["competitions"]
+    shown = json.loads(line)
+    assert (shown["undated_at"], shown["snapshots"]) == ("deadline", 1)
+    another, small = shown["competitions"]
     assert another["status"] == "no task"
     assert small["rows"] == {"topics": 2, "messages": 5, "kernels": 2}
     assert small["undated"] == {"topics": 0, "messages": 3, "kernels": 0}
@@ -68,8 +68,8 @@ def test_a_broken_list_is_told_in_the_table_and_by_the_exit_status(folders: list
     assert "imported, with a broken list" in done.stdout
     assert "small: failed: 1 list of discussions that is no JSON list or object" in done.stdout
     shutil.rmtree(Path(folders[folders.index("--out") + 1]) / "small")
-    said = json.loads(mle_live(*folders, "--competition", "small", "--json").stdout)
-    assert [one["examples"] for one in said["competitions"][0]["broken"]] == [["discussions/info.json"]]
+    shown = json.loads(mle_live(*folders, "--competition", "small", "--json").stdout)
+    assert [one["examples"] for one in shown["competitions"][0]["broken"]] == [["discussions/info.json"]]
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", None])

@@ -61,7 +61,7 @@ async def test_a_file_that_the_owner_refused_in_an_earlier_run_is_not_asked_abou
     decision = await run.desk(CompetitionSettings(submit=True, approve="ask")).consider()
     assert decision is not None
     assert decision.verdict == "never"
-    assert f"of node 7 of {EARLIER}, and you did not let it go" in decision.why
+    assert f"of node 7 of {EARLIER}, and you did not approve it" in decision.why
     assert run.notices("approval.asked") == []
 
 
