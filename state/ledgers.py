@@ -22,7 +22,7 @@ _AMOUNTS = ("gpu", "execution", "disk", "submission")
 # One row a run, in the order of an index: by kind, all entries would be sorted first.
 _SPENT = f"""
     SELECT run_id, count(*) FILTER (WHERE kind = 'tokens'),
-        coalesce(sum(prompt_tokens + completion_tokens) FILTER (WHERE kind = 'tokens'), 0),
+        coalesce(sum(prompt_tokens - cached_tokens + completion_tokens) FILTER (WHERE kind = 'tokens'), 0),
         coalesce(sum(cost_usd), 0),
         count(*) FILTER (WHERE kind = 'tokens' AND prompt_tokens + completion_tokens > 0 AND cost_usd IS NULL),
         {", ".join(f"coalesce(sum(amount) FILTER (WHERE kind = '{kind}'), 0)" for kind in _AMOUNTS)}
@@ -39,7 +39,7 @@ class Ledger:
     competition: str
     calls: int = 0
     tokens: int = 0
-    """Sent and received."""
+    """New ones: sent and not cached, or received."""
     cost_usd: float = 0.0
     unpriced: int = 0
     """Calls whose price is unknown; their cost is in no sum."""

@@ -65,6 +65,9 @@ def replay(
     max_cost: Annotated[
         float | None, typer.Option(min=0, help="cap in USD a run; an unknown price then refuses to start")
     ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=0, help="cap on a run's new tokens: sent and not cached, or received")
+    ] = None,
     seed: Annotated[int, typer.Option(help="seed of the first run")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="runs with seeds SEED to SEED+K-1")] = 1,
     sandbox: Annotated[BackEndChoice, typer.Option(help="where generated code runs")] = "auto",
@@ -112,6 +115,7 @@ def replay(
         "steps": steps,
         "seconds": parse_seconds(time) if time else DEFAULT_SECONDS,
         "max_cost": max_cost,
+        "max_tokens": max_tokens,
         "sandbox": described.name,
         "image": described.image,
         "runtime": settings.sandbox.runtime if described.image else None,

@@ -204,7 +204,7 @@ def _money(account: Account) -> str:
 
 def _tokens(account: Account) -> str:
     figure = account.figures[Kind.TOKENS]
-    return f"{figure.spent:,.0f} tokens{_of(figure, '{:,.0f}')}"
+    return f"{figure.spent:,.0f} new tokens{_of(figure, '{:,.0f}')}"
 
 
 def _of(figure: Figure, form: str) -> str:

@@ -48,6 +48,7 @@ class _Settings(BaseModel):
     steps: int | None = None
     seconds: float
     max_cost: float | None = None
+    max_tokens: int | None = None
     budget: BudgetSettings = BudgetSettings()
 
 
@@ -119,7 +120,7 @@ def _status(stored: str, folder: RunFolder) -> tuple[Status, str | None]:
 
 def _budget(settings: _Settings, ledger: Ledger, wall: float, done: float | None) -> dict[str, Figure]:
     spent = {**used(ledger), Kind.WALL_SECONDS: wall}
-    run = settings.budget.with_run_money(settings.max_cost).run
+    run = settings.budget.with_run(money=settings.max_cost, tokens=settings.max_tokens).run
     caps = {kind: run.of(kind) for kind in Kind}
     bound = caps[Kind.WALL_SECONDS]
     caps[Kind.WALL_SECONDS] = settings.seconds if bound is None else min(settings.seconds, bound)

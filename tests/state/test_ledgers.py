@@ -18,7 +18,7 @@ def fill(store: Store, run_id: str, clock: StandingClock) -> None:
     """Let a run spend on two days, the process being away in between."""
     clock.pass_by(10)
     with store.write() as tx:
-        charge(tx, run_id, "tokens", prompt_tokens=100, completion_tokens=20, cost_usd=0.5)
+        charge(tx, run_id, "tokens", prompt_tokens=400, cached_tokens=300, completion_tokens=20, cost_usd=0.5)
         charge(tx, run_id, "tokens", prompt_tokens=5)
         charge(tx, run_id, "execution", seconds=4.0, amount=1)
         charge(tx, run_id, "gpu", seconds=4.0, amount=8.0)
