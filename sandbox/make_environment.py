@@ -94,14 +94,25 @@ def remove_environment(folder: Path, name: str) -> None:
     """Remove an environment, complete or not.
 
     Raises:
-        UsageError: There is none of that name, or somebody is making it.
+        UsageError: There is none of that name, somebody is making it, or something keeps it from being removed.
     """
+    path = folder / name
     if name not in {*(one.name for one in environments_in(folder)[0]), *environments_in(folder)[1]}:
         raise UsageError(f"there is no environment {name} in {folder}")
     with _alone(folder, name):
-        _ensure_ours(folder / name)
-        Environment.record_file(folder / name).unlink(missing_ok=True)  # what is half removed is not complete
-        shutil.rmtree(folder / name)
+        _ensure_ours(path)
+        try:
+            Environment.record_file(path).unlink(missing_ok=True)  # what is half removed is not complete
+            for part in path.iterdir():
+                if part.is_dir() and not part.is_symlink():
+                    shutil.rmtree(part)
+            shutil.rmtree(path)  # with the file by which it is known for ours, so that removing it can be done again
+        except OSError as error:
+            why = error.strerror or error
+            raise UsageError(
+                f"{path} cannot be removed: {why}; a pip that works in it, or a script, may go on writing: end it and "
+                "remove the environment again"
+            ) from error
 
 
 def _make(path: Path, recipe: Recipe) -> Environment:
@@ -195,7 +206,7 @@ def _alone(folder: Path, name: str) -> Iterator[None]:
     """Keep others from making or removing it meanwhile."""
     lock = take(folder / f".{name}.lock")
     if lock is None:
-        raise UsageError(f"somebody else is at work on the environment {name}")
+        raise UsageError(f"another `bot env` makes or removes the environment {name}: wait for it, or end it")
     try:
         yield
     finally:

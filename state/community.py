@@ -11,14 +11,52 @@ from sqlalchemy.sql.elements import SQLCoreOperations
 from sqlmodel import col
 
 from state import visible
-from state.posts import Post, PostKind, in_order
 from state.store import Store
 from state.tables import KernelVersion, Message, Topic
 from state.visible import PostTable, version_order
 
+PostKind = Literal["topic", "message", "kernel"]
 Signals = Literal["asof", "collected"]
 _BATCH = 500
 """Ids in one query."""
+
+
+@dataclass(frozen=True)
+class Post:
+    """A topic, a message or a kernel version as it may be known; None is what is unknown or does not apply."""
+
+    kind: PostKind
+    id: str
+    time: datetime
+    """Since when this text is known: posted, or edited, or created."""
+    title: str
+    """Of a message: its topic's."""
+    text: str
+    """Markdown of a message, cleaned text and code of a kernel version, empty for a topic."""
+    author: str | None
+    tier: str | None
+    votes: int | None
+    public_score: float | None = None
+    topic_id: str | None = None
+    parent_id: str | None = None
+    """The message that a message answers, seen or not."""
+    ref: str | None = None
+    version: int | None = None
+    language: str | None = None
+    kernel_kind: str | None = None
+    parent_ref: str | None = None
+    datasets: tuple[Any, ...] = ()
+    url: str | None = None
+
+    @property
+    def item(self) -> str:
+        """What prompts and provenance call it, such as `message/233009`."""
+        return f"{self.kind}/{self.id}"
+
+
+def in_order(posts: Iterable[Post]) -> list[Post]:
+    """Sort by time, then kind, version and id, whatever order the rows were added in."""
+    return sorted(posts, key=lambda post: (post.time, post.kind, post.version or 0, post.id))
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,13 @@ class Spent:
     seconds: float = 0.0
     unpriced: int = 0
     amount: float = 0.0
+    cached_tokens: int = 0
+    """Those of the prompts that were cached."""
+
+    @property
+    def new_tokens(self) -> int:
+        """Tokens that were sent and not cached, and those that were received."""
+        return self.prompt_tokens - self.cached_tokens + self.completion_tokens
 
 
 def charge(
@@ -39,6 +46,7 @@ def charge(
     role: str | None = None,
     model: str | None = None,
     prompt_tokens: int = 0,
+    cached_tokens: int = 0,
     completion_tokens: int = 0,
     cost_usd: float | None = None,
     seconds: float | None = None,
@@ -50,6 +58,7 @@ def charge(
     """
     amounts: dict[str, Any] = {
         "prompt_tokens": prompt_tokens,
+        "cached_tokens": cached_tokens,
         "completion_tokens": completion_tokens,
         "cost_usd": cost_usd,
         "seconds": seconds,
@@ -75,6 +84,7 @@ def log_model_call(
     answer: str,
     prompt_hash: str,
     prompt_tokens: int = 0,
+    cached_tokens: int = 0,
     completion_tokens: int = 0,
     cost_usd: float | None = None,
     node: int | None = None,
@@ -97,6 +107,7 @@ def log_model_call(
         answer_sha=put_blob(tx, answer),
         prompt_hash=prompt_hash,
         prompt_tokens=prompt_tokens,
+        cached_tokens=cached_tokens,
         completion_tokens=completion_tokens,
         cost_usd=cost_usd,
         node=node,
@@ -104,8 +115,13 @@ def log_model_call(
     )
     tx.add(row)
     told = {"call": row.seq, "step": step, "role": role, "prompt": prompt_name, "model": model}
-    tokens = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens, "cost_usd": cost_usd}
-    tx.record("model.called", run_id=run_id, node=node, **told, **tokens)
+    took = {
+        "prompt_tokens": prompt_tokens,
+        "cached_tokens": cached_tokens,
+        "completion_tokens": completion_tokens,
+        "cost_usd": cost_usd,
+    }
+    tx.record("model.called", run_id=run_id, node=node, **told, **took)
     return row
 
 
@@ -115,6 +131,7 @@ def add_up(total: Spent, entry: Mapping[str, Any]) -> Spent:
     return Spent(
         entries=total.entries + 1,
         prompt_tokens=total.prompt_tokens + entry["prompt_tokens"],
+        cached_tokens=total.cached_tokens + entry["cached_tokens"],
         completion_tokens=total.completion_tokens + entry["completion_tokens"],
         cost_usd=total.cost_usd + (entry["cost_usd"] or 0.0),
         seconds=total.seconds + (entry["seconds"] or 0.0),

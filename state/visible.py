@@ -180,7 +180,7 @@ def _visible_kernel() -> Sequence[ColumnElement[bool]]:
 
 
 def version_order(table: type[KernelVersion]) -> tuple[SQLCoreOperations[Any], ...]:
-    """Return the columns by which `posts.in_order` sorts kernel versions."""
+    """Return the columns by which `state.community.in_order` sorts kernel versions."""
     return (col(table.created_at), func.coalesce(table.version, 0), col(table.id))
 
 

@@ -33,6 +33,7 @@ UNUSED = {
     "convert_*": "markdownify calls them",
     "find_parent": "markdownify calls it",
     "handleError": "logging calls it",
+    "handle_error": "socketserver calls it",
     "main_loop": "uvicorn calls it",
 }
 """Names that nothing uses by name, each with why it is there."""

@@ -11,7 +11,7 @@ class Kind(StrEnum):
     MONEY = "money"
     """USD."""
     TOKENS = "tokens"
-    """Sent and received."""
+    """New ones: sent and not cached, or received."""
     CALLS = "calls"
     """Calls of a model, failed ones too."""
     GPU_SECONDS = "gpu_seconds"

@@ -93,8 +93,8 @@ class _Before:
     def add(self, database: Path, run: RunAccount, midnight: datetime, say: Callable[[str], None]) -> None:
         """Add what the runs of one database have spent; one that cannot be read is told and left out."""
         try:
-            with read_only(database) as connection:
-                all_time, today = read_ledger(connection), read_ledger(connection, midnight)
+            with read_only(database) as session:
+                all_time, today = read_ledger(session), read_ledger(session, midnight)
         except InfrastructureFailure as error:
             if database.parent == run.database.parent:
                 raise

@@ -30,7 +30,7 @@ def audit(
     folder = RunFolder(run)
     run_id, settings = read_config(folder)
     loaded = Snapshot.load(snapshot or settings.snapshot, METRIC_DIRECTIONS)
-    rows = asyncio.run(cleaned_rows(loaded.posts()))
+    rows = asyncio.run(cleaned_rows(loaded.community.posts(loaded.path, loaded.card.slug)))
     with Store.open(folder.database, ReplayClock(settings.cutoff)) as store:
         found = audit_run(folder, store, loaded, rows, run_id, settings)
     if json:

@@ -4,19 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter
 
-from bot.cli.configured import configured
 from bot.cli.daemon_store import daemon_database
 from state.clock import SystemClock
 from state.errors import UsageError
 from state.store import Store
 from state.tables import Run
-
-if TYPE_CHECKING:
-    from bot.status.accounts import Allowance
 
 
 @contextmanager
@@ -34,14 +30,6 @@ def daemon_to_read(config: Path | None) -> Iterator[Store]:
         raise UsageError(f"there is no database {path}: it is made when `bot run` starts, or name the bot.toml it uses")
     with Store.open_to_read(path, SystemClock()) as store:
         yield store
-
-
-def allowance(config: Path | None) -> "Allowance":
-    """Return what may be spent by the configuration."""
-    from bot.status.accounts import Allowance
-
-    settings = configured(config)
-    return Allowance(settings.budget, settings.competitions)
 
 
 def runs_of(store: Store, competition: str | None) -> dict[str, Run]:

@@ -4,10 +4,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.cli.configured import configured
-from sandbox.locks import is_held
-from state.clock import SystemClock
+from bot.cli.configured import configured, settings_file
 from state.errors import UsageError
+from state.settings_paths import state_folder
 
 if TYPE_CHECKING:
     from state.store import Store
@@ -19,7 +18,9 @@ def daemon_database(config: Path | None) -> Path:
     Raises:
         ConfigurationError: the configuration is wrong.
     """
-    return configured(config).daemon.folder / "bot.db"
+    # Without a file nothing can be wrong, and what would check it takes long to import.
+    folder = configured(config).daemon.folder if settings_file(config) else state_folder(None)
+    return folder / "bot.db"
 
 
 def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
@@ -45,6 +46,7 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Imported here: the database's libraries take long to import, and there may be no database.
     from bot.status.presence import daemon_clock
+    from state.clock import SystemClock
     from state.store import Store
 
     store = Store.open(path, SystemClock())
@@ -56,9 +58,9 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
 
 def daemon_is_running(store: "Store") -> bool:
     """Return whether a daemon uses this database."""
-    from bot.status.presence import LOCK
+    from bot.status.presence import is_running
 
-    return is_held(store.path.with_name(LOCK))
+    return is_running(store.path.parent)
 
 
 def _refuse_foreign(folder: Path) -> None:

@@ -14,8 +14,7 @@ from bot.agents.comind.policy import RoundsSettings
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.options import Config
 from bot.cli.running import Job, report, run_all
-from bot.community.learning import NEWEST_POSTS
-from bot.community.settings import ReadingSettings
+from bot.community.settings import NEWEST_POSTS, ReadingSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
@@ -66,6 +65,9 @@ def replay(
     max_cost: Annotated[
         float | None, typer.Option(min=0, help="cap in USD per run; with an unknown price the run does not start")
     ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=0, help="cap on a run's new tokens: sent and not cached, or received")
+    ] = None,
     seed: Annotated[int, typer.Option(help="seed of the first run")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="runs with seeds SEED to SEED+K-1")] = 1,
     sandbox: Annotated[BackEndChoice, typer.Option(help="where generated code runs")] = "auto",
@@ -111,6 +113,7 @@ def replay(
         "steps": steps,
         "seconds": parse_seconds(time) if time else DEFAULT_SECONDS,
         "max_cost": max_cost,
+        "max_tokens": max_tokens,
         "sandbox": described.name,
         "image": described.image,
         "runtime": settings.sandbox.runtime if described.image else None,

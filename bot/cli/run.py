@@ -28,6 +28,7 @@ def run(
 
     Example: bot run --config bot.toml
     """
+    from bot.cli.status_daemon import look
     from bot.configuration import read_configuration
     from bot.configuration.own_secrets import open_redactor
     from bot.daemon.log import open_log, sayer
@@ -51,7 +52,7 @@ def run(
     redactor = open_redactor(configuration.settings)
     try:
         with open_log(configuration.settings.daemon, redactor, sys.stderr) as logs:
-            asyncio.run(serve(configuration, Options(file, until_over), redactor, sayer(logs.log)))
+            asyncio.run(serve(configuration, Options(file, until_over), redactor, sayer(logs.log), look))
     except UsageError as error:
         print(f"bot: {redactor.text(str(error))}", file=sys.stderr)
         raise typer.Exit(EX_CONFIG) from None

@@ -11,7 +11,7 @@ from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration.competition import CompetitionSettings
 from bot.status.accounts import Allowance, midnight
 from state.clock import Clock
-from state.ledgers import Ledger, read_ledger, read_only
+from state.ledgers import Ledger, read_ledger
 from state.store import Store
 
 _KINDS = tuple(kind for kind in Kind if kind is not Kind.WALL_SECONDS)
@@ -23,7 +23,7 @@ def open_day(settings: BudgetSettings, store: Store, clock: Clock) -> Iterator[L
     """Open the level of everything spent on a day (UTC by the clock).
 
     Raises:
-        InfrastructureFailure: the ledger cannot be read.
+        StateUnavailable: the ledger cannot be read now.
     """
     today = _total(_since(store, midnight(clock.now())))
     with closing(Level("day", settings.day, spent=today, period=lambda: clock.now().date())) as level:
@@ -57,8 +57,8 @@ def open_run(
 
 
 def _since(store: Store, at: datetime | None) -> list[Ledger]:
-    with read_only(store.path) as connection:
-        return read_ledger(connection, at)
+    with store.read() as session:
+        return read_ledger(session, at)
 
 
 def _total(ledgers: list[Ledger]) -> Mapping[Kind, float]:

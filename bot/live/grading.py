@@ -10,8 +10,8 @@ from bot.evaluation.answers import HiddenScore
 from bot.evaluation.client.worker import Worker
 from bot.leaderboard.rank import read_leaderboard
 from bot.leaderboard.verdict import Verdict, entries_of
-from bot.report.run_files import EndedRun, GradedRun, write_run_files
 from bot.report.result import LiveGrade, RunResult
+from bot.report.run_files import EndedRun, GradedRun, write_run_files
 from bot.submission.files import HandedInAs
 from bot.submission.handing_in import HandedIn
 

@@ -9,8 +9,7 @@ from datetime import datetime
 
 from bot.agents.comind.policy import RoundsSettings
 from bot.agents.settings import AgentRunSettings
-from bot.community.learning import NEWEST_POSTS
-from bot.community.settings import ReadingSettings
+from bot.community.settings import NEWEST_POSTS, ReadingSettings
 from bot.configuration.competition import CompetitionSettings
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext

@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 
 from bot.rehearsal.identity import Numbers
 from bot.rehearsal.readings import Readings
-from scrapers.snapshots.community import Community
-from scrapers.snapshots.rows import MessageRow, TopicRow
+from scrapers.snapshots.community import Community, MessageRow, TopicRow
 
 _OPENING = timedelta(minutes=10)
 """A topic's first message by its own author is the opening one if it is not later than this."""

@@ -10,7 +10,7 @@ from bot.rehearsal.identity import wire_id
 from bot.rehearsal.rendering import rendered, share_of, slugified
 from bot.rehearsal.site import Site
 from bot.rehearsal.wire import Answer, Call, Json, Refused, listed, wire_time
-from scrapers.snapshots.rows import MessageRow
+from scrapers.snapshots.community import MessageRow
 
 TOPICS_A_PAGE = 20
 _TOPIC_ORDERS = ("UNSPECIFIED", "HOT", "TOP", "NEW", "RECENT", "ACTIVE", "RELEVANCE")

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from bot.rehearsal.readings import Readings
 from bot.rehearsal.rendering import slugified
-from scrapers.snapshots.community import COMMUNITY
+from scrapers.snapshots.community import COMMUNITY, KernelRow
 from scrapers.snapshots.files import resolve_inside
-from scrapers.snapshots.rows import KernelRow
 from scrapers.snapshots.snapshot import Snapshot
 
 _LANGUAGES = {".py": "python", ".ipynb": "python", ".r": "r", ".rmd": "rmarkdown", ".jl": "julia", ".sql": "sqlite"}

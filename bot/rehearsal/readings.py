@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Literal
 
-from scrapers.snapshots.rows import ObservationRow
+from scrapers.snapshots.community import ObservationRow
 
 Target = Literal["topic", "message", "kernel"]
 

@@ -12,7 +12,7 @@ from bot.rehearsal.kernels import Version
 from bot.rehearsal.rendering import slugified, stripped
 from bot.rehearsal.site import Site
 from bot.rehearsal.wire import Answer, Call, Json, listed, wire_time
-from scrapers.snapshots.rows import MessageRow
+from scrapers.snapshots.community import MessageRow
 
 _ORDERS = ("UNSPECIFIED", "DATE_CREATED", "DATE_UPDATED", "HOTNESS", "LAST_VIEWED", "TOTAL_COMMENTS", "VOTES")
 _CUT = 500

@@ -7,8 +7,8 @@ from bot.evaluation.answers.beyond_board import board_finding
 from bot.evaluation.answers.board import read_leaderboard
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED
-from bot.report.run_files import EndedRun, GradedRun, write_run_files
 from bot.report.result import RunResult
+from bot.report.run_files import EndedRun, GradedRun, write_run_files
 from bot.submission.handing_in import HandedIn
 
 

@@ -170,7 +170,7 @@ async def _begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> 
     if settings.community:
         # Before the run is recorded, so that it is done again if the bot is killed meanwhile.
         async with Cleaners() as cleaners:
-            problems = await ingest(store, slug, run.snapshot.posts(), cleaners)
+            problems = await ingest(store, slug, run.snapshot.community.posts(run.snapshot.path, slug), cleaners)
         for item, problem in problems.items():
             say(f"{item} could not be read in full, and is kept in part: {problem.splitlines()[-1]}")
     with store.write() as tx:
@@ -183,7 +183,7 @@ async def _begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> 
             seed=settings.seed,
             cutoff=settings.cutoff,
             signals=settings.signals,
-            config=settings.model_dump(mode="json"),
+            config=settings.model_dump(mode="json") | {"card": run.snapshot.card.model_dump(mode="json")},
         )
     return None
 

@@ -49,8 +49,10 @@ def parse_cutoff(text: str, card: TaskCard) -> datetime:
         raise UsageError(f"--cutoff {text!r}: give `deadline` or a time such as 2017-11-20T00:00:00Z") from error
     time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     if time < card.enabled_at:
-        began = f"{card.slug} began at {iso(card.enabled_at)} and ended at {iso(card.deadline)}"
-        raise UsageError(f"--cutoff {text}: {began}; give a time from then on, or `deadline`")
+        raise UsageError(
+            f"--cutoff {text}: {card.slug} began at {iso(card.enabled_at)} and ended at {iso(card.deadline)}; give a time "
+            "from then on, or `deadline`"
+        )
     return time
 
 

@@ -38,7 +38,10 @@ class ModelTotals(BaseModel):
 
     calls: int = 0
     prompt_tokens: int = 0
+    cached_tokens: int = 0
     completion_tokens: int = 0
+    new_tokens: int = 0
+    """Those that were sent and not cached, and those that were received."""
     cost_usd: float | None = None
 
 

@@ -146,7 +146,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         seconds_to_first_valid=round(min(seconds), 3) if seconds else None,
         failed_share=_ratio(sum(one.status != "valid" for one in ended_nodes), len(ended_nodes)),
         timed_out_share=_ratio(sum(one.reason == ExitReason.TIMED_OUT for one in executions), len(executions)),
-        tokens_per_valid_node=_ratio(totals.prompt_tokens + totals.completion_tokens, len(valid)),
+        tokens_per_valid_node=_ratio(totals.new_tokens, len(valid)),
         best_over_time=_best_over_time(context, valid, graded.nodes, run),
         rank_correlation=graded.rank_correlation,
         selection_regret=graded.selection_regret,

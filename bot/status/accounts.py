@@ -1,10 +1,9 @@
 """Accounts: what a day, a competition and a run have spent of their caps, from the ledger of all runs."""
 
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, time
-from typing import Literal, cast
+from typing import Literal
 
 from sqlmodel import Session, col, select
 
@@ -93,8 +92,7 @@ def _account(
 
 
 def _ledgers(session: Session, since: datetime | None) -> dict[str, Ledger]:
-    connection = cast(sqlite3.Connection, session.connection().connection.driver_connection)
-    return {ledger.run_id: ledger for ledger in read_ledger(connection, since)}
+    return {ledger.run_id: ledger for ledger in read_ledger(session, since)}
 
 
 def _lower(one: float | None, other: float | None) -> float | None:

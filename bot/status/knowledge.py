@@ -9,9 +9,8 @@ from sqlmodel import select
 
 from bot.community.evidence import Evidence, evidence
 from bot.engine.results import typical_noise
-from state.community import CommunityView
+from state.community import CommunityView, Post
 from state.knowledge import analyses, drafts, ideas, reports
-from state.posts import Post
 from state.store import Store
 from state.tables import Node, Report, Run
 

@@ -2,20 +2,21 @@
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from pathlib import Path
 
-from sqlalchemy import case, func
+from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from bot.budgets.kinds import Kind
+from bot.execution.folder import lower_is_better
 from bot.notify.events import BudgetReached, CompetitionDay, DailySummary, shares_reached
 from bot.status.accounts import Account, Allowance, accounts
 from bot.status.problems import current
 from bot.status.site import deadline, rank
-from bot.status.work import best_over_time, latest_runs, lower_is_better
+from bot.status.work import best_over_time, latest_runs
+from state.ledgers import read_ledger
 from state.outward import may_be_there
 from state.store import Store
-from state.tables import LedgerEntry, Node, Notification, Run, Submission
+from state.tables import Node, Notification, Run, Submission
 
 _DAY = timedelta(days=1)
 
@@ -36,7 +37,7 @@ def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) 
     with store.read() as session:
         runs = latest_runs(session)
         days = [
-            _day(session, slug, allowance, start, end, run=runs.get(slug), folder=store.path.parent)
+            _day(session, slug, allowance, start, end, run=runs.get(slug))
             for slug in sorted({*allowance.competitions, *runs})
             if _was_on(session, slug, allowance, start, end, run=runs.get(slug))
         ]
@@ -94,11 +95,10 @@ def _day(
     end: datetime,
     *,
     run: Run | None,
-    folder: Path,
 ) -> CompetitionDay:
     ends = deadline(session, slug, allowance.competitions.get(slug), run, end)
     standing = rank(session, slug, end)
-    scores = () if run is None else best_over_time(session, run.id, end, lower=lower_is_better(run, folder))
+    scores = () if run is None else best_over_time(session, run.id, end, lower=lower_is_better(run.config))
     return CompetitionDay(
         competition=slug,
         rank=standing.rank,
@@ -124,13 +124,5 @@ def _sent(session: Session, slug: str, start: datetime, end: datetime) -> int:
 
 def _spent(session: Session, slug: str, start: datetime, end: datetime) -> float | None:
     """Return USD; None if the price of something is unknown."""
-    unpriced = (col(LedgerEntry.prompt_tokens) + col(LedgerEntry.completion_tokens) > 0) & col(
-        LedgerEntry.cost_usd
-    ).is_(None)
-    query = (
-        select(func.coalesce(func.sum(LedgerEntry.cost_usd), 0.0), func.count(case((unpriced, 1))))
-        .join(Run, col(Run.id) == col(LedgerEntry.run_id))
-        .where(Run.competition == slug, LedgerEntry.at >= start, LedgerEntry.at < end)
-    )
-    total, unknown = session.exec(query).one()
-    return None if unknown else total
+    own = [ledger for ledger in read_ledger(session, start, end) if ledger.competition == slug]
+    return None if any(ledger.unpriced for ledger in own) else sum(ledger.cost_usd for ledger in own)

@@ -1,17 +1,11 @@
 """Work: what a run has produced so far, what it is working on, and its best result."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import Any
 
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from bot.execution.folder import RunFolder
-from bot.status.runs import Doing
 from state.live import live_runs
 from state.tables import Analysis, Draft, Execution, Idea, Node, Report, Run
 from state.words import iso
@@ -49,23 +43,21 @@ class Nodes:
         return self.running + self.valid + self.buggy + self.failed
 
 
+@dataclass(frozen=True)
+class Doing:
+    """One node that is worked on; without an execution its script is being written, or scored."""
+
+    node: int
+    action: str
+    since: str
+    """ISO time in UTC: of the execution's start where there is one, else of the node's."""
+    execution: str | None = None
+    view: str | None = None
+
+
 def latest_runs(session: Session) -> dict[str, Run]:
     """Return the latest live run of each competition that has one."""
     return {run.competition: run for run in live_runs(session)}
-
-
-def lower_is_better(run: Run, folder: Path) -> bool | None:
-    """Return whether a run's metric is better when lower, by its card; None if the card cannot be read.
-
-    Args:
-        run: the run.
-        folder: the daemon's, in which the run's folder lies.
-    """
-    card = run.config.get("card") or _card(RunFolder(folder / "runs" / run.id))
-    try:
-        return bool(card["metric"]["direction"] == "minimize")
-    except (KeyError, TypeError):
-        return None
 
 
 def pool_of(session: Session, run_id: str) -> Pool:
@@ -117,11 +109,3 @@ def best_over_time(
         if not found or (score < found[-1][1] if lower else score > found[-1][1]):
             found.append((at, score))
     return found
-
-
-def _card(folder: RunFolder) -> Mapping[str, Any]:
-    try:
-        found = json.loads(folder.config.read_text(encoding="utf-8"))["card"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-    return found if isinstance(found, dict) else {}

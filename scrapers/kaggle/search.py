@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Wire
-from scrapers.snapshots.rows import TIERS
+from scrapers.snapshots.community import TIERS
 
 Kind = Literal["KERNEL", "TOPIC", "COMMENT"]
 _MOST = 100

@@ -94,6 +94,8 @@ class LedgerEntry(SQLModel, table=True):
     role: str | None = None
     model: str | None = None
     prompt_tokens: int = 0
+    cached_tokens: int = 0
+    """Those of the prompt that the endpoint had read before."""
     completion_tokens: int = 0
     cost_usd: float | None = None
     seconds: float | None = None
@@ -117,6 +119,8 @@ class ModelCall(SQLModel, table=True):
     answer_sha: str
     prompt_hash: str
     prompt_tokens: int = 0
+    cached_tokens: int = 0
+    """Those of the prompt that the endpoint had read before."""
     completion_tokens: int = 0
     cost_usd: float | None = None
     node: int | None = None

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, event
 
 from state.collect import add_community
-from state.community import CommunityCounts, CommunityView, Signals
-from state.posts import in_order
+from state.community import CommunityCounts, CommunityView, Signals, in_order
 from state.store import Store
 from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
 from tests.state.communities import HOURS, before, communities, expected_signal, in_competition, message_time

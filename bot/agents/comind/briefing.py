@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from bot.agents.comind.policy import RoundsPolicy, RoundsSettings
 from bot.coder import Brief
 from bot.coder.playbook import Assignment, ScriptPlaybook
-from bot.community.learning import learn
 from bot.community.planning import draft_row, keep_report, plan_drafts, provenance, report_on
 from bot.community.pool import reports_of
 from bot.community.prompts import ReportAnswer
+from bot.community.reading import learn
 from bot.engine.attempts import BASELINE, attempt, code
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds

@@ -66,8 +66,8 @@ def validation_interval(
         predictions: of the rows of `sample_validation.csv`.
         seed: of the draws.
         refit: whether what is handed in was trained on all rows.
-        seconds: after which no more draws are made than `FEWEST`; a competition's grader that is too slow for these is not
-            waited for longer than three times as long.
+        seconds: after which no more draws are made than it takes for `FEWEST` on which the metric is defined; a competition's
+            grader that is too slow for these is not waited for longer than three times as long.
 
     Raises:
         InvalidSubmission: the predictions cannot be read.
@@ -150,24 +150,25 @@ class _Draws:
         Args:
             score: that of all validation rows.
             seed: of what is drawn.
-            seconds: after which no more than `FEWEST` are drawn.
+            seconds: after which none is drawn beyond `FEWEST` on which it is defined.
         """
         rng = np.random.default_rng(seed)
         again = self.truth.repeats
         patience = math.inf if again else _PATIENCE * seconds
         began = time.monotonic()
         found: list[float] = []
-        while len(found) < DRAWS:
+        for _ in range(DRAWS):
             chosen, unlike = self._again(rng) if again else self._half(rng)
             rows = np.concatenate(chosen)
             lacking = np.repeat(unlike, [len(one) for one in chosen])
             taken = np.where(lacking, rng.integers(0, self.rows, len(rows)), rows)
-            found.append(score_or_nan(self.truth, self.predicted, rows, taken))
+            drawn = score_or_nan(self.truth, self.predicted, rows, taken)
+            if math.isfinite(drawn):
+                found.append(drawn)
             if time.monotonic() - began > (seconds if len(found) >= FEWEST else patience):
                 break
         scores: NDArray[np.float64] = np.array(found, dtype=float)
-        defined: NDArray[np.float64] = scores[np.isfinite(scores)]
-        return defined if again else score + self._stretch * (defined - score)
+        return scores if again else score + self._stretch * (scores - score)
 
     def _again(self, rng: np.random.Generator) -> tuple[list[Rows], NDArray[np.bool_]]:
         """Draw the validation rows again, of these a hidden test, and which of it are of a kind that was lacking."""

@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 
 from scrapers.imports.mle_live.values import title_of
-from scrapers.snapshots.rows import TIERS
+from scrapers.snapshots.community import TIERS
 
 _AUTHOR = r"\((?P<name>.{0,200}?) <TIER: ?(?P<tier>[^<>]{0,40})>\)(?: (?P<rest>.*)|)$"
 _OPENING = re.compile(_AUTHOR)

@@ -104,13 +104,14 @@ def test_nothing_is_projected_before_anything_is_done_or_after_the_end() -> None
     assert share(30, 20, 0.0, 100.0) == 1.0
 
 
-def test_caps_are_read_from_the_configuration_and_max_cost_goes_before(tmp_path: Path) -> None:
+def test_caps_are_read_from_the_configuration_and_those_of_the_command_line_go_before(tmp_path: Path) -> None:
     file = tmp_path / "bot.toml"
     file.write_text("[budget.run]\nmoney = 5\n[budget.day]\nmoney = 2.5\nexecutions = 100\n")
     settings = read_settings(file).budget
     assert settings.money == 2.5
-    assert settings.with_run_money(1.0).money == 1.0
-    assert settings.with_run_money(None) == settings
+    assert settings.with_run(money=1.0, tokens=7).run == Caps(money=1.0, tokens=7)
+    assert settings.with_run(money=None, tokens=7).run == Caps(money=5, tokens=7)
+    assert settings.with_run(money=None, tokens=None) == settings
     file.write_text("[budget.week]\nmoney = 5\n")
     with pytest.raises(UsageError, match=r"budget\.week is no key that there is"):
         read_settings(file)

@@ -68,7 +68,7 @@ async def opened_on(
             known = session.get(Run, RUN) is not None
         if not known:
             if community:
-                await ingest(store, slug, snapshot.posts(), Here())
+                await ingest(store, slug, snapshot.community.posts(snapshot.path, slug), Here())
             with store.write() as tx:
                 create_run(tx, RUN, competition=slug, agent="comind", model="m", seed=0, cutoff=None)
                 if baseline:

@@ -211,6 +211,19 @@ def test_an_unknown_price_refuses_to_start_under_a_cap(bot: Bot, tiny: Path, mon
     assert "price" in result["error"]
 
 
+def test_a_call_that_does_not_fit_into_the_tokens_of_a_run_is_not_made(
+    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with ScriptedEndpoint(Answers()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        options = ("--model", "openai:scripted", "--steps", 3, "--sandbox", "process", "--json")
+        (result,) = results(bot("replay", tiny, *options, "--max-tokens", 5_000))
+        assert endpoint.requests == []
+    assert "the run's cap on tokens is reached: of 5000 tokens" in result["stopped_by"]
+    assert result["baseline_handed_in"]
+    assert result["budget"]["run"]["tokens"]["cap"] == 5_000
+
+
 @pytest.mark.integration
 def test_a_cap_that_is_reached_keeps_the_best_and_says_so(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
     Path("bot.toml").write_text(

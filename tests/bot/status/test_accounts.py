@@ -62,8 +62,8 @@ def test_they_are_what_the_ledgers_say_kind_by_kind_whatever_a_run_was_away(tmp_
                     charge(tx, RUN, kind, seconds=7.0, amount=11.0)
     clock.time = NOW + timedelta(hours=20)
     accounts_found = found(tmp_path, clock)
-    with read_only(tmp_path / "bot.db") as connection:
-        (ever,), (today,) = read_ledger(connection), read_ledger(connection, midnight(clock.now()))
+    with read_only(tmp_path / "bot.db") as session:
+        (ever,), (today,) = read_ledger(session), read_ledger(session, midnight(clock.now()))
     assert {kind: one.spent for kind, one in accounts_found["run", RUN].figures.items()} == used(ever)
     assert {kind: one.spent for kind, one in accounts_found["day", "day"].figures.items()} == used(today)
     assert used(ever)[Kind.DISK_BYTES] == 22

@@ -1,14 +1,13 @@
 """Work: nodes are counted, the best is by the metric's direction, which stays open if the card cannot be read."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from bot.status.work import Nodes, Pool, best_over_time, doing, latest_runs, lower_is_better, nodes_of, pool_of
+from bot.execution.folder import lower_is_better
+from bot.status.work import Nodes, Pool, best_over_time, doing, latest_runs, nodes_of, pool_of
 from state.progress import create_run
 from state.store import Store
-from state.tables import Run
 from tests.bot.status.parts import NOW, RUN, busy, opened
 from tests.state.conftest import START
 
@@ -55,16 +54,8 @@ def test_a_replay_is_no_live_run_and_of_several_the_latest_counts(busy_store: St
             assert sorted(run.id for run in latest_runs(session).values()) == ["new", RUN]
 
 
-def test_the_metrics_direction_is_read_from_the_runs_folder_if_the_database_lacks_it(tmp_path: Path) -> None:
-    run = Run(id="r", competition="wine", agent="a", model="m", seed=0, created_at=START)
-    assert lower_is_better(run, tmp_path) is None
-    config = tmp_path / "runs" / "r" / "config.json"
-    config.parent.mkdir(parents=True)
-    for text, expected in (
-        (json.dumps({"card": {"metric": {"direction": "maximize"}}}), False),
-        (json.dumps({"card": {"metric": {"direction": "minimize"}}}), True),
-        ("{", None),
-        ("[]", None),
-    ):
-        config.write_text(text)
-        assert lower_is_better(run, tmp_path) is expected
+def test_the_metrics_direction_is_the_cards_and_else_unknown() -> None:
+    assert lower_is_better({"card": {"metric": {"direction": "maximize"}}}) is False
+    assert lower_is_better({"card": {"metric": {"direction": "minimize"}}}) is True
+    for config in ({}, {"card": None}, {"card": {"metric": {"direction": "sideways"}}}):
+        assert lower_is_better(config) is None

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bot.evaluation.answers import Interval, LabelledView
-from bot.evaluation.scoring.interval import validation_interval
+from bot.evaluation.scoring.interval import FEWEST, validation_interval
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
 from tests.bot.evaluation.graders.parts import ABSOLUTE
@@ -157,6 +157,21 @@ def test_a_metric_that_is_not_defined_has_no_interval_and_what_cannot_be_read_is
     (tmp_path / "labels" / "labels.csv").unlink()
     with pytest.raises(InfrastructureFailure, match="labels"):
         told(tmp_path)
+
+
+def test_draws_on_which_the_metric_is_not_defined_do_not_count(tmp_path: Path) -> None:
+    laid_out(tmp_path, np.ones(40))
+    ids = [f"v{n}" for n in range(40)]
+    write(tmp_path / "labels" / "labels.csv", ["id", "y"], ([id, int(n < 2)] for n, id in enumerate(ids)))
+    write(tmp_path / "own.csv", ["id", "y"], ([id, (7 * n) % 40] for n, id in enumerate(ids)))
+    found = told(tmp_path, card("roc_auc"), seconds=0.0)
+    assert (found.note, found.draws) == (None, FEWEST), "some have no row of the rare class, and no score"
+    write(tmp_path / "view" / "sample_submission.csv", ["id", "y"], [["h0", 0]])
+    found = told(tmp_path, card("roc_auc"), seconds=0.0)
+    assert (found.low, found.note) == (
+        None,
+        "the metric roc_auc gave a score on 0 draws of the validation rows; 60 are needed",
+    )
 
 
 @pytest.mark.integration
