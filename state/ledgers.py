@@ -1,4 +1,4 @@
-"""Ledgers of runs, read without writing: also of one that goes on."""
+"""Ledgers of runs, read without writing, even while a run goes on."""
 
 import json
 import sqlite3
@@ -13,7 +13,7 @@ from state.errors import InfrastructureFailure
 _BUSY_SECONDS = 5.0
 _AMOUNTS = ("gpu", "execution", "disk", "submission")
 """Kinds of entries whose `amount` is counted."""
-# One row a run, in the order of an index: by kind, all entries would be sorted first.
+# One row per run, in the order of an index: grouped by kind, all entries would be sorted first.
 _SPENT = f"""
     SELECT run_id, count(*) FILTER (WHERE kind = 'tokens'),
         coalesce(sum(prompt_tokens + completion_tokens) FILTER (WHERE kind = 'tokens'), 0),
@@ -38,7 +38,7 @@ class Ledger:
     unpriced: int = 0
     """Calls whose price is unknown; their cost is in no sum."""
     wall_seconds: float = 0.0
-    """In which somebody worked on the run, up to its last event."""
+    """Time in which a process worked on the run, up to its last event."""
     amounts: dict[str, float] = field(default_factory=dict)
     """Sums of `LedgerEntry.amount` by kind."""
 
@@ -48,9 +48,9 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a database file to read one consistent state of it; nothing is written, upgraded or locked for others.
 
     Raises:
-        InfrastructureFailure: it cannot be read, or holds other tables than ours.
+        InfrastructureFailure: it cannot be read, or its tables are not ours.
     """
-    # Without a log beside it nobody has it open, and SQLite would leave an empty log behind that it may not remove.
+    # Without a log beside it nobody has it open, and SQLite would leave behind an empty log that it may not remove.
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=_BUSY_SECONDS)) as opened:
@@ -65,8 +65,8 @@ def read_ledger(connection: sqlite3.Connection, since: datetime | None = None) -
     """Return the ledger of each run in a database.
 
     Args:
-        connection: as `read_only` opens it, or any other.
-        since: aware; leave out what was spent before.
+        connection: opened by `read_only` or otherwise.
+        since: aware; earlier spending is left out.
     """
     start = "" if since is None else since.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
     spent = {run_id: sums for run_id, *sums in connection.execute(_SPENT, (start,))}
@@ -82,7 +82,7 @@ def read_ledger(connection: sqlite3.Connection, since: datetime | None = None) -
 
 
 def worked_seconds(gaps: Iterable[tuple[str, float]], begin: datetime, end: datetime) -> float:
-    """Return the seconds between two times in which somebody worked on a run; never negative, whatever its clock did.
+    """Return the seconds between two times in which a process worked on a run; never negative, whatever its clock did.
 
     Args:
         gaps: as `Run.gaps` holds them.

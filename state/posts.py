@@ -1,4 +1,4 @@
-"""A post as it may be known at a time, and the order in which posts come."""
+"""A post as it may be known at a time, and the order of posts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ PostKind = Literal["topic", "message", "kernel"]
 
 @dataclass(frozen=True)
 class Post:
-    """A topic, a message or a kernel version as it may be known; None is what is unknown or does not apply."""
+    """A topic, a message or a kernel version as it may be known; None means unknown or not applicable."""
 
     kind: PostKind
     id: str
     time: datetime
-    """Since when this text is known: posted, or edited, or created."""
+    """The time from which this text is known: posted, edited or created."""
     title: str
-    """Of a message: its topic's."""
+    """A message has its topic's title."""
     text: str
     """Markdown of a message, cleaned text and code of a kernel version, empty for a topic."""
     author: str | None
@@ -26,7 +26,7 @@ class Post:
     public_score: float | None = None
     topic_id: str | None = None
     parent_id: str | None = None
-    """The message that a message answers, seen or not."""
+    """The message that a message answers, visible or not."""
     ref: str | None = None
     version: int | None = None
     language: str | None = None
@@ -37,7 +37,7 @@ class Post:
 
     @property
     def item(self) -> str:
-        """What prompts and provenance call it, such as `message/233009`."""
+        """Its name in prompts and provenance, such as `message/233009`."""
         return f"{self.kind}/{self.id}"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from bot.configuration.secret_texts import SECRET_LOOKS, SECRET_NAME
+from bot.configuration.secret_texts import SECRET_NAME, SECRET_PATTERNS
 from scrapers.kaggle.credentials import find_credentials
 from state.errors import UsageError
 from state.redaction import SHORTEST, Redactor, can_be_secret
@@ -20,7 +20,7 @@ _LONGEST_FILE = 64_000
 
 def open_redactor(settings: "Settings", environment: Mapping[str, str] | None = None) -> Redactor:
     """Return what takes the process's secrets, and whatever looks like one, out of texts."""
-    return Redactor(collect_secrets(settings, environment), SECRET_LOOKS)
+    return Redactor(collect_secrets(settings, environment), SECRET_PATTERNS)
 
 
 def collect_secrets(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from state.redaction import Look
+from state.redaction import SecretPattern
 
 MASK = "[a secret]"
 _ANY = "a variable of the environment, a systemd credential, or the file that its program keeps it in"
@@ -61,11 +61,13 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str], tuple[str, ...]], ...] = (
     ("a private key", _ANY, _KEY_HEAD, ("-----BEGIN",)),
 )
 
-SECRET_LOOKS = (
-    *(Look(one, hints) for _, _, one, hints in _KINDS if one not in (_LEGACY_KEY, _PARAMETER, _KEY_HEAD)),
+SECRET_PATTERNS = (
+    *(SecretPattern(one, hints) for _, _, one, hints in _KINDS if one not in (_LEGACY_KEY, _PARAMETER, _KEY_HEAD)),
     # The parameter alone, as looking for the address around it takes long in a long text without one.
-    Look(re.compile(r"(?<=[?&])(?:pass(?:word)?|token|secret)=[^\s\"'&]+", re.IGNORECASE), ("?", "&")),
-    Look(re.compile(_KEY_HEAD.pattern + r"[\s\S]{0,10000}?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"), ("-----BEGIN",)),
+    SecretPattern(re.compile(r"(?<=[?&])(?:pass(?:word)?|token|secret)=[^\s\"'&]+", re.IGNORECASE), ("?", "&")),
+    SecretPattern(
+        re.compile(_KEY_HEAD.pattern + r"[\s\S]{0,10000}?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"), ("-----BEGIN",)
+    ),
 )
 """How secrets look, wherever they stand; 32 hexadecimal digits are one in a configuration alone: they are many things."""
 

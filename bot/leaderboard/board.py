@@ -9,8 +9,8 @@ from datetime import datetime
 from sqlmodel import Session
 
 from state.live import deadline_of
-from state.polled import watermark
-from state.series import ReadingKind, last, last_of_each
+from state.polling import watermark
+from state.series import ReadingKind, last_reading, last_readings
 from state.store import read_blob
 from state.tables import Reading
 
@@ -155,7 +155,7 @@ def stood(session: Session, competition: str, kind: ReadingKind, name: str, poll
         name: which of its kind.
         polled_at: our time at which it was last polled, whether it had changed or not.
     """
-    reading = last(session, competition, kind, name)
+    reading = last_reading(session, competition, kind, name)
     if reading is None or reading.sha256 is None:
         return None
     shown = reading.served_at or reading.at
@@ -206,7 +206,7 @@ def sent_files(session: Session, competition: str) -> list[Sent]:
             private=number(row.data.get("private_score")) if row.data.get("status") == "COMPLETE" else None,
             team=str(row.data.get("team_name") or ""),
         )
-        for (_, ref), row in last_of_each(session, competition, "submission").items()
+        for (_, ref), row in last_readings(session, competition, "submission").items()
     ]
     return sorted(found, key=lambda one: (one.at, int(one.ref) if one.ref.isdecimal() else 0, one.ref))
 

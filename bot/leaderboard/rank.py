@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from bot.evaluation.answers.board import MEDALS, Medal, medal_at, medal_positions
 from bot.leaderboard.board import Board, Place, Seen, Sent, Stood, best_of, own_place, read_board, sent_files, stood
-from state.polled import watermark
+from state.polling import watermark
 
 _NEAR_SHARE = 0.05
 """A rank that moves by less than this share of itself is much the same; among the first 20 each place counts."""

@@ -13,7 +13,7 @@ from bot.leaderboard.board import Place, Seen, own_place, read_seen
 from bot.leaderboard.rank import Look, Standing, far, lines_moved, look_at
 from bot.notify.events import BoardMoved, Event, MedalChanged, RankChanged
 from bot.notify.outbox import notify
-from state.series import last, take_reading
+from state.series import last_reading, take_reading
 from state.store import Store
 from state.tables import Reading
 
@@ -70,7 +70,7 @@ def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id
         look = look_at(tx.session, competition, tx.now(), lower_is_better=lower_is_better)
         if look is None:
             return None
-        row = last(tx.session, competition, _KIND)
+        row = last_reading(tx.session, competition, _KIND)
         before = _kept(row)
         standing, told = look.standing, before.told if before else _Told()
         events = _events(tx.session, look, told)
@@ -86,7 +86,7 @@ def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id
 def standing_of(store: Store, competition: str) -> Standing | None:
     """Return how it stood when it was looked at last, None where that never was."""
     with store.read() as session:
-        kept = _kept(last(session, competition, _KIND))
+        kept = _kept(last_reading(session, competition, _KIND))
     return kept.standing if kept else None
 
 

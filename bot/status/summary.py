@@ -13,8 +13,8 @@ from bot.status.accounts import Account, Allowance, accounts
 from bot.status.problems import current
 from bot.status.site import deadline, rank
 from bot.status.work import best_over_time, latest_runs, lower_is_better
-from state.outward import may_be_there
 from state.store import Store
+from state.submissions import may_be_there
 from state.tables import LedgerEntry, Node, Notification, Run, Submission
 
 _DAY = timedelta(days=1)

@@ -14,7 +14,7 @@ from scrapers.http.receiving import steadily
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.kernels import Kernels, OutputFile
 from state.errors import KaggleError, NotAuthenticated, RateLimited, SiteUnavailable
-from state.series import last_of_each, take_reading
+from state.series import last_readings, take_reading
 from state.store import Store
 from state.tables import KernelVersion, PolledKernel
 
@@ -84,7 +84,7 @@ class PublicOutputs:
             .order_by(col(PolledKernel.last_run_at).desc())
         )
         with self.store.read() as session:
-            told = {name: row.data for (_, name), row in last_of_each(session, here, "output").items()}
+            told = {name: row.data for (_, name), row in last_readings(session, here, "output").items()}
             kernels = session.exec(query).all()
         due = []
         for kernel in kernels:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from scrapers.posts.cleaners import Cleaned, Cleaners, Source
 from scrapers.posts.duplicates import Sketched, note_sketches, sketched
-from state.collect import add_community
+from state.community_rows import add_community
 from state.store import Store
 from state.tables import CommunityRow, KernelVersion, Message
 
@@ -45,7 +45,7 @@ class Ready:
 async def ingest(store: Store, competition: str, raws: Iterable[Raw], cleaners: Cleaners) -> dict[str, str]:
     """Clean and store rows, and find out what they repeat; the rows of one chunk appear together.
 
-    What is stored already is brought up to date (see `state.collect`), so that an ingest which was broken off may simply
+    What is stored already is brought up to date (see `state.community_rows`), so that an ingest which was broken off may simply
     be done again.
 
     Returns:

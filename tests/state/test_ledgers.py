@@ -33,9 +33,7 @@ def fill(store: Store, run_id: str, clock: StandingClock) -> None:
         end_run(tx, run_id, "finished")
 
 
-def test_a_ledger_adds_up_what_events_and_rows_tell_as_well(
-    store: Store, run_id: str, clock: StandingClock, tmp_path: Path
-) -> None:
+def test_a_ledger_agrees_with_events_and_rows(store: Store, run_id: str, clock: StandingClock, tmp_path: Path) -> None:
     fill(store, run_id, clock)
     with read_only(tmp_path / "state.db") as connection:
         (whole,) = read_ledger(connection)
@@ -45,9 +43,9 @@ def test_a_ledger_adds_up_what_events_and_rows_tell_as_well(
     assert whole.wall_seconds == 40, "the day in which it was down is not counted"
     assert whole.amounts == {"execution": 1, "gpu": 8, "disk": 1000, "submission": 1}
     assert (second_day.calls, second_day.cost_usd, second_day.wall_seconds) == (1, 0.25, 30)
-    told = from_events(store.export_events(run_id))
-    assert told == from_rows(store, run_id)
-    assert (told.ledger["gpu"].amount, told.ledger["gpu"].seconds) == (8, 4)
+    derived = from_events(store.export_events(run_id))
+    assert derived == from_rows(store, run_id)
+    assert (derived.ledger["gpu"].amount, derived.ledger["gpu"].seconds) == (8, 4)
 
 
 def test_what_holds_no_ledger_is_refused_and_nothing_is_written(tmp_path: Path) -> None:

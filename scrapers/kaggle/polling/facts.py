@@ -9,7 +9,7 @@ from scrapers.kaggle.competitions import BoardRow, Competition, Competitions, Le
 from scrapers.kaggle.polling.watch import Watch
 from scrapers.kaggle.wire import wire_time
 from state.errors import NotEntered, NotFound
-from state.series import gone, last_of_each, take_reading
+from state.series import last_readings, record_absence, take_reading
 
 _VOLATILE = ("team_count", "user_rank")
 _FACTS = (
@@ -29,7 +29,7 @@ async def poll_competitions(watch: Watch) -> None:
         if competition.slug:
             listed[competition.slug] = competition
     with watch.store.read() as session:
-        known = {slug for slug, _ in last_of_each(session, None, "competition")}
+        known = {slug for slug, _ in last_readings(session, None, "competition")}
     for slug in sorted(known - listed.keys()):
         with suppress(NotFound, NotEntered):
             listed[slug] = await site.get(slug)
@@ -41,7 +41,7 @@ async def poll_competitions(watch: Watch) -> None:
                 watch.news.add("competition changed" if slug in known else "competition new", slug)
             take_reading(tx, slug, "standing", "", _told(one, _VOLATILE), served_at=one.served_at)
         for slug in known - listed.keys():
-            if gone(tx, slug, "competition", "", served_at):
+            if record_absence(tx, slug, "competition", "", served_at):
                 watch.news.add("competition gone", slug)
         watch.move(tx, "competitions", None, served_at)
 
@@ -52,14 +52,14 @@ async def poll_pages(watch: Watch) -> None:
     here = watch.competition
     served_at = next((page.served_at for page in pages), None)
     with watch.write() as tx:
-        known = {name for _, name in last_of_each(tx.session, here, "page")}
+        known = {name for _, name in last_readings(tx.session, here, "page")}
         for page in pages:
             about = {"mime_type": page.mime_type, "title": page.post_title}
             if take_reading(tx, here, "page", page.name, about, content=page.content, served_at=page.served_at):
                 watch.news.add("page changed", page.name)
         # Without any page at all it is the answer that is wrong, not the competition.
         for name in known - {page.name for page in pages} if pages else ():
-            if gone(tx, here, "page", name, served_at):
+            if record_absence(tx, here, "page", name, served_at):
                 watch.news.add("page changed", name)
         watch.move(tx, "pages", None, served_at)
 

@@ -13,7 +13,7 @@ from scrapers.kaggle.polling.watch import Watch
 from scrapers.posts.cleaners import Cleaned, Cleaners, Source
 from scrapers.posts.cleaning import clean
 from scrapers.posts.duplicates import note_sketches, sketched
-from state.collect import observe
+from state.community_rows import observe
 from state.store import Transaction
 from state.tables import Message
 

@@ -17,7 +17,7 @@ from scrapers.kaggle.polling.topics import poll_topics, sweep_topics
 from scrapers.kaggle.polling.watch import News, Part, Watch
 from scrapers.posts.cleaners import Cleaners
 from state.errors import BotError, KaggleError, NotAuthenticated, QuotaReached, SiteUnavailable, SubmissionRefused
-from state.polled import mark_failed, watermarks
+from state.polling import mark_failed, watermarks
 from state.store import Store
 
 _POLLS: Mapping[Part, Callable[[Watch], Awaitable[None]]] = {

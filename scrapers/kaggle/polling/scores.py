@@ -10,8 +10,8 @@ from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.polling.authors import known_tiers, store_authors
 from scrapers.kaggle.polling.watch import Watch
 from scrapers.kaggle.search import Author, Found, Search
-from state.collect import observe
-from state.series import last
+from state.community_rows import observe
+from state.series import last_reading
 from state.store import Transaction
 from state.tables import KernelVersion, Message, PolledKernel, Topic
 
@@ -51,7 +51,7 @@ async def poll_tiers(watch: Watch) -> None:
 async def _title(watch: Watch) -> str:
     """Return the competition's title, by which it is searched for."""
     with watch.store.read() as session:
-        known = last(session, watch.competition, "competition")
+        known = last_reading(session, watch.competition, "competition")
     if known is not None and known.data.get("title"):
         return str(known.data["title"])
     return (await Competitions(watch.client).get(watch.competition)).title

@@ -5,7 +5,7 @@ from typing import Any
 
 from scrapers.kaggle.polling.watch import Mark, Watch
 from scrapers.kaggle.submissions import SentFile, Status, Submissions
-from state.series import last_of_each, take_reading
+from state.series import last_readings, take_reading
 from state.tables import Reading
 
 
@@ -24,7 +24,7 @@ async def poll_submissions(watch: Watch) -> None:
     mark = watch.mark("submissions", SentMark)
     every = mark.all_at is None or watch.all_since is not None or now - mark.all_at >= _day(watch)
     with watch.store.read() as session:
-        known = {name: row for (_, name), row in last_of_each(session, watch.competition, "submission").items()}
+        known = {name: row for (_, name), row in last_readings(session, watch.competition, "submission").items()}
     found: list[SentFile] = []
     async for sent in site.all():
         if sent.ref <= 0:

@@ -10,7 +10,7 @@ from scrapers.kaggle.forum import ForumTopic
 from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.watch import Watch
 from scrapers.posts.cleaning import clean
-from state.collect import observe
+from state.community_rows import observe
 from state.store import Transaction
 from state.tables import PolledTopic, Topic
 

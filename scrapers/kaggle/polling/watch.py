@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.posts.cleaners import Cleaners
-from state.polled import mark_read, watermark
+from state.polling import mark_read, watermark
 from state.store import Store, Transaction
 
 Kind = Literal[
@@ -133,6 +133,6 @@ class Watch:
     def move(
         self, tx: Transaction, part: Part, mark: Mark | None, served_at: datetime | None, *, ended: bool = True
     ) -> None:
-        """Move a part's watermark; see `state.polled.mark_read`."""
+        """Move a part's watermark; see `state.polling.mark_read`."""
         value = {} if mark is None else mark.model_dump(mode="json", exclude_defaults=True)
         mark_read(tx, self.competition, part, value, served_at, ended=ended)

@@ -10,7 +10,7 @@ import pytest
 
 from scrapers.kaggle.outputs import PublicOutputs
 from state.errors import NotAuthenticated
-from state.series import last
+from state.series import last_reading
 from state.store import Store
 from state.tables import KernelVersion, PolledKernel
 from tests.scrapers.kaggle.parts import START, SetClock, Site, answer, client_of
@@ -39,7 +39,7 @@ def add(store: Store, ref: str, id: str = "7", ago: int = 0) -> None:
 
 def readings(store: Store, *ids: str) -> list[dict[str, Any]]:
     with store.read() as session:
-        return [last(session, "leaf", "output", id).data for id in ids]  # type: ignore[union-attr]
+        return [last_reading(session, "leaf", "output", id).data for id in ids]  # type: ignore[union-attr]
 
 
 def outputs(client: object, store: Store, folder: Path) -> PublicOutputs:
@@ -139,4 +139,4 @@ async def test_a_refused_key_stops_and_nothing_counts_as_read(tmp_path: Path, st
         with pytest.raises(NotAuthenticated):
             await outputs(client, store, tmp_path).collect(5)
     with store.read() as session:
-        assert last(session, "leaf", "output", "7") is None
+        assert last_reading(session, "leaf", "output", "7") is None

@@ -14,8 +14,8 @@ from sqlmodel import select
 
 from scrapers.posts.duplicates import BANDS, FULL, THRESHOLD, Sketched, band_digests, note_sketches, similarity
 from scrapers.posts.sketches import Sketch, sketch_of
-from state.collect import add_community
 from state.community import CommunityView, Repeat
+from state.community_rows import add_community
 from state.store import Store
 from state.tables import CommunityRow, KeptSketch, KernelVersion, Likeness, Message, SketchBand, Topic
 from tests.state.conftest import START, StandingClock

@@ -12,8 +12,8 @@ from scrapers.imports.mle_live.community import DATED, FROM
 from scrapers.imports.mle_live.importing import Wish
 from scrapers.snapshots.manifest import CountedRows
 from scrapers.snapshots.snapshot import Snapshot, format_summary
-from state.collect import add_community
 from state.community import CommunityView
+from state.community_rows import add_community
 from state.errors import UsageError
 from state.store import Store
 from tests.scrapers.imports.mle_live.conftest import only, rows, run

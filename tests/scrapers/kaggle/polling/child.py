@@ -13,7 +13,7 @@ from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import Patience
 from scrapers.posts.cleaners import Cleaners
 from state.clock import FastClock
-from state.polled import RequestMeter
+from state.polling import RequestMeter
 from state.store import Store
 
 READY, SETTLED, GO_ON, DONE = "ready", "settled", "go on", "done"

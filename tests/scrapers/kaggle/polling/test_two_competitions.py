@@ -23,7 +23,7 @@ from scrapers.kaggle.settings import Pace
 from scrapers.posts.cleaners import Cleaners
 from scrapers.posts.cleaning import readable
 from scrapers.snapshots.snapshot import Snapshot
-from state.polled import RequestMeter
+from state.polling import RequestMeter
 from state.store import Store
 from state.tables import KernelVersion, Message, PolledTopic, Topic
 from tests import needs
