@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bot.models import Message, Usage
 from bot.models.completion import estimated_tokens
 from bot.models.failures import FIRST, Names, classify, endpoint_words
-from scrapers.http.receiving import read_json
+from scrapers.http.responses import read_json
 from state.errors import ModelMisconfigured, ModelUnavailable
 
 _MOST_TOKENS = 1_000_000_000

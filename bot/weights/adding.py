@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from bot.weights.catalog import Weights, add_own
 from bot.weights.folder import WeightsFolder, fetch
-from scrapers.http.download import Opening, Pin
+from scrapers.http.download import Opener, Pin
 from state.errors import UsageError
 
 _ANY = Pin(1, "0" * 64)
@@ -18,7 +18,7 @@ _ANY = Pin(1, "0" * 64)
 
 async def add_weights(
     folder: WeightsFolder,
-    open_: Opening,
+    open_: Opener,
     facts: Mapping[str, Any],
     sources: Sequence[str],
     progress: Callable[[str, int], None],

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from bot.weights.catalog import WeightFile, Weights, load_catalog
-from scrapers.http.download import Download, Opening, Pin
+from scrapers.http.download import Download, Opener, Pin
 from state.errors import UsageError
 
 _CHECKED = ".checked.json"
@@ -40,7 +40,7 @@ class WeightsFolder:
             return "here"
         return "partial" if any(here) or any(self._folder(weights).glob(".*.part")) else "absent"
 
-    async def pull(self, open_: Opening, weights: Weights, progress: Callable[[WeightFile, int], None]) -> None:
+    async def pull(self, open_: Opener, weights: Weights, progress: Callable[[WeightFile, int], None]) -> None:
         """Fetch what is missing, file by file.
 
         Raises:
@@ -100,7 +100,7 @@ class WeightsFolder:
             yield
 
 
-async def fetch(open_: Opening, url: str, target: Path, pin: Pin | None, progress: Callable[[int], None]) -> Pin:
+async def fetch(open_: Opener, url: str, target: Path, pin: Pin | None, progress: Callable[[int], None]) -> Pin:
     """Fetch one file of weights, and return what it is; errors as of `Download.run`."""
 
     async def address() -> str:

@@ -1,7 +1,7 @@
-"""The rows of `community/`, one model a file, and the table rows they become.
+"""The rows of `community/`, one model per file, and the table rows they become.
 
-A field must be there, `null` where it is not known; only what says where a row comes from (`url`, `source`) and the
-readings of an observation may be left out. Fields that the format does not name are ignored.
+Every field must be present, `null` if unknown; only a row's origin (`url`, `source`) and the readings of an observation
+may be left out. Fields that the format does not name are ignored.
 """
 
 from typing import Annotated, Any, Literal

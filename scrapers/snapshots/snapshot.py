@@ -30,7 +30,7 @@ class Snapshot:
     """The private leaderboard's scores in file order, best first."""
     community: Community
     shift: timedelta = timedelta(0)
-    """By how much the times of the card and of the community are later than the files say; the manifest is as it is."""
+    """Added to the times of the card and of the community; the manifest keeps its own."""
 
     @classmethod
     def load(cls, path: Path, metrics: Mapping[str, Direction]) -> "Snapshot":
@@ -68,7 +68,7 @@ class Snapshot:
     def posts(self) -> Iterator[Raw]:
         """Yield the community's rows, undated ones included, their texts still to be cleaned.
 
-        Which of them may be seen at a time is for queries with `as_of` to say.
+        Queries with `as_of` decide which of them are visible at a time.
         """
         yield from self.community.raws(self.path, self.card.slug)
         for source in SOURCES:

@@ -21,7 +21,7 @@ from bot.evaluation.answers import (
 )
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.client.process import DEFAULT_SECONDS, WorkerProcess
-from scrapers.imports.mle_bench.finding import FoundMetric, Question
+from scrapers.imports.mle_bench.metric_question import FoundMetric, Question
 from scrapers.snapshots.card import TaskCard
 
 # What is no class is no `type` to a type checker.
