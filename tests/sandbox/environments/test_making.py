@@ -60,7 +60,7 @@ def test_a_folder_that_is_no_environment_is_left_alone(tmp_path: Path, recipe: R
 def test_two_do_not_make_the_same_one_at_a_time(tmp_path: Path, recipe: Recipe) -> None:
     lock = take(tmp_path / ".default.lock")
     assert lock is not None
-    with pytest.raises(UsageError, match="somebody else is at work"):
+    with pytest.raises(UsageError, match="another process is making or removing"):
         make_environment(tmp_path, "default", recipe)
     lock.release(remove=True)
 
@@ -128,10 +128,10 @@ def test_a_killed_attempt_is_made_anew_by_the_same_command(tmp_path: Path) -> No
 
 
 @pytest.mark.integration
-def test_what_the_installer_cannot_do_is_said_and_nothing_is_complete(tmp_path: Path) -> None:
+def test_what_the_installer_cannot_do_is_reported_and_nothing_is_complete(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("numpy==0.0.1\n")
     recipe = Recipe((), cuda=False, requirements=tmp_path / "requirements.txt", installer="uv")
-    with pytest.raises(InfrastructureFailure, match="uv ended with 1, and has said why"):
+    with pytest.raises(InfrastructureFailure, match="uv ended with 1; its output is above"):
         make_environment(tmp_path / "environments", "default", recipe)
     assert environments_in(tmp_path / "environments") == ([], ["default"])
 
