@@ -1,6 +1,6 @@
 """The typed client of the worker process, which holds pandas, numpy and scikit-learn so that the bot's own process never does.
 
-Each method asks the function of its name, where it is said what the arguments are and what is raised. Any of them may
+Each method calls the function with its name, which documents the arguments and the errors. Any of them may
 raise InfrastructureFailure: the worker failed, or took too long.
 """
 
@@ -30,7 +30,7 @@ _CORRELATION = cast("type[float | None]", float | None)
 
 
 class Worker(WorkerProcess):
-    """What the worker can be asked."""
+    """The functions of the worker."""
 
     async def build_view(
         self, data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Path, labels_dir: Path

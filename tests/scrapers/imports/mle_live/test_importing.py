@@ -143,7 +143,7 @@ def test_what_is_no_import_is_not_replaced(wanted: ImportRequest):
     (wanted.out / SLUG / "file").write_text("mine")
     outcome = only(wanted)
     assert outcome.status == "failed"
-    assert "no import of MLE-Live's" in str(outcome.sentence)
+    assert "not an import of MLE-Live's" in str(outcome.sentence)
     assert (wanted.out / SLUG / "file").read_text() == "mine"
 
 
