@@ -21,7 +21,7 @@ from bot.report.stream import PostUse
 from bot.report.words import shortened
 from state.engine import reading
 from state.errors import SnapshotError, UsageError
-from state.series import last
+from state.series import last_reading
 from state.store import read_blob
 from state.tables import Execution, Node, Run
 
@@ -127,7 +127,7 @@ def _past(_: Session, result: RunResult, config: Mapping[str, Any]) -> tuple[Com
 def _live(session: Session, result: RunResult, config: Mapping[str, Any]) -> tuple[Competition, tuple[float, ...]]:
     """Return the settings' facts on the competition, and the leaderboard as last read."""
     slug = result.competition_id
-    facts = last(session, slug, "competition")
+    facts = last_reading(session, slug, "competition")
     url = facts.data.get("url") if facts is not None else None
     competition = Competition(title=slug, url=url)
     with contextlib.suppress(TypeError, ValidationError):

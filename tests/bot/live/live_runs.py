@@ -29,9 +29,9 @@ from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.community import CommunityView
-from state.outward import advance_submission, intend_submission
 from state.steps import Steps
 from state.store import Store
+from state.submissions import advance_submission, intend_submission
 from tests.bot.leaderboard.boards import SLUG, Polls
 from tests.bot.report.finished_runs import RUN, FakeRun, fill
 from tests.state.conftest import START, StandingClock

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from scrapers.http.download import Download
-from scrapers.http.receiving import SLOWEST, read_json, steadily
+from scrapers.http.responses import SLOWEST, read_json, steady_chunks
 from scrapers.kaggle.client import Method
 from scrapers.kaggle.competitions import Competition
 from state.errors import BotError, DownloadFailed, SiteUnavailable
@@ -80,10 +80,10 @@ async def test_a_download_that_trickles_is_given_up_and_one_that_flows_is_not() 
 
     slow = httpx2.Response(200, content=drip(1))
     with pytest.raises(httpx2.ReadTimeout, match=r"only \d+ bytes came in"):
-        async for _ in steadily(slow, window=0.2):
+        async for _ in steady_chunks(slow, window=0.2):
             pass
     came, flowing = 0, httpx2.Response(200, content=drip(SLOWEST))
-    async for part in steadily(flowing, window=0.05):
+    async for part in steady_chunks(flowing, window=0.05):
         if (came := came + len(part)) > 20 * SLOWEST:
             break
     assert came > 20 * SLOWEST
@@ -115,7 +115,7 @@ async def test_a_file_without_a_length_leaves_the_room_that_must_stay_free(tmp_p
                 work.spare = 10**15
 
             work.progress = others_fill_the_disk
-            with pytest.raises(DownloadFailed, match="are to be left"):
+            with pytest.raises(DownloadFailed, match="must stay free"):
                 await work.run()
             assert work.part.stat().st_size < 20_000_000
 
