@@ -16,8 +16,6 @@ from tests.tiny_snapshot import LATE_WORDS
 
 Row = dict[str, Any]
 
-pytestmark = pytest.mark.xdist_group("comind_run")
-
 
 @pytest.fixture
 def run(comind_run: Finished, tmp_path: Path) -> Path:

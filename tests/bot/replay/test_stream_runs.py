@@ -27,6 +27,11 @@ READS, SLEEPS = 'rows, features = read("train")', 'import time; time.sleep(2); r
 NOMAD = "nomad2018-predict-transparent-conductors"
 
 
+@pytest.fixture
+def snapshot(streamed_run: Finished) -> Path:
+    return streamed_run.folder.parents[1] / "tiny-table"
+
+
 class Deadly:
     """Answers, but kills the bot instead at every few questions."""
 
@@ -45,15 +50,14 @@ class Deadly:
         return self._answers(request)
 
 
-@pytest.mark.xdist_group("streamed_run")
 def test_a_run_that_is_killed_again_and_again_is_the_undisturbed_one_and_its_clock_never_goes_back(
-    bot: Bot, streamed_snapshot: Path, streamed_run: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bot: Bot, snapshot: Path, streamed_run: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deadly, kills, stood = Deadly(every=6), 0, ""
     with ScriptedEndpoint(deadly) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         options = ("--model", "openai:scripted", "--steps", STEPS, *OPTIONS, "--out", tmp_path / "killed")
-        first = ["replay", str(streamed_snapshot), *map(str, options)]
+        first = ["replay", str(snapshot), *map(str, options)]
         again = ["resume", str(tmp_path / "killed")]
         while kills == 0 or deadly.bot is None or deadly.bot.returncode != 0:
             command = [sys.executable, "-m", "bot", *(again if kills else first)]
@@ -76,13 +80,12 @@ def test_a_run_that_is_killed_again_and_again_is_the_undisturbed_one_and_its_clo
     assert bot("audit", run).exit_code == 0
 
 
-@pytest.mark.xdist_group("streamed_run")
 def test_a_recording_gives_the_same_tree_and_the_same_times_without_the_endpoint(
-    bot: Bot, streamed_snapshot: Path, streamed_run: Finished
+    bot: Bot, snapshot: Path, streamed_run: Finished
 ) -> None:
     live = streamed_run.result
     model = f"recorded:{streamed_run.folder.parents[1] / 'tape'}"
-    (again,) = results(bot("replay", streamed_snapshot, "--model", model, "--steps", STEPS, *OPTIONS))
+    (again,) = results(bot("replay", snapshot, "--model", model, "--steps", STEPS, *OPTIONS))
     assert tree_of(again["run"]) == tree_of(live["run"])
     assert moves_of(again["run"]) == moves_of(live["run"])
     assert (again["score"], again["llm"]["calls"]) == (live["score"], live["llm"]["calls"])
@@ -96,13 +99,13 @@ def _without_seconds(value: Any) -> Any:
 
 
 def test_a_cutoff_in_the_middle_hides_what_was_posted_later_at_both_paces(
-    bot: Bot, streamed_snapshot: Path, monkeypatch: pytest.MonkeyPatch
+    bot: Bot, snapshot: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for pace in ("all", "stream"):
         options = ("--model", "openai:scripted", "--steps", 3, "--cutoff", "2020-01-08T00:00:00Z")
         with ScriptedEndpoint(StreamAnswers()) as endpoint:
             monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-            done = bot("replay", streamed_snapshot, *options, "--signals", "collected", *OPTIONS, "--pace", pace)
+            done = bot("replay", snapshot, *options, "--signals", "collected", *OPTIONS, "--pace", pace)
         (result,) = results(done)
         assert result["cutoff"].startswith("2020-01-08T00:00:00")
         assert (result["community"]["messages"], result["community"]["kernels"]) == (1, 1)
@@ -112,7 +115,7 @@ def test_a_cutoff_in_the_middle_hides_what_was_posted_later_at_both_paces(
 
 
 def test_a_run_without_steps_moves_its_clock_with_the_time(
-    bot: Bot, streamed_snapshot: Path, monkeypatch: pytest.MonkeyPatch
+    bot: Bot, snapshot: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = StreamAnswers()
 
@@ -123,7 +126,7 @@ def test_a_run_without_steps_moves_its_clock_with_the_time(
     with ScriptedEndpoint(slowly) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         options = ("--model", "openai:scripted", "--time", "40s")
-        (result,) = results(bot("replay", streamed_snapshot, *options, *OPTIONS))
+        (result,) = results(bot("replay", snapshot, *options, *OPTIONS))
     stream = result["stream"]
     assert stream["moved_with"] == "time"
     times = [datetime.fromisoformat(move["as_of"]) for move in stream["moves"]]

@@ -15,7 +15,7 @@ from tests.bot.replay.stream_parts import MIDDLE_WORDS, POSTS, STOOD_AT, exporte
 
 Row = dict[str, Any]
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("streamed_run")]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
