@@ -1,4 +1,4 @@
-"""Sixty days of a competition, on a site with bad days, read by a poller that is killed twenty times: nothing is lost."""
+"""Sixty days of a competition, on a site with bad days, read by a poller that is killed ten times: nothing is lost."""
 
 import multiprocessing
 import random
@@ -32,9 +32,9 @@ from tests.scrapers.kaggle.polling.crowd import Crowd
 from tests.scrapers.kaggle.polling.shown import Reader, Shown, stored
 
 DAYS = 60
-SECONDS = 60.0
+SECONDS = 30.0
 """Of the machine, that the days take."""
-KILLS = 20
+KILLS = 10
 CAP = 3_000
 MIX = FaultMix(seed=11, rate_limit=0.02, stall=0.004, stall_seconds=0.7)
 
