@@ -1,4 +1,4 @@
-"""Reading the daemon's database for a command that only shows something: no check, no change, nothing held up."""
+"""Reading the daemon's database for commands that only show something, without checking, changing or locking it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from state.tables import Run
 
 @contextmanager
 def daemon_to_read(config: Path | None) -> Iterator[Store]:
-    """Open the daemon's database to read while this lasts.
+    """Open the daemon's database for reading.
 
     Raises:
         UsageError: there is none, or another version of the program made it.
@@ -36,7 +36,7 @@ def runs_of(store: Store, competition: str | None) -> dict[str, Run]:
     """Return the live run of each competition, or of one.
 
     Raises:
-        UsageError: that one has no run.
+        UsageError: the named one has no run.
     """
     from bot.status.work import latest_runs
 
@@ -51,7 +51,7 @@ def runs_of(store: Store, competition: str | None) -> dict[str, Run]:
 
 
 def daemon_now(store: Store) -> datetime:
-    """Return the time by the clock of the daemon that began last."""
+    """Return the time by the latest daemon's clock."""
     from bot.status.presence import daemon_clock
 
     with store.read() as session:
@@ -59,6 +59,6 @@ def daemon_now(store: Store) -> datetime:
 
 
 def as_json(value: Any) -> dict[str, Any]:
-    """Return a frozen value as JSON holds it: times as ISO strings in UTC."""
+    """Return a frozen value as JSON data, with times as ISO strings in UTC."""
     found: dict[str, Any] = TypeAdapter(type(value)).dump_python(value, mode="json")
     return found

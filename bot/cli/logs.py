@@ -1,4 +1,4 @@
-"""`bot logs`: what the daemon did, from its database, and where its own log is."""
+"""`bot logs`: what the daemon did, from its database, and where its log is."""
 
 import re
 import time
@@ -29,29 +29,29 @@ _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 def logs(
     competition: Annotated[
         str | None,
-        typer.Argument(help="of this competition alone; default: of all; with --lab also the folder of a run"),
+        typer.Argument(help="only this competition; default: all; with --lab also the folder of a run"),
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="go on with what happens from now on")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="keep showing new events")] = False,
     since: Annotated[str | None, typer.Option(metavar="TIME", help="how far back, such as 90s, 30m, 1h or 2d")] = None,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="how many, where --since is not given")] = 100,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="how many events, without --since")] = 100,
     lab: Annotated[
         int | None, typer.Option(min=1, help="what the coder did in this lab, as a terminal shows it")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="each call, step and charge too")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="also show each call, step and charge")] = False,
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object an event")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object per event")] = False,
 ) -> None:
     """Show what happened: the events in the daemon's database, while it runs or afterwards.
 
-    What the daemon says besides, such as a library's warnings, is in its log: systemd's journal, or the file
-    that `log_file` of the table `daemon` names.
+    Everything else, such as libraries' warnings, is in the daemon's log: systemd's journal, or the file that
+    `log_file` in the table `daemon` names.
 
     Example: bot logs titanic --since 1h --follow
     """
     if lab is not None:
         _lab(competition, lab, config, follow=follow)
         return
-    # Here, as no other command should pay for what they import.
+    # Imported here: no other command should pay for these imports.
     from bot.logs.events import EventLog
 
     back = None if since is None else _duration(since)
@@ -63,7 +63,7 @@ def logs(
         found = log.newest(lines) if back is None else list(log.since(daemon_now(store) - back))
         _print(found, json=json)
         if follow:
-            # Ctrl-C is how it ends.
+            # Ctrl-C ends it.
             with suppress(KeyboardInterrupt):
                 _follow(log, max([last, *(one.id for one in found)]), json=json)
         elif not json:
@@ -142,7 +142,7 @@ def _print(found: "Iterable[LoggedEvent]", *, json: bool) -> None:
 def _duration(text: str) -> timedelta:
     found = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)([smhd])", text)
     if found is None:
-        raise UsageError(f"{text} is no time: write it as 90s, 30m, 1h or 2d")
+        raise UsageError(f"{text} is not a duration: write 90s, 30m, 1h or 2d")
     return timedelta(seconds=min(float(found[1]) * _UNITS[found[2]], _LONGEST))
 
 

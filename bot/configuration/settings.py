@@ -17,7 +17,7 @@ from scrapers.kaggle.settings import KaggleSection
 
 
 class Settings(BaseModel):
-    """What a bot.toml says, the defaults where it says nothing."""
+    """The settings of a bot.toml, with defaults for missing keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -51,7 +51,7 @@ class Settings(BaseModel):
     )
     notify: NotifySection = Field(
         default=NotifySection(),
-        description="How the owner is told. The services' addresses never stand in this file, as they hold tokens and "
+        description="How the owner is notified. The services' addresses never stand in this file, as they hold tokens and "
         "passwords: it names the variables or systemd credentials that hold them.",
     )
     daemon: DaemonSettings = Field(

@@ -1,4 +1,4 @@
-"""What live runs may spend: the day's level around all, in it the competition's days, the competition, and the run."""
+"""What live runs may spend: levels for the day, the competition's day, the competition and the run, each within the last."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -15,12 +15,12 @@ from state.ledgers import Ledger, read_ledger
 from state.store import Store
 
 _KINDS = tuple(kind for kind in Kind if kind is not Kind.WALL_SECONDS)
-"""The clock's days may be shorter than the machine's: wall time is no measure of a daemon."""
+"""The clock's days may be shorter than the machine's, so wall time does not measure a daemon."""
 
 
 @contextmanager
 def open_day(settings: BudgetSettings, store: Store, clock: Clock) -> Iterator[Level]:
-    """Give the level of all that is spent on a day (UTC of the clock), while this lasts.
+    """Open the level of everything spent on a day (UTC by the clock).
 
     Raises:
         StateUnavailable: the ledger cannot be read now.
@@ -34,7 +34,7 @@ def open_day(settings: BudgetSettings, store: Store, clock: Clock) -> Iterator[L
 def open_run(
     day: Level, settings: BudgetSettings, own: CompetitionSettings, store: Store, run_id: str, competition: str
 ) -> Iterator[Level]:
-    """Give the level of a run, within those of its competition and of the day, while this lasts; raises as `open_day`."""
+    """Open the level of a run, within those of its competition and of the day; raises what `open_day` raises."""
     clock = store.clock
     ever = [one for one in _since(store, None) if one.competition == competition]
     today = [one for one in _since(store, midnight(clock.now())) if one.competition == competition]

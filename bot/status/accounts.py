@@ -1,4 +1,4 @@
-"""Accounts: what a day, a competition and a run have spent of what they may, from the ledger of all runs."""
+"""Accounts: what a day, a competition and a run have spent of their caps, from the ledger of all runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,9 +26,9 @@ class Allowance:
     competitions: Mapping[str, CompetitionSettings] = field(default_factory=dict)
 
     def caps(self, level: Level, competition: str) -> dict[Kind, float | None]:
-        """Return the cap of each kind, None where there is none; of two that hold the lower one.
+        """Return the cap of each kind, None where there is none; where two hold, the lower one.
 
-        Wall time has none: no measure of a daemon, as its clock's days may be shorter than the machine's.
+        Wall time has no cap: it does not measure a daemon, whose clock's days may be shorter than the machine's.
         """
         levels = {"day": self.budget.day, "competition": self.budget.competition, "run": self.budget.run}
         caps = {kind: levels[level].of(kind) if level in levels else None for kind in Kind}
@@ -48,14 +48,14 @@ class Account:
 
     level: Level
     name: str
-    """`day`, a competition's, or a run's id."""
+    """`day`, a competition's name, or a run's id."""
     competition: str
     """Empty: all of them."""
     period: str
     """Such as `2026-11-20`; empty: all time."""
     figures: Mapping[Kind, Figure]
     unpriced: int
-    """Calls whose price is unknown, so that money is more than is said."""
+    """Calls whose price is unknown: more money was spent than the figure shows."""
 
 
 def midnight(now: datetime) -> datetime:
@@ -64,12 +64,12 @@ def midnight(now: datetime) -> datetime:
 
 
 def accounts(session: Session, allowance: Allowance, now: datetime) -> list[Account]:
-    """Return the account of the day, then of each competition, its day and its runs; what nothing was spent on is there too.
+    """Return the account of the day, then of each competition, its day and its runs, including those without spending.
 
     Args:
         session: one state of the database.
         allowance: what may be spent.
-        now: aware UTC; which day it is.
+        now: aware UTC; sets the day.
     """
     start, runs = midnight(now), session.exec(select(Run).order_by(col(Run.created_at))).all()
     ever, today = _ledgers(session, None), _ledgers(session, start)

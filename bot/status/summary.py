@@ -1,4 +1,4 @@
-"""The daily summary, and the notices of budgets that are spent; both only read the database."""
+"""The daily summary, and the notices of spent budgets; both only read the database."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -14,22 +14,22 @@ from bot.status.problems import current
 from bot.status.site import deadline, rank
 from bot.status.work import best_over_time, latest_runs
 from state.ledgers import read_ledger
-from state.outward import may_be_there
 from state.store import Store
+from state.submissions import may_be_there
 from state.tables import Node, Notification, Run, Submission
 
 _DAY = timedelta(days=1)
 
 
 def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) -> DailySummary:
-    """Return what a day (UTC) brought to each competition that was on.
+    """Return what a day (UTC) brought to each competition that was open.
 
-    Asked again for a day that is over, it says the same but for the problems, which are those of now.
+    For a day that is over it always returns the same, except for the problems, which are the current ones.
 
     Args:
         store: the daemon's database.
-        day: which.
-        now: aware; what a day that is not over has brought so far.
+        day: the day.
+        now: aware; a day that is not over is summed up so far.
         allowance: what is configured.
     """
     start = datetime.combine(day, time(), UTC)
@@ -48,13 +48,13 @@ def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) 
 def budget_notices(store: Store, allowance: Allowance, now: datetime) -> list[BudgetReached]:
     """Return which shares of caps are spent and have no notice yet.
 
-    A cap of nothing counts only once something was spent. How many files a day takes is no budget: that it is used up
-    is as it should be.
+    A cap of zero counts only once something was spent. A day's number of submissions is no budget: using it up is the
+    plan.
 
     Args:
         store: the daemon's database.
         allowance: what may be spent.
-        now: aware UTC; which day it is.
+        now: aware UTC; sets the day.
     """
     with store.read() as session:
         reached = [
@@ -65,8 +65,8 @@ def budget_notices(store: Store, allowance: Allowance, now: datetime) -> list[Bu
             for event in _reached(account, kind)
         ]
         keys = [event.key for event in reached]
-        told = set(session.exec(select(Notification.key).where(col(Notification.key).in_(keys))))
-    return [event for event in reached if event.key not in told]
+        notified = set(session.exec(select(Notification.key).where(col(Notification.key).in_(keys))))
+    return [event for event in reached if event.key not in notified]
 
 
 def _reached(account: Account, kind: Kind) -> Sequence[BudgetReached]:
@@ -82,7 +82,7 @@ def _reached(account: Account, kind: Kind) -> Sequence[BudgetReached]:
 def _was_on(
     session: Session, slug: str, allowance: Allowance, start: datetime, end: datetime, *, run: Run | None
 ) -> bool:
-    """Return whether a competition ended within a day or later, as far as that was known."""
+    """Return whether a competition was still open on a day, as far as was known then."""
     ends = deadline(session, slug, allowance.competitions.get(slug), run, end)
     return ends is None or ends >= start
 
@@ -123,6 +123,6 @@ def _sent(session: Session, slug: str, start: datetime, end: datetime) -> int:
 
 
 def _spent(session: Session, slug: str, start: datetime, end: datetime) -> float | None:
-    """Return USD; None where the price of something is not known."""
+    """Return USD; None if the price of something is unknown."""
     own = [ledger for ledger in read_ledger(session, start, end) if ledger.competition == slug]
     return None if any(ledger.unpriced for ledger in own) else sum(ledger.cost_usd for ledger in own)

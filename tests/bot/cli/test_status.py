@@ -142,7 +142,7 @@ def test_a_run_of_the_daemons_is_named_as_such_and_is_nothing_to_audit(out: Path
     run = prepared(out, "wine-live")
     run.config.write_text(json.dumps({"run_id": "wine-live", "live": True, "settings": {}}))
     assert (status(out)["wine-live"]["status"], run.database.exists()) == ("live", False)
-    with pytest.raises(UsageError, match="is a live run of the daemon's"):
+    with pytest.raises(UsageError, match="is a live run of the daemon"):
         CliRunner().invoke(app, ["audit", str(run.path)], catch_exceptions=False)
     run.config.write_text(json.dumps({"run_id": "older", "settings": {"agent": "comind"}}))
     with pytest.raises(UsageError, match=r"is not a replay's folder of this version: config\.json: .*snapshot"):

@@ -1,4 +1,4 @@
-"""Work: nodes are counted, the best is by the metric's direction, and a card that cannot be read leaves it open."""
+"""Work: nodes are counted, the best is by the metric's direction, which stays open if the card cannot be read."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def busy_store(tmp_path: Path) -> Store:
     return opened(tmp_path, busy(tmp_path))
 
 
-def test_nodes_are_counted_by_how_they_stand(busy_store: Store) -> None:
+def test_nodes_are_counted_by_status(busy_store: Store) -> None:
     with busy_store, busy_store.read() as session:
         assert nodes_of(session, RUN, lower=True) == Nodes(1, 2, 1, 1, 3, 0.4)
         assert nodes_of(session, RUN, lower=False) == Nodes(1, 2, 1, 1, 1, 0.5)
@@ -26,7 +26,7 @@ def test_nodes_are_counted_by_how_they_stand(busy_store: Store) -> None:
         assert pool_of(session, RUN) == Pool(2, 2, 1, 1)
 
 
-def test_what_is_worked_on_is_told_with_its_execution(busy_store: Store) -> None:
+def test_what_is_worked_on_is_shown_with_its_execution(busy_store: Store) -> None:
     with busy_store, busy_store.read() as session:
         (work,) = doing(session, RUN)
     assert (work.node, work.action, work.execution, work.since) == (
@@ -54,7 +54,7 @@ def test_a_replay_is_no_live_run_and_of_several_the_latest_counts(busy_store: St
             assert sorted(run.id for run in latest_runs(session).values()) == ["new", RUN]
 
 
-def test_which_way_scores_point_is_as_the_card_says_and_else_not_known() -> None:
+def test_the_metrics_direction_is_the_cards_and_else_unknown() -> None:
     assert lower_is_better({"card": {"metric": {"direction": "maximize"}}}) is False
     assert lower_is_better({"card": {"metric": {"direction": "minimize"}}}) is True
     for config in ({}, {"card": None}, {"card": {"metric": {"direction": "sideways"}}}):

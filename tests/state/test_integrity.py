@@ -1,4 +1,4 @@
-"""A damaged database is refused at opening, in one sentence that says how to restore it."""
+"""A damaged database is refused at opening, in one sentence that names the way to restore it."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The question which metric a competition's own grader computes, and its answer."""
+"""The question which metric a competition's own grader computes, and the answer to it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from scrapers.snapshots.card import Direction
 
 @dataclass(frozen=True)
 class Question:
-    """What is needed to find a metric out; all files exist."""
+    """What is needed to identify a metric; all files exist."""
 
     slug: str
     grader: Path
@@ -21,11 +21,11 @@ class Question:
     """The snapshot's answers: the key and the prediction columns; None where the true predictions are not known."""
     sample: Path
     key: tuple[str, ...]
-    """The columns by which rows are told apart."""
+    """The columns that identify a row."""
     columns: tuple[str, ...]
     """The prediction columns."""
     board_lower_is_better: bool | None
-    """What the leaderboard's order says; None: nothing."""
+    """The direction by the leaderboard's order; None if it shows none."""
 
 
 @dataclass(frozen=True)
@@ -42,4 +42,4 @@ class FoundMetric:
 
 
 FindMetric = Callable[[Question], FoundMetric]
-"""Raises SnapshotError where the grader does not work, or contradicts the leaderboard."""
+"""Raises SnapshotError if the grader does not work, or contradicts the leaderboard."""

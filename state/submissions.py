@@ -1,4 +1,4 @@
-"""Outward acts as rows: a submission's way from intent to confirmation, each move with its event in one transaction."""
+"""Submissions: the way of each from intent to confirmation, every change with its event in one transaction."""
 
 import math
 from collections.abc import Mapping
@@ -11,29 +11,30 @@ from state.store import Transaction
 from state.tables import Submission
 
 SubmissionStatus = Literal["intended", "sending", "doubtful", "confirmed", "refused", "withdrawn"]
-"""intended: nothing was sent; sending: somebody sends it, or was killed while doing so; doubtful: it may have been sent;
-confirmed: the site has it; refused: the site will not take it; withdrawn: the site does not have it, and shall not."""
+"""intended: nothing was sent; sending: a process sends it, or was killed while doing so; doubtful: it may have been
+sent; confirmed: the site has it; refused: the site will not take it; withdrawn: the site does not have it, and it will
+not be sent."""
 
 CONSIDERED = "submission.considered"
-"""Event: what was decided about a node's file, and why; it names the submission, if that made one."""
+"""Event: the decision about a node's file, and the reason; it names the submission, if there is one."""
 
 OPEN = ("intended", "sending", "doubtful")
-"""Statuses after which something is left to be done."""
+"""Statuses that are not final."""
 
 _NEXT: Mapping[str, tuple[SubmissionStatus, ...]] = {
     "intended": ("sending", "confirmed", "withdrawn"),
     "sending": ("confirmed", "refused", "doubtful", "intended"),
     "doubtful": ("sending", "confirmed", "withdrawn"),
-    # The site took it, and found it invalid when it came to score it.
+    # The site took it, and found it invalid at scoring.
     "confirmed": ("refused",),
 }
 _TAG_CHARACTERS = 8
 
 
 def intend_submission(tx: Transaction, run_id: str, *, node: int, handed_in: str, file_sha: str) -> Submission:
-    """Write down that a file (its sha256 in hex) is to be submitted, under the run's next number and a tag of its own.
+    """Record that a file (its sha256 in hex) is to be submitted, under the run's next number and a tag of its own.
 
-    The tag says which file it is: should a database be restored from a backup, so that a number is given twice, the
+    The tag identifies the file: should a database be restored from a backup, so that a number is given twice, the
     site's entry of the first is not taken for the second.
     """
     last = tx.session.exec(select(func.max(cast(col(Submission.id), Integer))).where(Submission.run_id == run_id)).one()
@@ -54,7 +55,7 @@ def add_submission(
     score: float | None = None,
     file_sha: str | None = None,
 ) -> Submission:
-    """Write down a handing in before it is acted on. Raises IntegrityError when it is there already."""
+    """Record a submission before it is acted on. Raises IntegrityError if it exists already."""
     check_score(score)
     row = Submission(
         run_id=run_id,
@@ -68,8 +69,8 @@ def add_submission(
         file_sha=file_sha,
     )
     tx.add(row)
-    told = {"submission": id, "tag": tag, "status": status, "handed_in": handed_in, "score": score}
-    tx.record("submission.added", run_id=run_id, node=node, file_sha=file_sha, **told)
+    fields = {"submission": id, "tag": tag, "status": status, "handed_in": handed_in, "score": score}
+    tx.record("submission.added", run_id=run_id, node=node, file_sha=file_sha, **fields)
     return row
 
 
@@ -82,18 +83,18 @@ def advance_submission(
     ref: str | None = None,
     message: str | None = None,
 ) -> Submission:
-    """Move a submission on its way; of several that want to send it, one alone gets it to `sending`.
+    """Give a submission its next status; of several processes that want to send it, only one gets it to `sending`.
 
     Args:
         tx: the transaction.
         run_id: the run.
-        id: its number.
-        status: where it goes.
-        ref: the site's name for it; None leaves what is known.
-        message: why; None forgets an earlier one.
+        id: the submission's number.
+        status: the next status.
+        ref: the site's name for it; None keeps the known one.
+        message: the reason; None removes an earlier one.
 
     Raises:
-        ValueError: that status cannot follow the present one.
+        ValueError: the status cannot follow the present one.
     """
     row = tx.session.get_one(Submission, (run_id, id))
     if status not in _NEXT.get(row.status, ()):
@@ -102,8 +103,8 @@ def advance_submission(
     if status == "sending" or (status == "confirmed" and row.sent_at is None):
         row.sent_at = tx.now()
     tx.add(row)
-    told = {"submission": id, "status": status, "ref": row.ref, "message": message}
-    tx.record(f"submission.{status}", run_id=run_id, node=row.node, **told)
+    fields = {"submission": id, "status": status, "ref": row.ref, "message": message}
+    tx.record(f"submission.{status}", run_id=run_id, node=row.node, **fields)
     return row
 
 
@@ -118,7 +119,7 @@ def update_submission(tx: Transaction, run_id: str, id: str, *, score: float) ->
 
 
 def may_be_there(row: Submission) -> bool:
-    """Return whether the site may have it, so that it counts as sent: also what it then found invalid."""
+    """Return whether the site may have it, so that it counts as sent, even if the site found it invalid."""
     return row.status in ("sending", "doubtful", "confirmed") or (row.status == "refused" and row.ref is not None)
 
 
@@ -129,10 +130,10 @@ def submissions_of(session: Session, run_id: str) -> list[Submission]:
 
 
 def check_score(score: float | None) -> None:
-    """Refuse what is no score, so that none can pass for one.
+    """Refuse a number that is no score.
 
     Raises:
         ValueError: it is NaN or infinite.
     """
     if score is not None and not math.isfinite(score):
-        raise ValueError(f"{score} is not a score: one is finite, or there is none")
+        raise ValueError(f"{score} is not a score: a score is finite, or None")

@@ -6,14 +6,14 @@ from typing import get_args
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from state.outward import (
+from state.store import Store
+from state.submissions import (
     SubmissionStatus,
     add_submission,
     advance_submission,
     intend_submission,
     submissions_of,
 )
-from state.store import Store
 
 SHA = "0123456789abcdef" * 4
 

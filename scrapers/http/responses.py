@@ -1,4 +1,4 @@
-"""What a stranger's server sends, taken in with care: one coding at most, bounded as it is unpacked, never too slowly."""
+"""Responses of strangers' servers: at most one content coding, bounded while unpacked, never too slow."""
 
 import asyncio
 import json
@@ -11,31 +11,31 @@ from typing import Any
 import httpx2
 
 CODING = "gzip"
-"""The one content coding that is asked for, and taken; several would multiply what a few kilobytes unpack to."""
+"""The one content coding that is requested and accepted; several would multiply what a few kilobytes unpack to."""
 SLOWEST = 20_000
-"""Bytes a second of a download; what comes more slowly would never end."""
+"""Bytes a second of a download; a slower one would never end."""
 WINDOW = 60.0
 """Seconds over which that is measured."""
 _MOST_CONTAINERS = 200_000
 _MOST_VALUES = 2_000_000
-"""Lists and objects, and commas, in a JSON text: what has more keeps the loop for seconds and takes gigabytes."""
+"""Lists and objects, and commas, in a JSON text: more would block the loop for seconds and take gigabytes."""
 
 
 async def receive(response: httpx2.Response, most: int) -> bytes:
-    """Return a body, unpacked; others may run after each piece of at most a megabyte.
+    """Return a body, unpacked; other tasks may run after each piece of at most a megabyte.
 
     Args:
         response: opened as a stream.
         most: bytes, unpacked.
 
     Raises:
-        DecodingError: it comes in another coding than `CODING`, or in several; it is damaged, or has more bytes.
-        Besides, what httpx2 raises where the connection breaks.
+        DecodingError: its coding is not `CODING`, or there are several; it is damaged, or has more bytes.
+        Also what httpx2 raises if the connection breaks.
     """
     codings = _codings(response)
     if codings not in ([], [CODING]):
         raise httpx2.DecodingError(
-            f"its body comes in the coding {', '.join(codings)[:100]!r}, and at most one {CODING} is taken"
+            f"its body has the coding {', '.join(codings)[:100]!r}, and only a single {CODING} is accepted"
         )
     parts, length = [], 0
     async for part in response.aiter_bytes():
@@ -47,20 +47,20 @@ async def receive(response: httpx2.Response, most: int) -> bytes:
     return b"".join(parts)
 
 
-async def steadily(response: httpx2.Response, window: float = WINDOW) -> AsyncIterator[bytes]:
-    """Yield a download's bytes as they come.
+async def steady_chunks(response: httpx2.Response, window: float = WINDOW) -> AsyncIterator[bytes]:
+    """Yield a download's bytes as they arrive.
 
     Args:
-        response: opened as a stream, in no coding.
-        window: seconds over which at least `SLOWEST` bytes a second must come.
+        response: opened as a stream, without coding.
+        window: seconds over which at least `SLOWEST` bytes a second must arrive.
 
     Raises:
         DecodingError: it is encoded.
-        ReadTimeout: it comes too slowly.
-        Besides, what httpx2 raises where the connection breaks.
+        ReadTimeout: it is too slow.
+        Also what httpx2 raises if the connection breaks.
     """
     if _codings(response):
-        raise httpx2.DecodingError("it comes encoded, which was not asked for")
+        raise httpx2.DecodingError("it is encoded, which was not asked for")
     now = asyncio.get_running_loop().time
     began, came = now(), 0
     async for part in response.aiter_bytes():
@@ -81,7 +81,7 @@ def read_json(text: str) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        ValueError: it is none, or it has more lists, objects or values than any honest answer.
+        ValueError: it is not JSON, or it has more lists, objects or values than any honest answer.
         RecursionError: it is nested deeper than any answer.
     """
     if text.count("[") + text.count("{") > _MOST_CONTAINERS or text.count(",") > _MOST_VALUES:
@@ -90,7 +90,7 @@ def read_json(text: str) -> Any:
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """Return the seconds that a header Retry-After names, which may be a number or a date; None where it names none."""
+    """Return the seconds in a Retry-After header, which may hold a number or a date; None if it holds neither."""
     if not value:
         return None
     if re.fullmatch(r"\d{1,9}(\.\d+)?", value.strip()):

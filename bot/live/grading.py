@@ -1,4 +1,4 @@
-"""The end of a live run: what the leaderboard says takes the place of a hidden test, and the run's files are written."""
+"""The end of a live run: the leaderboard takes the place of a hidden test, and the run's files are written."""
 
 import shutil
 from pathlib import Path
@@ -8,19 +8,19 @@ from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.evaluation.answers import HiddenScore
 from bot.evaluation.client.worker import Worker
-from bot.leaderboard.rank import look_at
+from bot.leaderboard.rank import read_leaderboard
 from bot.leaderboard.verdict import Verdict, entries_of
-from bot.report.finish import Ended, Graded, leave
 from bot.report.result import LiveGrade, RunResult
+from bot.report.run_files import EndedRun, GradedRun, write_run_files
 from bot.submission.files import HandedInAs
 from bot.submission.handing_in import HandedIn
 
 
-async def finish_live(ended: Ended, files: Path, worker: Worker) -> RunResult:
+async def grade_live_run(ended: EndedRun, files: Path, worker: Worker) -> RunResult:
     """Write result.json, report.html and all else that a run leaves, from what was polled; returns the result.
 
-    It may be called again, before the end and after it, and writes all anew: once private scores and the board that
-    ranks by them were polled, the result is of these, and its `score_kind` is `private`.
+    It may be called again, before the end and after it, and rewrites everything: once private scores and the board
+    that ranks by them were polled, the result rests on these, and its `score_kind` is `private`.
 
     Args:
         ended: the run; its folder names the database that it shares.
@@ -33,9 +33,9 @@ async def finish_live(ended: Ended, files: Path, worker: Worker) -> RunResult:
     """
     context, card = ended.context, ended.context.card
     with context.store.read() as session:
-        look = look_at(session, card.slug, context.clock.now(), lower_is_better=card.lower_is_better)
-        entries = entries_of(session, context.run_id, look.sent if look else ())
-    verdict = Verdict(context.run_id, card, entries, look)
+        leaderboard = read_leaderboard(session, card.slug, context.clock.now(), lower_is_better=card.lower_is_better)
+        entries = entries_of(session, context.run_id, leaderboard.sent if leaderboard else ())
+    verdict = Verdict(context.run_id, card, entries, leaderboard)
     counted = verdict.counted
     if counted is not None:
         _place(files / f"{counted.row.file_sha}.csv", ended.folder.submission)
@@ -45,12 +45,12 @@ async def finish_live(ended: Ended, files: Path, worker: Worker) -> RunResult:
         **verdict.report(),
         created_at=context.clock.now().isoformat(),
         submission_path=str(ended.folder.submission),
-        # Of the validation scores: who says what a score is on the leaderboard is the site.
+        # The grader of the validation scores: on the leaderboard the site itself grades.
         grader="registry" if context.executor.settings.grader is None else "competition",
     )
     nodes = {node: HiddenScore(score, beaten) for node, (score, beaten) in verdict.nodes().items()}
-    graded = Graded(grade, nodes, correlation, verdict.regret())
-    return await leave(ended, _handed(context, verdict), graded, worker)
+    graded = GradedRun(grade, nodes, correlation, verdict.regret())
+    return await write_run_files(ended, _handed(context, verdict), graded, worker)
 
 
 def _handed(context: RunContext, verdict: Verdict) -> HandedIn:

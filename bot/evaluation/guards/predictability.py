@@ -1,7 +1,7 @@
-"""How well one thing alone foretells a target: the share of what a blind guess gets wrong that it gets right.
+"""The skill of one feature alone at predicting a target: the share of a blind guess's errors that it avoids.
 
-Nearest neighbours in one dimension (six, three on each side) see any function that is not too wild; values that repeat are
-looked up. What is learnt of training rows is tried on rows that were not looked at, so that chance does not count.
+Nearest neighbours in one dimension (six, three on each side) capture any function that is not too wild; repeated values are
+looked up. What is learnt from training rows is tested on other rows, so that chance does not count.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bot.evaluation.guards.targets import Target
 
 FEWEST = 30
-"""Validation rows, fewer of which show nothing."""
+"""Fewest validation rows that can show anything."""
 _SIDE = 3
 _NUMBERS = 0.99
 """Share of cells that must be numbers, or missing, in a column of numbers."""
@@ -23,7 +23,7 @@ Numbers = NDArray[np.float64]
 
 
 def as_numbers(cells: Sequence[str] | pd.Series) -> Numbers | None:
-    """Read a column as numbers, NaN where there is none; None where it is no column of numbers."""
+    """Read a column as numbers, NaN for missing ones; None if it is not a column of numbers."""
     values = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").to_numpy(float)
     given = np.array([str(cell).strip().lower() not in _MISSING for cell in cells], dtype=bool)
     if not given.any() or np.isfinite(values[given]).mean() < _NUMBERS:
@@ -32,7 +32,7 @@ def as_numbers(cells: Sequence[str] | pd.Series) -> Numbers | None:
 
 
 def by_neighbours(train: Numbers, asked: Numbers, target: Target) -> float:
-    """Return the skill of the training rows that lie nearest to each validation row, by one number."""
+    """Return the skill of predicting each validation row by the nearest training rows in one number."""
     usable = np.flatnonzero(np.isfinite(train) & _has_target(target))
     kept = np.isfinite(asked)
     if len(usable) < 2 * _SIDE or kept.sum() < FEWEST:
@@ -45,7 +45,7 @@ def by_neighbours(train: Numbers, asked: Numbers, target: Target) -> float:
 
 
 def by_value(train: Sequence[str], asked: Sequence[str], target: Target) -> float:
-    """Return the skill of looking up what the training rows with the same value are."""
+    """Return the skill of predicting by the training rows with the same value."""
     usable = _has_target(target)
     if len(asked) < FEWEST or not usable.any():
         return 0.0

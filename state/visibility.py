@@ -1,6 +1,6 @@
 """What is visible of a community at a time, as queries whose columns are the fields of a `Post`.
 
-They are made once, with the parameters `competition` and `as_of`: making one takes longer than what it asks.
+They are built once, with the parameters `competition` and `as_of`: building a query takes longer than running it.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def as_of() -> BindParameter[datetime]:
 
 @cache
 def topics(*, collected: bool) -> Select[Any]:
-    """Select the visible topics; `collected`: a value without a reading is as the row was collected, not unknown."""
+    """Select the visible topics; `collected`: a value without a reading is the collected one, not unknown."""
     return select(
         col(Topic.id),
         col(Topic.posted_at).label("time"),
@@ -114,7 +114,7 @@ def latest_versions(*, collected: bool) -> Select[Any]:
 
 @cache
 def counts() -> Select[*tuple[Any, ...]]:
-    """Select how many are visible, and how many have no time, by the fields of `CommunityCounts`."""
+    """Select how many posts are visible, and how many have no time, by the fields of `CommunityCounts`."""
 
     def count(name: str, table: PostTable, *where: ColumnElement[bool]) -> ColumnElement[int]:
         return select(func.count()).select_from(table).where(*where).scalar_subquery().label(name)
@@ -137,7 +137,7 @@ def repeats() -> Select[*tuple[Any, ...]]:
     """Select kind, id, original and similarity of the visible posts that repeat an earlier one that is visible too."""
 
     def visible(id: SQLCoreOperations[Any]) -> ColumnElement[bool]:
-        # What may be known of a message hangs on its topic, and of a kernel version on its time alone.
+        # A message's visibility depends on its topic, a kernel version's on its time alone.
         message = exists().where(col(Message.id) == id, *_visible_message()).correlate(Likeness)
         return or_(col(Likeness.kind) == "kernel", message)
 
@@ -151,7 +151,7 @@ def repeats() -> Select[*tuple[Any, ...]]:
 
 
 def _visible_topic() -> Sequence[ColumnElement[bool]]:
-    """Return what a visible topic fulfils."""
+    """Return the conditions on a visible topic."""
     return (
         col(Topic.competition) == _competition(),
         col(Topic.posted_at) <= as_of(),
@@ -160,8 +160,8 @@ def _visible_topic() -> Sequence[ColumnElement[bool]]:
 
 
 def _visible_message() -> Sequence[ColumnElement[bool]]:
-    """Return what a visible message fulfils."""
-    # Looked up for each message: SQLite, which knows no sizes, might begin a join with the topics.
+    """Return the conditions on a visible message."""
+    # A lookup for each message: SQLite, which knows no table sizes, might start a join with the topics.
     topic = exists().where(col(Topic.id) == col(Message.topic_id), *_visible_topic())
     return (
         col(Message.competition) == _competition(),
@@ -172,9 +172,9 @@ def _visible_message() -> Sequence[ColumnElement[bool]]:
 
 
 def _visible_kernel() -> Sequence[ColumnElement[bool]]:
-    """Return what a visible kernel version fulfils."""
-    # SQLite's `+` bars a column from any index: without statistics it takes a range of one for better than a list of
-    # ids, and would read all there is (https://sqlite.org/optoverview.html#uplus).
+    """Return the conditions on a visible kernel version."""
+    # SQLite's `+` keeps a column from using an index: without statistics SQLite prefers a range of times to a list of
+    # ids, and would read every row (https://sqlite.org/optoverview.html#uplus).
     created: ColumnElement[datetime] = literal_column("+kernelversion.created_at", UTCDateTime())
     return (col(KernelVersion.competition) == _competition(), created <= as_of())
 
@@ -193,9 +193,9 @@ def _latest_reading(
 ) -> ColumnElement[Any]:
     """Return a column for a query over `table`: the row's latest reading of a field at or before the time of the view.
 
-    Of two readings of one moment the larger wins, so that the order of insertion never matters; text compares by code
-    point. A reading that lacks the field did not read it. Without a reading the column is null or, with `collected`,
-    what the row was collected with. One look into an index for each row, however many readings it has.
+    Of two readings at the same time the larger wins, so that the order of insertion never matters; text compares by
+    code point. Readings without the field are passed over. Without a reading the column is null or, with `collected`,
+    the value from the row's collection. It costs one index lookup for each row, however many readings there are.
     """
     value = col(getattr(Observation, field))
     latest = (
@@ -218,7 +218,7 @@ def _latest_reading(
 def _by_number(table: type[KernelVersion]) -> tuple[SQLCoreOperations[Any], ...]:
     """Return the columns by which one version of a kernel supersedes another.
 
-    Not by time: a version that was missed is dated with when it was found, which may be after its successor's.
+    Not by time: a version that was missed has the time at which it was found, which may be after its successor's.
     """
     created, number, id = version_order(table)
     return (number, created, id)

@@ -1,4 +1,4 @@
-"""Checking: a damaged database is refused before anything reads it, or writes into it."""
+"""Integrity: a damaged database is refused before anything reads or writes it."""
 
 import sqlite3
 from contextlib import closing
@@ -9,19 +9,19 @@ from state.faults import backup_path, damaged, translated
 
 
 def ensure_sound(path: Path, *, busy_seconds: float = 10.0) -> None:
-    """Check a database file that is about to be opened; one that is not there yet is sound.
+    """Check a database file before it is opened; a file that does not exist yet is sound.
 
-    Each page is read and the structure of all is checked (`PRAGMA quick_check`: about half a second for 100 MB that lie in
-    memory). Not found are flipped bits within a value: bodies are checked by their hash when they are read.
+    Every page is read and its structure checked (`PRAGMA quick_check`: about half a second for 100 MB in the page cache).
+    Flipped bits within a value are not found: bodies are checked by their hash when they are read.
 
     Raises:
-        UsageError: it is no database, and never was ours.
-        StateCorrupted: it is damaged, empty, gone, or older than its backup.
+        UsageError: it is not a database, and never was one of ours.
+        StateCorrupted: it is damaged, empty, missing, or older than its backup.
         StateUnavailable: it cannot be opened now.
     """
     backup = backup_path(path)
     if not path.exists() or path.stat().st_size == 0:
-        # SQLite would begin anew, and drop what has not yet come from the write-ahead log into the file.
+        # SQLite would start a new database, and drop what the write-ahead log still holds.
         log = path.with_name(path.name + "-wal")
         if backup.exists() or (log.exists() and log.stat().st_size > 0):
             raise damaged(path, "it is empty" if path.exists() else "it is gone")
@@ -43,7 +43,7 @@ def ensure_sound(path: Path, *, busy_seconds: float = 10.0) -> None:
 
 
 def connect(path: Path, busy_seconds: float = 10.0) -> sqlite3.Connection:
-    """Return a plain connection that begins no transactions by itself.
+    """Return a plain connection that starts no transactions by itself.
 
     The file itself must never be opened beside SQLite: closing it would drop the locks that this process holds through
     SQLite (https://www.sqlite.org/howtocorrupt.html § 2.2).
@@ -52,11 +52,11 @@ def connect(path: Path, busy_seconds: float = 10.0) -> sqlite3.Connection:
 
 
 def first_fault(connection: sqlite3.Connection, *, thorough: bool = False) -> str | None:
-    """Return the first fault in the structure of a database in SQLite's words, None where there is none.
+    """Return the first fault in the structure of a database in SQLite's words, None if it is sound.
 
     Args:
         connection: to the database.
-        thorough: compare every index with its table, too, which takes several times as long.
+        thorough: also compare every index with its table, which takes several times as long.
     """
     connection.execute("PRAGMA cell_size_check=ON")
     check = "PRAGMA integrity_check(1)" if thorough else "PRAGMA quick_check(1)"
@@ -66,14 +66,14 @@ def first_fault(connection: sqlite3.Connection, *, thorough: bool = False) -> st
 
 
 def last_event(connection: sqlite3.Connection) -> int:
-    """Return the number of the file's newest event, which only grows; 0 without one."""
+    """Return the number of the file's newest event, which only grows; 0 if there is none."""
     if connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'event'").fetchone() is None:
         return 0
     return int(connection.execute("SELECT coalesce(max(id), 0) FROM event").fetchone()[0])
 
 
 def _events_of(backup: Path) -> int:
-    """Return the newest event's number in a backup; 0 where there is none that can be read."""
+    """Return the newest event's number in a backup; 0 if the backup is missing or cannot be read."""
     if not backup.exists():
         return 0
     try:

@@ -1,4 +1,4 @@
-"""The latest event of each thing that events tell of, such as each competition's last change."""
+"""The latest event of each thing that events are about, such as each competition's last change."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from state.tables import Event
 
 
 def latest_of_each(session: Session, run_id: str, types: Sequence[str], field: str) -> dict[str, Event]:
-    """Return the latest event of some types for each value of a field of theirs, by that value.
+    """Return the latest event of some types for each value of one of their fields, by that value.
 
-    It reads all events under the run's id, in the database.
+    The query reads all events under the run's id.
     """
     value = func.json_extract(col(Event.data), f"$.{field}")
     newest = (
@@ -26,7 +26,7 @@ def latest_of_each(session: Session, run_id: str, types: Sequence[str], field: s
 def latest(
     session: Session, run_id: str, types: Sequence[str], field: str | None = None, value: str | None = None
 ) -> Event | None:
-    """Return the latest event of some types, of those whose field has a value where one is named."""
+    """Return the latest event of some types; with `field`, only among those in which it has this value."""
     query = select(Event).where(Event.run_id == run_id, col(Event.type).in_(types))
     if field is not None:
         query = query.where(func.json_extract(col(Event.data), f"$.{field}") == value)

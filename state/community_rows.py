@@ -1,4 +1,4 @@
-"""Collecting: rows of a community go into the store once, however often they come, and readings where they differ."""
+"""Community rows go into the store once, however often they come, and readings only where they differ."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -21,10 +21,10 @@ _Reading = tuple[str, str, datetime, int | None, float | None, str | None]
 
 
 def add_community(tx: Transaction, competition: str, rows: Iterable[CommunityRow]) -> None:
-    """Add rows to a competition's community; what is there already is brought up to date, never doubled.
+    """Add rows to a competition's community; rows that exist already are updated, never duplicated.
 
-    Of two states of one message the later edit stays, and a deletion stays deleted; otherwise a row that comes
-    again replaces the one before. The rows handed in are left alone.
+    Of two states of one message the later edit wins, and a deletion is final; otherwise a repeated row replaces the
+    one before. The rows passed in are not changed.
 
     Raises:
         ValueError: a row is of another competition.
@@ -33,7 +33,7 @@ def add_community(tx: Transaction, competition: str, rows: Iterable[CommunityRow
     pending = iter(rows)
     while batch := list(islice(pending, _BATCH)):
         for row in batch:
-            # A source may leave the competition out: rows of a table are not validated when they are made.
+            # A source may leave the competition out: rows of a table are not validated at construction.
             if row.competition not in (None, competition):
                 raise ValueError(f"a row of {row.competition} cannot be added to {competition}")
         _add_posts(tx.session, competition, Topic, [row for row in batch if isinstance(row, Topic)])
@@ -51,18 +51,17 @@ def observe(
     public_score: float | None = None,
     tier: str | None = None,
 ) -> bool:
-    """Keep what was read of a polled row now, as far as it is news; return whether any of it is.
+    """Record the fields of a polled row that have changed; return whether any has.
 
-    The row itself holds the last reading of each field, and is brought up to date with it. What is None was not read,
-    and says nothing.
+    The row itself holds the last reading of each field, and is updated with it. None means that a field was not read.
 
     Args:
-        tx: the transaction, in which the row was read or added.
-        row: whose.
+        tx: the transaction in which the row was read or added.
+        row: the polled row.
         served_at: the site's time.
-        votes: of the post.
-        public_score: of a kernel.
-        tier: of the author.
+        votes: the post's votes.
+        public_score: a kernel's score.
+        tier: the author's tier.
     """
     read = {"votes": votes, "public_score": public_score, "tier": tier}
     news = {name: value for name, value in read.items() if value is not None and value != getattr(row, name)}
@@ -94,7 +93,7 @@ def _add_posts(session: Session, competition: str, table: type[PostT], rows: Seq
 
 
 def _later_state(table: type[PostT], there: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a row that comes again, or what is there if they are those of before a message's last edit."""
+    """Return a repeated row's values, or the stored ones if the row is older than a message's last edit."""
     if table is not Message:
         return values
     deleted = values["deleted"] or there["deleted"]
@@ -115,14 +114,14 @@ def _add_observations(session: Session, competition: str, rows: Sequence[Observa
 
 
 def _insert(session: Session, table: type[CommunityRow], rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows as they are, without objects, which would take four times as long."""
+    """Insert rows as they are: objects would take four times as long."""
     if rows:
         session.execute(insert(table), rows)
 
 
 def _at_these_times(competition: str, rows: Sequence[Observation]) -> Iterator[SelectOfScalar[Observation]]:
-    """Yield a query for each kind of target: readings of the rows' targets within the time that the rows span."""
-    # By their timestamps, so that a naive time comes as far as the database, which refuses it.
+    """Yield a query for each kind of target: readings of the rows' targets within the rows' time span."""
+    # Sorted by timestamp, so that a naive time reaches the database, which refuses it.
     *_, last = first, *_ = sorted((row.at for row in rows), key=datetime.timestamp)
     for target in {row.target for row in rows}:
         yield select(Observation).where(

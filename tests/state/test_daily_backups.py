@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from state.checking import connect, first_fault
-from state.collect import add_community
-from state.daily import daily_backup, daily_backups, drop_daily_backups
+from state.community_rows import add_community
+from state.daily_backups import daily_backup, daily_backups, drop_daily_backups
 from state.errors import StateCorrupted
 from state.faults import backup_path
+from state.integrity import connect, first_fault
 from state.restore import restore
 from state.retention import prune_community
 from state.store import NO_RUN, Store

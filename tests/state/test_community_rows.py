@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy.exc import StatementError
 from sqlmodel import select
 
-from state.collect import add_community
+from state.community_rows import add_community
 from state.store import Store
 from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
 from tests.state.conftest import START

@@ -1,4 +1,4 @@
-"""What of a prepared competition a snapshot holds, file by file: data without any that gives answers away, answers, grader."""
+"""The files that a snapshot takes from a prepared competition: data that leak no answers, the answers, the grader."""
 
 import shutil
 import stat
@@ -21,7 +21,7 @@ _TOLD_EACH = 1_000
 
 
 def put_sample(prepared: Prepared, sample: Path, folder: Path) -> None:
-    """Put the sample submission into `data/`; from `private/` and from archives it is copied, and nothing beside it."""
+    """Put the sample submission into `data/`; from `private/` and from archives it alone is copied."""
     target = folder / SAMPLE
     target.parent.mkdir(parents=True, exist_ok=True)
     if sample == prepared.sample and not prepared.sample_is_private:
@@ -30,16 +30,16 @@ def put_sample(prepared: Prepared, sample: Path, folder: Path) -> None:
         shutil.copyfile(sample, target)
 
 
-def lay_out(prepared: Prepared, folder: Path, answers: Answers, told: Callable[[int], None]) -> list[str]:
-    """Bring the files of `public/` into `data/` under their own names, and return those that stay out.
+def lay_out(prepared: Prepared, folder: Path, answers: Answers, progress: Callable[[int], None]) -> list[str]:
+    """Bring the files of `public/` into `data/` under their own names, and return those that are left out.
 
     The sample submission is there already, and `description.md` has a place of its own; neither is brought.
 
     Args:
         prepared: the competition's files.
         folder: the snapshot, with its answers and sample submission.
-        answers: what no file may hold.
-        told: receives the number of files so far, now and then.
+        answers: the values that no file may hold.
+        progress: receives the number of files so far, from time to time.
 
     Raises:
         SnapshotError: files are pointers of Git LFS, or the sample submission itself is the answers.
@@ -52,7 +52,7 @@ def lay_out(prepared: Prepared, folder: Path, answers: Answers, told: Callable[[
         raise SnapshotError([Problem(prepared.sample.name, None, f"as the sample submission {why}")])
     for number, (source, name) in enumerate(_files(prepared, left), start=1):
         if number % _TOLD_EACH == 0:
-            told(number)
+            progress(number)
         if is_pointer(source):
             pointers.add(f"public/{name}", REMEDY, kind="pointers")
         elif f"{DATA}/{name}" == SAMPLE:
@@ -97,7 +97,7 @@ class _Forbidden:
         self._secret = {(path.stat().st_size, sha256_of(path)): path.name for path in secret}
 
     def reason(self, path: Path, name: str) -> str | None:
-        """Say why a file must not be in `data/`, or cannot be known to be harmless; None: it may be."""
+        """Return why a file must not be in `data/`, or cannot be shown to be harmless; None if it may."""
         size = path.stat().st_size
         if size in self._sizes and (secret := self._secret.get((size, sha256_of(path)))):
             return f"is a copy of private/{secret}"
@@ -114,7 +114,7 @@ def _joined(problems: Sequence[Problem]) -> str | None:
 def write_answers(columns: Columns, sample: Path, target: Path) -> int:
     """Write the true values in the source's order, and return the number of rows.
 
-    Cells are written as they are read; ids as the sample spells them.
+    Cells are written as they are read, ids as the sample spells them.
 
     Raises:
         SnapshotError: a row has more or fewer cells than the header.

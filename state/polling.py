@@ -1,4 +1,4 @@
-"""What is read from a site again and again: how far it was read, what it said, how often it was asked."""
+"""Polling: how far each part of a site was read, and how many requests were made."""
 
 from datetime import date, datetime
 from typing import Any
@@ -17,12 +17,12 @@ _TOTAL = "SELECT sum(count) FROM requestcount WHERE day = ?"
 
 
 def watermark(session: Session, competition: str, part: str) -> Watermark:
-    """Return a part's watermark; one that is not stored yet is new, and has no time."""
+    """Return a part's watermark; if none is stored yet, a new one without a time."""
     return session.get(Watermark, (competition, part)) or Watermark(competition=competition, part=part)
 
 
 def watermarks(session: Session, competition: str) -> dict[str, Watermark]:
-    """Return a competition's watermarks by part; the account's own are those of the competition `""`."""
+    """Return a competition's watermarks by part; those of the competition `""` are the account's."""
     return {row.part: row for row in session.exec(select(Watermark).where(Watermark.competition == competition))}
 
 
@@ -35,15 +35,15 @@ def mark_read(
     *,
     ended: bool = True,
 ) -> None:
-    """Move a watermark, in the transaction that stores what it promises.
+    """Move a watermark, in the same transaction that stores what was read.
 
     Args:
         tx: the transaction.
-        competition: whose, empty: the account's.
-        part: of what.
-        value: how far; small JSON.
+        competition: its slug; empty for the account.
+        part: the part that was read.
+        value: how far it was read; small JSON.
         served_at: the site's time.
-        ended: whether the part was read to its end; else only `value` moves, and it stays as due as it was.
+        ended: whether the part was read to its end; otherwise only `value` moves, and the part is as due as before.
     """
     row = watermark(tx.session, competition, part)
     row.value = value
@@ -54,7 +54,7 @@ def mark_read(
 
 
 def mark_failed(tx: Transaction, competition: str, part: str, error: Exception, *, refused: bool) -> None:
-    """Record that a part could not be read; how far it was read before stays."""
+    """Record that a part could not be read; its `value` stays."""
     row = watermark(tx.session, competition, part)
     row.tried_at = tx.now()
     row.failures += 1
@@ -66,19 +66,19 @@ def mark_failed(tx: Transaction, competition: str, part: str, error: Exception, 
 class RequestMeter:
     """A meter (`scrapers.kaggle.pacing.Meter`) in the database; processes that share the file share the count.
 
-    A request is counted before it is made, so that one cut short by the end of the process is counted too.
+    A request is counted before it is made, so that it counts even if the process ends during it.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def count(self, day: date, family: str) -> int:
-        """Count one more request of a family, and return how many there were that day over all families, this included.
+        """Count one more request of a family, and return the day's total over all families, including this one.
 
         Raises:
             StateUnavailable: it could not be counted.
         """
-        # A power cut may forget the last few; a disk's answer for each request would cost more than they are worth.
+        # A power cut may lose the last few; a flush to the disk for each request would cost more than they are worth.
         with self._store.write(durable=False) as tx:
             tx.connection.exec_driver_sql(_COUNT, (day.isoformat(), family))
             total: int = tx.connection.exec_driver_sql(_TOTAL, (day.isoformat(),)).scalar_one()

@@ -1,4 +1,4 @@
-"""Daily backups: a checked copy of the database for each day, some of which are kept, in a folder beside it."""
+"""Daily backups: a checked copy of the database for each day, in a folder beside it; the last few are kept."""
 
 import re
 from pathlib import Path
@@ -13,18 +13,19 @@ _FOLDER = "backups"
 
 
 def daily_backup(store: Store, *, keep: int = KEEP, most_bytes: int = MOST_BYTES) -> Backup:
-    """Copy the database for this day of the store's clock, check the copy, and drop the oldest copies that are too many.
+    """Copy the database for the current day of the store's clock, check the copy, and drop the oldest surplus copies.
 
-    A second one on a day replaces the first. It takes as long as reading and writing the whole file: call it in a thread.
+    A second copy on a day replaces the first. It takes as long as reading and writing the whole file: call it in a
+    thread.
 
     Args:
-        store: whose database.
+        store: the store whose database is copied.
         keep: how many copies are kept.
-        most_bytes: of all copies; the newest one is kept whatever it takes.
+        most_bytes: size of all copies together; the newest is kept whatever its size.
 
     Raises:
-        StateUnavailable: the disk is nearly full, or another process is making one; those before stay.
-        StateCorrupted: the database is damaged; those before stay.
+        StateUnavailable: the disk is nearly full, or another process is making a copy; earlier copies stay.
+        StateCorrupted: the database is damaged; earlier copies stay.
         OSError: the folder cannot be written.
     """
     folder = store.path.parent / _FOLDER
@@ -33,9 +34,14 @@ def daily_backup(store: Store, *, keep: int = KEEP, most_bytes: int = MOST_BYTES
     made = back_up(store.path, file, thorough=True)
     size = file.stat().st_size
     dropped = _drop(daily_backups(store.path), file, keep, most_bytes)
-    told: dict[str, Any] = {"file": f"{_FOLDER}/{file.name}", "bytes": size, "events": made.events, "dropped": dropped}
+    fields: dict[str, Any] = {
+        "file": f"{_FOLDER}/{file.name}",
+        "bytes": size,
+        "events": made.events,
+        "dropped": dropped,
+    }
     with store.write() as tx:
-        tx.record("backup.made", run_id=NO_RUN, seconds=made.seconds, **told)
+        tx.record("backup.made", run_id=NO_RUN, seconds=made.seconds, **fields)
     return made
 
 
@@ -47,7 +53,7 @@ def daily_backups(path: Path) -> list[Path]:
 
 
 def drop_daily_backups(path: Path) -> int:
-    """Remove all daily backups of a database, as they hold what was removed from it; returns how many there were."""
+    """Remove all daily backups, which still hold what was removed from the database; return how many there were."""
     there = daily_backups(path)
     for file in there:
         file.unlink(missing_ok=True)
@@ -55,7 +61,7 @@ def drop_daily_backups(path: Path) -> int:
 
 
 def _drop(there: list[Path], newest: Path, keep: int, most_bytes: int) -> int:
-    """Remove the oldest ones over the bounds, never the one just made; a clock that was set back makes it no older."""
+    """Remove the oldest copies over the limits, but never the new one, even if the clock was set back."""
     others = [file for file in there if file != newest]
     left = most_bytes - newest.stat().st_size
     dropped = 0

@@ -1,4 +1,4 @@
-"""Moves of a run's clock: each is a step that is written before anything later may be known, and read back by a resume."""
+"""Advances of a run's clock: each is a step, stored before anything later may be known, and read back by a resume."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ _NAME = "clock"
 
 
 @dataclass(frozen=True)
-class Move:
+class ClockAdvance:
     """One move of the clock."""
 
     decision: int
@@ -22,13 +22,13 @@ class Move:
     as_of: datetime
     """The time up to which posts may be known from then on."""
     node: int
-    """Number of the first node that could be begun after it."""
+    """Number of the first node that could begin after it."""
     at: datetime
-    """When it was made, by the machine."""
+    """The machine's time when it was made."""
 
 
-def add_move(tx: Transaction, run_id: str, decision: int, as_of: datetime, node: int) -> Move:
-    """Write down how far the clock moves before a decision, before the node of this number.
+def add_clock_advance(tx: Transaction, run_id: str, decision: int, as_of: datetime, node: int) -> ClockAdvance:
+    """Record how far the clock moves before a decision and before the node of this number.
 
     Raises:
         ValueError: it was moved before this decision already.
@@ -37,14 +37,14 @@ def add_move(tx: Transaction, run_id: str, decision: int, as_of: datetime, node:
         raise ValueError(f"the clock was moved before decision {decision} already")
     finish_step(tx, run_id, _NAME, {"as_of": iso(as_of), "node": node}, attempt=decision)
     tx.record("clock.moved", run_id=run_id, as_of=iso(as_of), decision=decision, before=node)
-    return Move(decision, as_of, node, tx.now())
+    return ClockAdvance(decision, as_of, node, tx.now())
 
 
-def moves(session: Session, run_id: str) -> list[Move]:
-    """Return a run's moves, oldest first."""
+def clock_advances(session: Session, run_id: str) -> list[ClockAdvance]:
+    """Return the moves of a run's clock, oldest first."""
     of_run = select(Step).where(Step.run_id == run_id, Step.node == 0, Step.name == _NAME, Step.status == "finished")
     return [
-        Move(row.attempt, datetime.fromisoformat(row.result["as_of"]), row.result["node"], row.ended_at)
+        ClockAdvance(row.attempt, datetime.fromisoformat(row.result["as_of"]), row.result["node"], row.ended_at)
         for row in session.exec(of_run.order_by(col(Step.attempt)))
         if row.result is not None and row.ended_at is not None
     ]

@@ -1,4 +1,4 @@
-"""The end of a run, live or replayed: its exports, its solution, its result and its page are written."""
+"""The files of a run that has ended, live or replayed: its exports, its solution, its result and its page."""
 
 import resource
 import sys
@@ -31,7 +31,7 @@ from state.tables import Execution, Node, Run
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedRun:
     """A run whose search has ended."""
 
     folder: RunFolder
@@ -43,42 +43,42 @@ class Ended:
     stopped_by: str | None = None
     misconfigured: bool = False
     dated_at_deadline: Mapping[str, int] | None = None
-    """Posts by kind that have no time of their own and were dated at the deadline on import; None: none were."""
+    """Posts by kind without a time of their own, which were dated at the deadline on import; None: there were none."""
 
 
 @dataclass(frozen=True)
-class Graded:
-    """What came of it where it counts: on the hidden test of a snapshot, or on the leaderboard of a live competition."""
+class GradedRun:
+    """A run's grade: on a snapshot's hidden test, or on a live competition's leaderboard."""
 
     grade: Grade
-    """Of what was handed in."""
+    """The grade of what was handed in."""
     nodes: Mapping[int, HiddenScore] = field(default_factory=dict)
     rank_correlation: float | None = None
-    """Of validation scores with those of `nodes`."""
+    """Between validation scores and those of `nodes`."""
     selection_regret: float | None = None
-    """By how much the chosen node is worse there than the best one."""
+    """By how much the chosen node is worse in `nodes` than the best one."""
     findings: tuple[Finding, ...] = ()
-    """What guards say of the chosen node that only what counts can show."""
+    """What guards found in the chosen node with the help of the grade."""
 
 
-async def leave(ended: Ended, handed: HandedIn, graded: Graded, worker: Worker) -> RunResult:
-    """Write all that a run leaves into its folder, over what an earlier end has left; returns the content of result.json."""
+async def write_run_files(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: Worker) -> RunResult:
+    """Write all files of an ended run into its folder, over those of an earlier end; returns the content of result.json."""
     context, folder = ended.context, ended.folder
     export_events(context.store, context.run_id, folder.events)
     export_prompts(context.store, context.run_id, folder.prompts)
     write_solution(context, handed, folder.solution)
     result = await _result(ended, handed, graded, worker)
-    write_result(folder, result)  # the page is drawn from it
+    write_result(folder, result)  # the page is made from it
     with ended.stopwatch.measure("report"):
         error = await _report(ended, worker)
     _, executions, run = _rows(context)
-    times = _times(ended, run, executions, result.valid_nodes)  # drawing the page took some
+    times = _times(ended, run, executions, result.valid_nodes)  # again, as making the page took time
     result = result.model_copy(update={"report_error": error, **times})
     write_result(folder, result)
     return result
 
 
-async def _report(ended: Ended, worker: Worker) -> str | None:
+async def _report(ended: EndedRun, worker: Worker) -> str | None:
     """Render report.html; a page that cannot be drawn must not cost the result."""
     say, folder = ended.context.say, ended.folder
     say("writing the report")
@@ -90,8 +90,8 @@ async def _report(ended: Ended, worker: Worker) -> str | None:
     return None
 
 
-async def _result(ended: Ended, handed: HandedIn, graded: Graded, worker: Worker) -> RunResult:
-    """Return all of result.json; wall time and overhead are as of now."""
+async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: Worker) -> RunResult:
+    """Return the content of result.json; wall time and overhead are those until now."""
     context, node = ended.context, handed.node
     with ended.stopwatch.measure("evaluation"):
         interval, interval_note = await expected_interval(context, handed, worker)
@@ -154,11 +154,11 @@ async def _result(ended: Ended, handed: HandedIn, graded: Graded, worker: Worker
     )
 
 
-def _times(ended: Ended, run: Run, executions: Sequence[Execution], valid: int) -> dict[str, Any]:
-    """Return where the time went until now, under the names of `RunResult`.
+def _times(ended: EndedRun, run: Run, executions: Sequence[Execution], valid: int) -> dict[str, Any]:
+    """Return how the time was spent until now, under the names of `RunResult`.
 
-    A live run lasts as long as its competition, over any number of starts of the bot: its wall time is that of the clock since
-    it began, and what of it nobody has measured throughout is left out.
+    A live run lasts as long as its competition, over any number of starts of the bot: its wall time is the clock's since it
+    began, and times that were not measured throughout are left out.
     """
     watch, measured = ended.stopwatch, {}
     if run.cutoff is None:
@@ -177,7 +177,7 @@ def _times(ended: Ended, run: Run, executions: Sequence[Execution], valid: int) 
 
 
 def _ratio(part: float, whole: float) -> float | None:
-    """Return a share to four digits; None of nothing."""
+    """Return a share to four digits; None if the whole is zero."""
     return round(part / whole, 4) if whole > 0 else None
 
 
@@ -189,7 +189,7 @@ def _rows(context: RunContext) -> tuple[Sequence[Node], Sequence[Execution], Run
 
 
 def peak_memory() -> int:
-    """Return the most memory (resident, bytes) that this process held so far; its children are not counted."""
+    """Return this process's peak resident memory so far in bytes, without its children's."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
