@@ -24,7 +24,7 @@ from sandbox.watcher import Watcher
 _KILLED = 137
 _CONFLICT = 409
 _ASKED_EVERY = 0.2
-"""Seconds between two questions of what it uses."""
+"""Seconds between two requests for its usage."""
 _CROWDED = 2
 _LAST = 5.0
 """Seconds for our threads to end once the container is gone."""
@@ -47,8 +47,8 @@ class Container:
 
         Args:
             engine: Connection of its own.
-            options: Of the container (see `sandbox.profile`).
-            limits: What it may use.
+            options: Options of the container (see `sandbox.profile`).
+            limits: Its limits.
             watcher: Measures what it writes.
             resources: Closed when it is gone, once it has been started.
             talks: Whether it has an input.
@@ -87,7 +87,7 @@ class Container:
         self._began = time.monotonic()
         self.output, output_end = os.pipe()
         self.engine, engine_end = os.pipe()
-        os.close(engine_end)  # the engine says what it has to say by errors
+        os.close(engine_end)  # the engine reports problems as errors
         self.ended = os.eventfd(0)
         self._threads = [
             threading.Thread(target=self._ask, name=f"{self._name}-usage", daemon=True),
@@ -98,7 +98,7 @@ class Container:
             thread.start()
 
     def measure(self) -> tuple[Usage, Breach | None]:
-        """Take what the engine said last of memory, CPU and tasks; measure the folders ourselves."""
+        """Use the engine's last report on memory, CPU and tasks; measure the folders ourselves."""
         self._asked.set()
         stats, self._used = self._used, {}
         cpu = stats.get("cpu_stats", {}).get("cpu_usage", {}).get("total_usage")
@@ -121,10 +121,10 @@ class Container:
         return self._last, written
 
     def _ask(self) -> None:
-        """Ask the engine again and again what it uses, as often as somebody measures it.
+        """Ask the engine for its usage, as often as somebody measures it.
 
-        In a thread of its own: at a container's end the engine answers only after all output has been read, which is the
-        task of the thread that measures.
+        In a thread of its own: at a container's end the engine answers only after all output has been read, which is
+        done by the thread that measures.
         """
         while self._asked.wait() and not self._over.is_set():
             self._asked.clear()
@@ -135,16 +135,16 @@ class Container:
             self._over.wait(_ASKED_EVERY)
 
     def kill(self) -> None:
-        """Have it killed with all that it has started; its output must be read meanwhile.
+        """Kill it with all its processes; its output must be read meanwhile.
 
-        The engine answers only after all output has been read, which is the task of our caller.
+        The engine answers only after all output has been read, which is the caller's task.
         """
         if self._threads[-1].is_alive():
             self._threads.insert(0, threading.Thread(target=self._kill, name=f"{self._name}-kill", daemon=True))
             self._threads[0].start()
 
     def _kill(self) -> None:
-        # Where it has ended just now the engine says so, and where the engine has, only its next start can mend that.
+        # An error means that the container has just ended, or the engine has, which only its next start can fix.
         with contextlib.suppress(*ENGINE_FAILURES):
             self._api.kill(self._name)
 
@@ -155,8 +155,8 @@ class Container:
         except ENGINE_FAILURES as error:
             state = {"Running": True, "Error": say(error)}
         if state["Running"]:
-            said = state["Error"] or (say(self._lost) if self._lost else "it lost the container")
-            return Reaped(_KILLED, breach=Breach(ExitReason.INFRASTRUCTURE, f"The Docker engine failed: {said}"))
+            reason = state["Error"] or (say(self._lost) if self._lost else "it lost the container")
+            return Reaped(_KILLED, breach=Breach(ExitReason.INFRASTRUCTURE, f"The Docker engine failed: {reason}"))
         killed = bool(state["OOMKilled"])
         return Reaped(
             exit_code=state["ExitCode"],

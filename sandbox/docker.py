@@ -34,21 +34,21 @@ class DockerSandbox(LocalSandbox):
     isolates = True
 
     _found: tuple[str, str, Mapping[str, str]] | None = None
-    """Image, version of its Python, and its packages, once `problem` has looked."""
+    """Image, version of its Python, and its packages, set by `problem`."""
 
     def problem(self) -> str | None:
-        """Say in one sentence why it cannot be used here, found out by running it; none if it works."""
+        """Return in one sentence why it cannot be used here, found out by running it; None if it works."""
         try:
             with connect() as engine:
                 image = find_image(engine, self._settings.image)
         except ENGINE_FAILURES as error:
             return say(error)
-        works, said = try_out(self, _PROBE)
+        works, output = try_out(self, _PROBE)
         if not works:
-            return f"Docker is there but runs no script: {said}"
+            return f"Docker is there but runs no script: {output}"
         if image.attrs["Config"].get("Volumes"):
             return f"The image {image.tags} declares volumes: folders that no limit holds."
-        found = json.loads(said)
+        found = json.loads(output)
         if self._environment and found["python"].split(".")[:2] != self._environment.record.python.split(".")[:2]:
             return (
                 f"The environment {self._environment.name} is for Python {self._environment.record.python}, and the image has "
@@ -58,7 +58,7 @@ class DockerSandbox(LocalSandbox):
         return None
 
     def describe(self) -> SandboxDescription:
-        """Say what it cannot contain, and (once `problem` has looked) what is installed in its image."""
+        """Return what it cannot contain, and (after `problem`) what is installed in its image."""
         image, python, packages = self._found or (None, None, None)
         return SandboxDescription(
             name="docker",
@@ -77,7 +77,7 @@ class DockerSandbox(LocalSandbox):
         )
 
     def start(self, request: ExecutionRequest, workspace: Workspace) -> Container:
-        """Start the script in a container; raises OSError where no engine answers or it has no image."""
+        """Start the script in a container; raises OSError if no engine answers or the image is missing."""
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
         watcher = Watcher(request.limits, (workspace.work,))
         return self._start(lambda origin: script_plan(origin, request, workspace, cpus), watcher)

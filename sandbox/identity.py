@@ -1,4 +1,4 @@
-"""Whom a script runs as under bubblewrap: another user if root starts it, else the same in a user namespace."""
+"""The user that a script runs as under bubblewrap: another one if root starts it, else the same in a user namespace."""
 
 import os
 import platform

@@ -13,7 +13,7 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Unlinked:
-    """Open files without a name: no folder shows them, and they take room until they are closed."""
+    """Open files without a name: no folder shows them, and they occupy space until they are closed."""
 
     disk_bytes: int = 0
     memory_bytes: int = 0

@@ -1,4 +1,4 @@
-"""What a container may do and see: the same for every execution, and for every lab."""
+"""The rights and mounts of a container, the same for every execution and every lab."""
 
 import hashlib
 import os
@@ -32,12 +32,12 @@ _OWN_TASKS = 2
 _SENTRY_TASKS = 512
 """gVisor's own threads and helpers count too, so that with it the limit is a coarser one."""
 _OVERTIME = 60
-"""Seconds beyond its limit after which a script ends by itself, should the bot be gone."""
+"""Seconds beyond its limit after which a script ends by itself, in case the bot is gone."""
 _WAIT = "read -r line || exit 125; "
-"""What the shell inside does first: wait for a line from us.
+"""The shell's first command inside: wait for a line from us.
 
-The engine reports that we are attached a moment before we are, and drops what is printed in between; but it passes on what we
-send only once it passes on output, too.
+The engine reports that we are attached a moment too early, and drops what is printed in between; but it passes on our
+input only once it passes on output, too.
 """
 
 
@@ -47,7 +47,7 @@ class Origin:
 
     image: str
     instance: str
-    """Of the bot, by which its containers are recognised after a crash."""
+    """The bot's instance, by which its containers are recognised after a crash."""
     runtime: str | None
     """`runsc`, `nvidia` or another that the engine knows; none: its default."""
     packages: Path | None = None

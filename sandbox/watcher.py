@@ -1,4 +1,4 @@
-"""Watching an execution: what its processes hold and have written, and whether that is too much."""
+"""The watcher of an execution: measures what its processes hold and have written, and compares that with the limits."""
 
 import contextlib
 import shutil
@@ -24,7 +24,7 @@ _DUTY = 4
 
 @dataclass(frozen=True)
 class Reserve:
-    """What must be left of the machine: a script may hold some memory and disk where nobody can see it."""
+    """Resources to leave on the machine: a script may hold some memory and disk that nobody can see."""
 
     memory_bytes: int = min(psutil.virtual_memory().total // 32, 512 * 1024**2)
     disk_bytes: int = 256 * 1024**2
@@ -36,12 +36,12 @@ class Watcher:
     def __init__(
         self, limits: Limits, folders: Sequence[Path], reserve: Reserve | None = None, *, duty: int = _DUTY
     ) -> None:
-        """Take the limits, and where the script writes.
+        """Take the limits, and the folders that the script writes to.
 
         Args:
-            limits: What is allowed.
-            folders: Where the script writes; the first is its working folder.
-            reserve: What must be left of the machine.
+            limits: The limits.
+            folders: Folders that the script writes to; the first is its working folder.
+            reserve: Resources to leave on the machine.
             duty: Measuring what was written may take one of so many parts of the time.
         """
         self._duty = duty
@@ -62,7 +62,7 @@ class Watcher:
         """Largest number of bytes seen."""
 
     def check(self, tree: Tree) -> tuple[Usage, Breach | None]:
-        """Measure once; return what is used, and the limit that is exceeded, if one is."""
+        """Measure once; return the usage, and the exceeded limit, if any."""
         members = tree.members()
         tmpfs = tree.tmpfs()
         breach = self._processes(members) or self._memory(members, tmpfs) or self.check_written(members, tmpfs)
@@ -77,7 +77,7 @@ class Watcher:
         return usage, breach
 
     def _cpu_seconds(self, members: Sequence[psutil.Process]) -> float:
-        """Return what all processes seen so far have used; one that has ended counts as it was last seen."""
+        """Return the CPU time of all processes seen so far; an ended one counts with its last value."""
         for member in members:
             with contextlib.suppress(psutil.Error):
                 times = member.cpu_times()

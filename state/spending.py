@@ -16,9 +16,9 @@ from state.words import iso
 
 @dataclass(frozen=True)
 class Spent:
-    """What the ledger adds up to; `unpriced` counts entries whose tokens have no known price.
+    """Totals of the ledger; `unpriced` counts entries whose tokens have no known price.
 
-    `amount` adds up what the kind is counted in besides: see `LedgerEntry`.
+    `amount` is the total of the kind's own unit: see `LedgerEntry`.
     """
 
     entries: int = 0
@@ -28,6 +28,13 @@ class Spent:
     seconds: float = 0.0
     unpriced: int = 0
     amount: float = 0.0
+    cached_tokens: int = 0
+    """Those of the prompts that were cached."""
+
+    @property
+    def new_tokens(self) -> int:
+        """Tokens that were sent and not cached, and those that were received."""
+        return self.prompt_tokens - self.cached_tokens + self.completion_tokens
 
 
 def charge(
@@ -39,6 +46,7 @@ def charge(
     role: str | None = None,
     model: str | None = None,
     prompt_tokens: int = 0,
+    cached_tokens: int = 0,
     completion_tokens: int = 0,
     cost_usd: float | None = None,
     seconds: float | None = None,
@@ -46,10 +54,11 @@ def charge(
 ) -> LedgerEntry:
     """Add one item of spending, with its event; `cost_usd` None means unknown or no price.
 
-    `LedgerEntry` tells the kinds and what the `amount` of each is.
+    `LedgerEntry` lists the kinds and the meaning of `amount` for each.
     """
     amounts: dict[str, Any] = {
         "prompt_tokens": prompt_tokens,
+        "cached_tokens": cached_tokens,
         "completion_tokens": completion_tokens,
         "cost_usd": cost_usd,
         "seconds": seconds,
@@ -75,11 +84,12 @@ def log_model_call(
     answer: str,
     prompt_hash: str,
     prompt_tokens: int = 0,
+    cached_tokens: int = 0,
     completion_tokens: int = 0,
     cost_usd: float | None = None,
     node: int | None = None,
 ) -> ModelCall:
-    """Keep one call: what its prompt held (`items`: id and time), both texts as blobs, what it took.
+    """Store one call: the items in its prompt (id and time), both texts as blobs, its tokens and its cost.
 
     `messages` are {role, content}; their blob is a JSON list. The ledger is charged separately.
     """
@@ -97,6 +107,7 @@ def log_model_call(
         answer_sha=put_blob(tx, answer),
         prompt_hash=prompt_hash,
         prompt_tokens=prompt_tokens,
+        cached_tokens=cached_tokens,
         completion_tokens=completion_tokens,
         cost_usd=cost_usd,
         node=node,
@@ -104,8 +115,13 @@ def log_model_call(
     )
     tx.add(row)
     told = {"call": row.seq, "step": step, "role": role, "prompt": prompt_name, "model": model}
-    tokens = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens, "cost_usd": cost_usd}
-    tx.record("model.called", run_id=run_id, node=node, **told, **tokens)
+    took = {
+        "prompt_tokens": prompt_tokens,
+        "cached_tokens": cached_tokens,
+        "completion_tokens": completion_tokens,
+        "cost_usd": cost_usd,
+    }
+    tx.record("model.called", run_id=run_id, node=node, **told, **took)
     return row
 
 
@@ -115,11 +131,12 @@ def add_up(total: Spent, entry: Mapping[str, Any]) -> Spent:
     return Spent(
         entries=total.entries + 1,
         prompt_tokens=total.prompt_tokens + entry["prompt_tokens"],
+        cached_tokens=total.cached_tokens + entry["cached_tokens"],
         completion_tokens=total.completion_tokens + entry["completion_tokens"],
         cost_usd=total.cost_usd + (entry["cost_usd"] or 0.0),
         seconds=total.seconds + (entry["seconds"] or 0.0),
         unpriced=total.unpriced + (tokens > 0 and entry["cost_usd"] is None),
-        # An event of before there were amounts has none.
+        # Events written before amounts existed have none.
         amount=total.amount + (entry.get("amount") or 0.0),
     )
 

@@ -22,6 +22,7 @@ STARTED = {
     "bot.__main__": "python -m bot",
     "sandbox.image.build": "make image",
     "sandbox.environments.check_script": "`bot env check` runs it by its path, inside the sandbox",
+    "sandbox.lab.client": "the command `lab`, run by its path inside a lab",
     "tests.scrapers.snapshots.demo_board": "python -m: makes the bundled leaderboard anew",
 }
 """Modules that people start, besides the console scripts, each with how."""
@@ -35,6 +36,7 @@ UNUSED = {
     "convert_*": "markdownify calls them",
     "find_parent": "markdownify calls it",
     "handleError": "logging calls it",
+    "handle_error": "socketserver calls it",
     "main_loop": "uvicorn calls it",
 }
 """Names that nothing uses by name, each with why it is there."""

@@ -15,6 +15,8 @@ class Reply:
 
     text: str | None = ""
     status: int = 200
+    calls: Sequence[object] = ()
+    """Arguments of native tool calls of `bash`, as they are; a call may be given whole."""
     finish: str = "stop"
     prompt_tokens: int = 100
     completion_tokens: int = 20
@@ -39,7 +41,9 @@ class Reply:
             return self.body.encode()
         if self.body is not None:
             return json.dumps(self.body).encode()
-        message = {"role": "assistant", "content": self.text}
+        message: dict[str, Any] = {"role": "assistant", "content": self.text}
+        if self.calls:
+            message["tool_calls"] = [_call(number, given) for number, given in enumerate(self.calls)]
         usage = {
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
@@ -50,6 +54,12 @@ class Reply:
         return json.dumps(
             {"id": "c", "object": "chat.completion", "created": 0, "model": model, "choices": [choice], "usage": usage}
         ).encode()
+
+
+def _call(number: int, given: object) -> object:
+    if isinstance(given, dict) and "function" in given:
+        return given
+    return {"id": f"made_{number}", "type": "function", "function": {"name": "bash", "arguments": given}}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,9 @@ class Caps(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     money: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="money, in USD", examples=[5.0])
-    tokens: int | None = Field(default=None, ge=0, description="tokens, sent and received", examples=[3_000_000])
+    tokens: int | None = Field(
+        default=None, ge=0, description="new tokens: sent and not cached, or received", examples=[3_000_000]
+    )
     calls: int | None = Field(default=None, ge=0, description="calls of a model, failed ones too", examples=[500])
     gpu_seconds: float | None = Field(
         default=None,
@@ -46,11 +48,10 @@ class BudgetSettings(BaseModel):
     competition: Caps = Field(default=Caps(), description="of all runs on one competition in one `--out` folder")
     day: Caps = Field(default=Caps(), description="of all runs in one `--out` folder on one day (UTC)")
 
-    def with_run_money(self, max_cost: float | None) -> Self:
-        """Return the same with another cap on a run's money (USD); None changes nothing."""
-        if max_cost is None:
-            return self
-        return self.model_copy(update={"run": self.run.model_copy(update={"money": max_cost})})
+    def with_run(self, *, money: float | None, tokens: int | None) -> Self:
+        """Return the same with other caps on a run's money (USD) and new tokens; None changes nothing."""
+        given = {name: cap for name, cap in (("money", money), ("tokens", tokens)) if cap is not None}
+        return self.model_copy(update={"run": self.run.model_copy(update=given)}) if given else self
 
     @property
     def money(self) -> float | None:

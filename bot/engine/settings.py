@@ -22,6 +22,7 @@ class RunSettings(BaseModel):
     record: Path | None = Field(default=None, description="folder that receives a recording of every model call")
     seconds: float = Field(gt=0, description="wall time to the run's exit")
     max_cost: float | None = Field(default=None, ge=0, description="USD")
+    max_tokens: int | None = Field(default=None, ge=0, description="new tokens: sent and not cached, or received")
     steps: int | None = Field(default=None, ge=1, description="nodes, the baseline included")
     seed: int = 0
     sandbox: BackEndChoice = "auto"
@@ -47,5 +48,5 @@ class RunSettings(BaseModel):
 
     @property
     def caps(self) -> BudgetSettings:
-        """The budget, in which `max_cost` goes before what is configured for a run."""
-        return self.budget.with_run_money(self.max_cost)
+        """The budget, in which `max_cost` and `max_tokens` go before what is configured for a run."""
+        return self.budget.with_run(money=self.max_cost, tokens=self.max_tokens)

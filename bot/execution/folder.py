@@ -34,6 +34,8 @@ class RunFolder:
         """The competition's grade.py, with the modules that it imports beside it; only where its metric is not the registry's."""
         self.executions = path / "executions"
         """What executions left, a folder each."""
+        self.labs = path / "labs"
+        """What labs worked with and left, a folder each; made when the first one opens."""
         self.solution = path / "solution"
         """The script that made the submission, and how to run it."""
         self.report = path / "report.html"
@@ -78,6 +80,14 @@ def run_folders(paths: Sequence[Path]) -> list[RunFolder]:
         for config in ([path / "config.json"] if (path / "config.json").is_file() else path.glob("*/config.json"))
     ]
     return [RunFolder(config.parent) for config in sorted(configs, key=lambda file: (file.stat().st_mtime_ns, file))]
+
+
+def lower_is_better(config: Any) -> bool | None:
+    """Return which way a run's scores point, by the card in its configuration; None where that does not say."""
+    try:
+        return {"minimize": True, "maximize": False}.get(config["card"]["metric"]["direction"])
+    except (KeyError, TypeError):
+        return None
 
 
 def is_live(config: Any) -> bool:

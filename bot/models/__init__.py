@@ -34,6 +34,12 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    """Those of the prompt that the endpoint had read before."""
+
+    @property
+    def new_tokens(self) -> int:
+        """What was sent and not cached, and what was received."""
+        return self.prompt_tokens - self.cached_tokens + self.completion_tokens
 
     def __add__(self, other: "Usage") -> "Usage":
         """Return the tokens of both."""
@@ -85,6 +91,8 @@ class Completion(Generic[AnswerT]):
     usage: Usage
     model: str
     cost_usd: float | None = None
+    cut: bool = False
+    """Whether the text ended at its longest length: that of a prompt with a tool is handed on all the same."""
 
 
 class Model(Protocol):

@@ -11,12 +11,15 @@ from typing import Any, TypeVar
 
 from sqlmodel import col, select
 
+from bot.budgets.kinds import Kind
 from bot.budgets.levels import Held, Level, unbounded
 from bot.models import CallLimits, Completion, Message, Model, Prompt, Usage
-from bot.models.bounds import Estimate, bounds, free
+from bot.models.bounds import Estimate, Sent, bounds, free, most_sent
 from bot.models.fingerprint import prompt_hash
+from bot.models.prefix import messages_read_before
 from bot.models.recorded import Bindable, Recorded, RecordingWriter, step_key
 from bot.models.repair import Continuation, Repair
+from bot.models.tools import tool_of
 from bot.models.without_secrets import without_secrets
 from state.clock import Clock
 from state.errors import BotError, BudgetExceeded, CutOff, ModelError, ModelRefused, Unparsable
@@ -42,7 +45,11 @@ class Totals:
 
     calls: int
     prompt_tokens: int
+    cached_tokens: int
+    """Those of the prompts that endpoints had read before."""
     completion_tokens: int
+    new_tokens: int
+    """Those that were sent and not cached, and those that were received: what a cap on tokens counts."""
     cost_usd: float | None
     model_seconds: float
     """Wall seconds in calls; calls side by side add up."""
@@ -68,7 +75,7 @@ class _Outcome:
     reply: Completion[None]
     fault: str | None = None
     cut: bool = False
-    """Whether the fault is that the reply has no end."""
+    """Whether the reply has no end, which is a fault unless the prompt has a tool."""
     refused: str | None = None
     error: ModelError | None = None
     """A failure of the call itself, after which the step is not done."""
@@ -131,8 +138,9 @@ class Asker:
     def totals(self) -> Totals:
         """What was spent on calls."""
         cost = None if self._spent.unpriced else self._spent.cost_usd
-        tokens = self._spent.prompt_tokens, self._spent.completion_tokens
-        return Totals(self._spent.entries, *tokens, cost, self._spent.seconds)
+        spent = self._spent
+        tokens = (spent.prompt_tokens, spent.cached_tokens, spent.completion_tokens, spent.new_tokens)
+        return Totals(spent.entries, *tokens, cost, spent.seconds)
 
     def longest_answer(self, role: str, first: float) -> float:
         """Return the most seconds that one of a role's last few answers took; `first` before any in this start of the bot."""
@@ -174,7 +182,8 @@ class Asker:
                     fault = str(error)
             if isinstance(question, Continuation):
                 text = question.whole(text)
-            if result["cut"] and text.strip() and continuations < MOST_CONTINUATIONS:
+            goes_on = result["cut"] and text.strip() and tool_of(prompt) is None
+            if goes_on and continuations < MOST_CONTINUATIONS:
                 continuations += 1
                 question = Continuation(prompt, text)
                 continue
@@ -210,7 +219,7 @@ class Asker:
             ).first()
         if call is None:
             return None
-        usage = Usage(call.prompt_tokens, call.completion_tokens)
+        usage = Usage(call.prompt_tokens, call.completion_tokens, call.cached_tokens)
         return _Outcome(
             Completion(
                 None, self._store.blob(call.answer_sha).decode(errors="surrogatepass"), usage, call.model, call.cost_usd
@@ -237,7 +246,7 @@ class Asker:
         """Reserve the most that a call may take, for a shorter answer where there is no room for a long one."""
         async with AsyncExitStack() as stack:
             refused: BudgetExceeded | None = None
-            for bound in bounds(self._budget, self._estimate, asked.role, asked.messages, self._limits):
+            for bound in bounds(self._budget, self._estimate, asked.role, self._sent(asked), self._limits):
                 try:
                     held = await stack.enter_async_context(self._budget.reserve(**bound.amounts))
                 except BudgetExceeded as error:
@@ -247,13 +256,29 @@ class Asker:
                 return
             raise refused or BudgetExceeded("no call fits into the budget")
 
+    def _sent(self, asked: _Attempt) -> Sent:
+        """Return the most that a call sends; what of a conversation was cached is looked up where a cap goes by it."""
+        if tool_of(asked.prompt) is None:
+            return most_sent(asked.messages, with_tool=False)
+        read_before = 0
+        if self._budget.capped(Kind.TOKENS):
+            read_before = messages_read_before(
+                self._store,
+                self._run_id,
+                role=asked.role,
+                prompt_name=asked.prompt.name,
+                node=asked.node,
+                messages=asked.messages,
+            )
+        return most_sent(asked.messages, with_tool=True, read_before=read_before)
+
     async def _write_down(self, asked: _Attempt, outcome: _Outcome, seconds: float, held: Held) -> None:
         """Count it, then log and charge it in one transaction; a database in trouble is waited for, as this was paid."""
         reply = outcome.reply
-        tokens = reply.usage.prompt_tokens + reply.usage.completion_tokens
-        held.spend(money=reply.cost_usd or 0.0, calls=1, tokens=tokens)
+        held.spend(money=reply.cost_usd or 0.0, calls=1, tokens=reply.usage.new_tokens)
         took: dict[str, Any] = {
             "prompt_tokens": reply.usage.prompt_tokens,
+            "cached_tokens": reply.usage.cached_tokens,
             "completion_tokens": reply.usage.completion_tokens,
             "cost_usd": reply.cost_usd,
         }
@@ -298,7 +323,7 @@ async def _outcome(model: Model, asked: _Attempt, limits: CallLimits) -> _Outcom
         return _Outcome(_charged(error.reply), refused=str(error))
     except ModelError as error:
         return _Outcome(_charged(None), error=error)
-    return _Outcome(Completion(None, completion.text, completion.usage, completion.model, completion.cost_usd))
+    return _Outcome(replace(completion, answer=None), cut=completion.cut)
 
 
 def _charged(reply: object | None) -> Completion[None]:

@@ -1,5 +1,6 @@
 """The most that one call may take, so that what is reserved for it covers whatever comes back."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,8 @@ ANSWERS_A_CALL = 2
 """An empty answer is asked for once more, and both are paid."""
 _TOKENS_A_MESSAGE = 16
 """What roles and separators take."""
+_TOKENS_OF_A_TOOL = 1_500
+"""What a tool's definition takes, and what endpoints say about tools before it (Anthropic's: some 500 tokens)."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,19 @@ def free(role: str, usage: Usage) -> float | None:
     return 0.0
 
 
-def bounds(
-    level: Level, estimate: Estimate, role: str, messages: Sequence[Message], limits: CallLimits
-) -> Iterator[Bound]:
+@dataclass(frozen=True)
+class Sent:
+    """Tokens of what is sent, at the most."""
+
+    tokens: int
+    new: int
+    """Those that the endpoint has probably not cached."""
+
+
+def bounds(level: Level, estimate: Estimate, role: str, sent: Sent, limits: CallLimits) -> Iterator[Bound]:
     """Yield the bounds to try, the widest first; without a cap on money or tokens a call is not bounded.
+
+    Money is reserved for all that is sent as if nothing were cached, tokens for what is new.
 
     Raises:
         UsageError: there is a cap on money, and the role's model has no known price.
@@ -48,11 +60,10 @@ def bounds(
     if not (level.capped(Kind.MONEY) or level.capped(Kind.TOKENS)):
         yield Bound({"calls": 1}, limits)
         return
-    sent = most_tokens(messages)
     answer = limits.max_tokens or (MOST_CODE_TOKENS if role == "coder" else MOST_ANSWER_TOKENS)
     while True:
-        usage = Usage(sent, answer)
-        amounts: dict[str, float] = {"calls": 1, "tokens": ANSWERS_A_CALL * (sent + answer)}
+        usage = Usage(sent.tokens, answer)
+        amounts: dict[str, float] = {"calls": 1, "tokens": ANSWERS_A_CALL * (sent.new + answer)}
         if level.capped(Kind.MONEY):
             cost = estimate(role, usage)
             if cost is None:
@@ -64,7 +75,19 @@ def bounds(
         answer = max(LEAST_ANSWER_TOKENS, answer // 2)
 
 
-def most_tokens(messages: Sequence[Message]) -> int:
-    """Return a number of tokens that messages never exceed: each token of a byte-level vocabulary is at least one byte."""
-    texts = (message.content.encode("utf-8", "surrogatepass") for message in messages)
-    return sum(len(text) + _TOKENS_A_MESSAGE for text in texts)
+def most_sent(messages: Sequence[Message], *, with_tool: bool, read_before: int = 0) -> Sent:
+    """Return what a call sends, of which the endpoint has so many leading messages in its cache."""
+    size = _size_in_json if with_tool else _size
+    sizes = [size(message.content) + _TOKENS_A_MESSAGE for message in messages]
+    tool = _TOKENS_OF_A_TOOL if with_tool else 0
+    return Sent(tool + sum(sizes), sum(sizes[read_before:]) + (0 if read_before else tool))
+
+
+def _size(text: str) -> int:
+    """Return a number of tokens that a text never exceeds: each token of a byte-level vocabulary is at least one byte."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _size_in_json(text: str) -> int:
+    """Return the same for a text that may be sent as an argument of a call, in which each line end takes two bytes."""
+    return _size(json.dumps(text, ensure_ascii=False))

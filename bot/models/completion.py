@@ -11,9 +11,15 @@ _CHARACTERS_PER_TOKEN = 4
 
 
 def completed(
-    prompt: Prompt[AnswerT], text: str, *, usage: Usage, model: str, cost_usd: float | None = None
+    prompt: Prompt[AnswerT],
+    text: str,
+    *,
+    usage: Usage,
+    model: str,
+    cost_usd: float | None = None,
+    cut: bool = False,
 ) -> Completion[AnswerT]:
-    """Return the completion of a reply.
+    """Return the completion of a reply; `cut` says that it ended at its longest length.
 
     Raises:
         Unparsable: the prompt cannot read the text; `reply` is a `Completion[None]` with its text, usage and cost.
@@ -21,9 +27,9 @@ def completed(
     try:
         answer = prompt.parse(text)
     except Unparsable as error:
-        error.reply = Completion(None, text, usage, model, cost_usd)
+        error.reply = Completion(None, text, usage, model, cost_usd, cut)
         raise
-    return Completion(answer, text, usage, model, cost_usd)
+    return Completion(answer, text, usage, model, cost_usd, cut)
 
 
 def estimated_tokens(text: str) -> int:

@@ -17,7 +17,8 @@ from bot.models.failures import FIRST, Names, classify, endpoint_words
 from bot.models.pricing import Pricing
 from bot.models.reply import NotACompletion, Reply, read_reply
 from bot.models.settings import ModelChoice, ModelSettings
-from scrapers.http.receiving import retry_after
+from bot.models.tools import Tool, is_about_tools, native_messages, tool_of
+from scrapers.http.responses import retry_after
 from state.clock import Clock
 from state.errors import CutOff, EmptyAnswer, ModelError, ModelRefused, ModelUnavailable
 from state.redaction import Redactor
@@ -88,6 +89,22 @@ class Endpoint:
         )
 
 
+@dataclass(frozen=True)
+class _Question:
+    """What is sent: texts, and the tool that the prompt has."""
+
+    messages: list[Message]
+    tool: Tool | None
+
+    def plain(self) -> dict[str, Any]:
+        """Return the texts as a request holds them."""
+        return {"messages": [asdict(message) for message in self.messages]}
+
+    def native(self, tool: Tool) -> dict[str, Any]:
+        """Return the same with native tool calls."""
+        return {"messages": native_messages(self.messages, tool), "tools": [tool.definition()]}
+
+
 class OpenAIModel:
     """A `Model`; belongs to one event loop, and is closed with `aclose`."""
 
@@ -102,6 +119,8 @@ class OpenAIModel:
         self._limit_name = "max_tokens"
         self._most_tokens: dict[str, int] = {}
         """What models write at the most, as far as they have refused more."""
+        self._without_tools: set[str] = set()
+        """Models that were refused with native tool calls, and answered without."""
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -116,44 +135,48 @@ class OpenAIModel:
 
         All tries together take at most `limits.seconds`. An empty answer is asked for once more, and both are charged;
         if nothing comes then, it is an EmptyAnswer all the same, as it has been paid.
-        An answer that ended at the token limit is CutOff whatever it holds, so that it is gone on with, and charged.
+        An answer that ended at the token limit is CutOff whatever it holds, so that it is gone on with, and charged; that of
+        a prompt with a tool is handed on as it is, as the prompt answers it.
         """
         model = self._endpoint.model_for(role)
         place = f"the prompt {prompt.name}"
         messages = [Message(m.role, self._redactor.own(m.content, place)) for m in prompt.messages()]
+        question = _Question(messages, tool_of(prompt))
         deadline = asyncio.get_running_loop().time() + limits.seconds
-        payload = self._payload(model, messages, limits)
+        payload = self._payload(model, question, limits)
         try:
             async with asyncio.timeout_at(deadline):
-                reply = await self._reply(payload, messages, deadline)
+                reply = await self._reply(payload, question, deadline)
         except TimeoutError:
             raise ModelUnavailable(f"{model} gave no answer within {limits.seconds:g} s") from None
         if _is_empty(reply):
             with contextlib.suppress(ModelError, TimeoutError):
                 async with asyncio.timeout_at(deadline):
-                    second = await self._reply(payload, messages, deadline)
+                    second = await self._reply(payload, question, deadline)
                     reply = replace(second, usage=reply.usage + second.usage)
-        cost = self._pricing.cost(model, reply.usage)
-        _ensure_complete(reply, Completion(None, reply.text, reply.usage, model, cost))
-        return completed(prompt, reply.text, usage=reply.usage, model=model, cost_usd=cost)
+        cost, cut = self._pricing.cost(model, reply.usage), reply.finish == "length"
+        charged = Completion(None, reply.text, reply.usage, model, cost, cut)
+        if cut and question.tool is None:
+            unfinished = CutOff(CUT_OFF)
+            unfinished.reply = charged
+            raise unfinished
+        _ensure_answered(reply, charged)
+        return completed(prompt, reply.text, usage=reply.usage, model=model, cost_usd=cost, cut=cut)
 
-    def _payload(self, model: str, messages: list[Message], limits: CallLimits) -> dict[str, Any]:
-        payload: dict[str, Any] = {
-            "model": model,
-            "messages": [asdict(message) for message in messages],
-        }
+    def _payload(self, model: str, question: _Question, limits: CallLimits) -> dict[str, Any]:
+        tool = None if model in self._without_tools else question.tool
+        asked = question.plain() if tool is None else question.native(tool)
         most = limits.max_tokens or self._endpoint.max_tokens
         most = min(most, self._most_tokens.get(model, most)) if most else None
-        return payload | ({self._limit_name: most} if most else {})
+        return {"model": model, **asked} | ({self._limit_name: most} if most else {})
 
-    async def _reply(self, payload: dict[str, Any], messages: list[Message], deadline: float) -> Reply:
+    async def _reply(self, payload: dict[str, Any], question: _Question, deadline: float) -> Reply:
         """Ask until there is an answer, the retries are used up, or the next wait would pass the deadline."""
         for attempt in range(self._endpoint.retries + 1):
             error: ModelError
             asked: float | None = None
             try:
-                body = await self._post(payload)
-                reply = read_reply(body, messages, model=payload["model"], names=self._endpoint.names)
+                reply = await self._with_or_without_tools(payload, question)
                 self._has_answered = True
                 return reply
             except Rejected as answer:
@@ -172,6 +195,25 @@ class OpenAIModel:
                 raise ModelUnavailable(f"{error} (tries: {attempt + 1})")
             await self._clock.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
+
+    async def _with_or_without_tools(self, payload: dict[str, Any], question: _Question) -> Reply:
+        """Ask once; where tools are refused, at once in plain text, and ever after if that is answered."""
+        try:
+            reply = await self._answer(payload, question)
+        except Rejected as answer:
+            if "tools" not in payload or not is_about_tools(answer.status, endpoint_words(answer.body)):
+                raise
+            payload.pop("tools")
+            payload.update(question.plain())
+            reply = await self._answer(payload, question)
+        if question.tool is not None and "tools" not in payload:
+            self._without_tools.add(payload["model"])
+        return reply
+
+    async def _answer(self, payload: dict[str, Any], question: _Question) -> Reply:
+        body = await self._post(payload)
+        names = self._endpoint.names
+        return read_reply(body, question.messages, model=payload["model"], tool=question.tool, names=names)
 
     async def _post(self, payload: dict[str, Any]) -> bytes:
         """Send one request; a token limit that is above the model's own again halved, or under the endpoint's name for it."""
@@ -205,18 +247,14 @@ def _is_empty(reply: Reply) -> bool:
     return not reply.text.strip() and not reply.refusal and reply.finish not in ("length", "content_filter")
 
 
-def _ensure_complete(reply: Reply, charged: Completion[None]) -> None:
-    """Raise if the answer is cut off (CutOff) or withheld (ModelRefused); either carries what it cost."""
-    if reply.finish == "length":
-        cut = CutOff(CUT_OFF)
-        cut.reply = charged
-        raise cut
+def _ensure_answered(reply: Reply, charged: Completion[None]) -> None:
+    """Raise ModelRefused, which carries what it cost, if the answer is withheld or empty; one that was cut off may be."""
     why = None
     if reply.finish == "content_filter":
         why = "its content filter withheld the answer"
     elif reply.refusal:
         why = f"it refused: {endpoint_words(reply.refusal)}"
-    elif not reply.text.strip():
+    elif not reply.text.strip() and not charged.cut:
         why = _EMPTY
     if why is not None:
         kind = EmptyAnswer if why == _EMPTY else ModelRefused

@@ -36,7 +36,7 @@ class Recorded(BaseModel):
     fault: str | None = None
     """What was wrong with a reply that could not be read."""
     cut: bool = False
-    """Whether that was that it had no end."""
+    """Whether the reply had no end; where that is no fault, the prompt read it all the same."""
     refused: str | None = None
     """Why there was no answer."""
 
@@ -98,7 +98,7 @@ class RecordedModel:
             unreadable = CutOff(call.fault) if call.cut else Unparsable(call.fault)
             unreadable.reply = free
             raise unreadable
-        return completed(prompt, call.text, usage=call.usage, model=call.model, cost_usd=0.0)
+        return completed(prompt, call.text, usage=call.usage, model=call.model, cost_usd=0.0, cut=call.cut)
 
     def _read(self, step: str) -> Recorded:
         path = self.folder / _file_name(step)

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from bot.models import Item, Message, Prompt
 from bot.models.fingerprint import stable_messages
 from bot.models.quoting import clean
+from bot.models.tools import Tool, tool_of
 
 AnswerT = TypeVar("AnswerT")
 
@@ -30,6 +31,11 @@ class _Again(ABC, Generic[AnswerT]):
     def name(self) -> str:
         """The original's name."""
         return self.original.name
+
+    @property
+    def tool(self) -> Tool | None:
+        """The original's tool."""
+        return tool_of(self.original)
 
     def messages(self) -> Sequence[Message]:
         """Return the original conversation, the reply, and what is asked now."""

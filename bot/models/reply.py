@@ -6,9 +6,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.models import Message, Usage
+from bot.models.chat import Rejected
 from bot.models.completion import estimated_tokens
-from bot.models.failures import FIRST, Names, classify, endpoint_words
-from scrapers.http.receiving import read_json
+from bot.models.failures import FIRST, Names, endpoint_words
+from bot.models.tools import Tool, text_of_calls
+from scrapers.http.responses import read_json
 from state.errors import ModelMisconfigured, ModelUnavailable
 
 _MOST_TOKENS = 1_000_000_000
@@ -38,6 +40,7 @@ class _Foreign(BaseModel):
 class _Message(_Foreign):
     content: str | list[dict[str, Any]] | None = None
     refusal: str | None = None
+    tool_calls: object = None
 
 
 class _Choice(_Foreign):
@@ -58,6 +61,17 @@ class _Usage(_Foreign):
     prompt_tokens: _Tokens | None = None
     completion_tokens: _Tokens | None = None
     prompt_tokens_details: _Details | None = None
+    prompt_cache_hit_tokens: _Tokens | None = None
+    """DeepSeek's name for the cached ones."""
+    cache_read_input_tokens: _Tokens | None = None
+    """Anthropic's, which gateways in front of it hand on."""
+
+    @property
+    def cached(self) -> int:
+        """Tokens of the prompt that were cached."""
+        details = self.prompt_tokens_details
+        named = (details and details.cached_tokens, self.prompt_cache_hit_tokens, self.cache_read_input_tokens)
+        return next((tokens for tokens in named if tokens), 0)
 
 
 class _Body(_Foreign):
@@ -65,14 +79,16 @@ class _Body(_Foreign):
     usage: object | None = None
 
 
-def read_reply(body: bytes, messages: list[Message], *, model: str, names: Names = FIRST) -> Reply:
-    """Read the body of an answer with status 200.
+def read_reply(
+    body: bytes, messages: list[Message], *, model: str, tool: Tool | None = None, names: Names = FIRST
+) -> Reply:
+    """Read the body of an answer with status 200; calls of the tool become text.
 
     Tokens that the endpoint does not report, or not as numbers that can be, are estimated from the texts.
 
     Raises:
         ModelUnavailable: the body is empty, cut off or holds no choice.
-        ModelError: it is an error in the clothes of an answer, of the class that its code says.
+        Rejected: it is an error in the clothes of an answer, with the status that its code says.
         NotACompletion: it is no chat completion, so that the address is probably wrong.
     """
     try:
@@ -83,7 +99,7 @@ def read_reply(body: bytes, messages: list[Message], *, model: str, names: Names
             raise ModelUnavailable(f"the answer of {model} was cut off on the way") from None
         raise _not_a_completion(body.decode("utf-8", "replace"), model, names) from None
     if isinstance(content, dict) and content.get("error"):
-        raise classify(_status(content["error"]), content, model=model, names=names)
+        raise Rejected(_status(content["error"]), content, {})
     try:
         parsed = _Body.model_validate(content)
     except ValidationError:
@@ -92,8 +108,10 @@ def read_reply(body: bytes, messages: list[Message], *, model: str, names: Names
         raise ModelUnavailable(f"{model} sent no choice")
     choice = parsed.choices[0]
     if choice.error or choice.finish_reason == "error":
-        raise classify(_status(choice.error), {"error": choice.error}, model=model, names=names)
-    text = _text(choice.message)
+        raise Rejected(_status(choice.error), {"error": choice.error}, {})
+    text, calls = _text(choice.message), choice.message.tool_calls
+    if tool is not None and isinstance(calls, list) and calls:
+        text = text_of_calls(text, calls, tool)
     usage = _usage(_reported(parsed.usage), messages, text)
     return Reply(text, choice.finish_reason or "stop", usage, choice.message.refusal)
 
@@ -114,11 +132,11 @@ def _reported(usage: object) -> _Usage | None:
 
 def _usage(reported: _Usage | None, messages: list[Message], text: str) -> Usage:
     sent, got = (reported.prompt_tokens, reported.completion_tokens) if reported else (None, None)
-    details = reported.prompt_tokens_details if reported else None
+    prompt_tokens = sent if sent is not None else sum(estimated_tokens(m.content) for m in messages)
     return Usage(
-        prompt_tokens=sent if sent is not None else sum(estimated_tokens(m.content) for m in messages),
+        prompt_tokens=prompt_tokens,
         completion_tokens=got if got is not None else estimated_tokens(text),
-        cached_tokens=(details.cached_tokens or 0) if details else 0,
+        cached_tokens=min(reported.cached, prompt_tokens) if reported else 0,
     )
 
 

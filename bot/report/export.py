@@ -1,4 +1,4 @@
-"""Exports of a run's database: every event, and every model call with all that its prompt held."""
+"""Exports of a run's database: every event, and every model call with its whole prompt."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,11 @@ def calls(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
             "items": row.items,
             "messages": json.loads(store.blob(row.messages_sha)),
             "answer": store.blob(row.answer_sha).decode("utf-8", "surrogatepass"),
-            "usage": {"prompt_tokens": row.prompt_tokens, "completion_tokens": row.completion_tokens},
+            "usage": {
+                "prompt_tokens": row.prompt_tokens,
+                "cached_tokens": row.cached_tokens,
+                "completion_tokens": row.completion_tokens,
+            },
             "cost_usd": row.cost_usd,
         }
 

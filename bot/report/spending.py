@@ -18,33 +18,35 @@ class RoleSpending:
     role: str
     calls: int
     prompt_tokens: int
+    cached_tokens: int
     completion_tokens: int
     cost_usd: float | None
 
 
 @dataclass(frozen=True)
 class ViewSpending:
-    """Executions on one view; `seconds` are wall seconds, `peak_bytes` the highest of any of them."""
+    """Executions on one view; `seconds` are wall seconds, `peak_bytes` is the highest of any of them."""
 
     view: str
     executions: int
     seconds: float
     peak_bytes: int | None
     unfinished: int
-    """Those that did not end by themselves with status 0."""
+    """Executions that did not end by themselves with status 0."""
     reasons: str
-    """Why these ended, the commonest first, such as `2 timed out, 1 killed by rule`."""
+    """Why these ended, the most frequent first, such as `2 timed out, 1 killed by rule`."""
 
 
 def by_role(session: Session, run_id: str) -> list[RoleSpending]:
     """Add up model calls by role, in order of first use."""
     cost = col(ModelCall.cost_usd)
-    sums = func.sum(ModelCall.prompt_tokens), func.sum(ModelCall.completion_tokens), func.sum(cost)
+    tokens = ModelCall.prompt_tokens, ModelCall.cached_tokens, ModelCall.completion_tokens
+    sums = *map(func.sum, tokens), func.sum(cost)
     query = select(ModelCall.role, func.count(), *sums, func.count(cost)).where(ModelCall.run_id == run_id)  # type: ignore[call-overload]
     found = session.exec(query.group_by(ModelCall.role).order_by(func.min(ModelCall.seq)))
     return [
-        RoleSpending(role, calls, prompt, completion, spent if known == calls else None)
-        for role, calls, prompt, completion, spent, known in found
+        RoleSpending(role, calls, prompt, cached, completion, spent if known == calls else None)
+        for role, calls, prompt, cached, completion, spent, known in found
     ]
 
 

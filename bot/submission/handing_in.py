@@ -1,13 +1,12 @@
-"""Handing in: the chosen node is run again on all data, and its new file goes in if it agrees with the scored one."""
+"""Handing in: the chosen node is run again on all data, and its new file is handed in if it agrees with the scored one."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from sqlmodel import col, select
 
-from bot.engine.attempts import BASELINE
 from bot.engine.context import RunContext
-from bot.engine.tree import NodeView, Tree
+from bot.engine.tree import BASELINE, NodeView, Tree
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import Execution
 from bot.submission.exactly_once import ExactlyOnce, Patience
@@ -22,7 +21,7 @@ class HandedIn:
     """What was handed in."""
 
     node: int | None
-    """The one that was chosen; None: there is none."""
+    """The chosen node; None: there is none."""
     how: HandedInAs | None
     """None: nothing was handed in."""
     note: str
@@ -31,28 +30,34 @@ class HandedIn:
     final_note: str | None = None
 
 
-async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Worker, *, hurried: bool) -> HandedIn:
+async def hand_in(
+    context: RunContext, tree: Tree, destination: Path, worker: Worker, *, hurried: bool, own: bool = False
+) -> HandedIn:
     """Choose the node with the best validation score, refit it, check it once on the final part, and hand its file in.
 
-    It may be called again: a run that was stopped hands in, is resumed, and hands in anew.
+    It may be called again: a run that was stopped hands in, is resumed, and hands in again.
 
     Args:
         context: the run.
         tree: its finished tree.
         destination: where the file goes.
         worker: compares the refit's file with the scored one.
-        hurried: the run was stopped by a person: nothing more is run, the scored file goes in as it is.
+        hurried: a person stopped the run: nothing more is run, and the scored file is handed in.
+        own: the agent made the file itself: it is handed in as it was left, scored or not.
 
     Raises:
-        SubmissionInDoubt: the file could not be put in its place.
+        SubmissionInDoubt: the file could not be put in place.
         OSError: there is no file of that node.
     """
-    best = _best(context, tree)
+    best = _last_left(tree) if own else _best(context, tree)
     if best is None:
-        return HandedIn(None, None, "no node has a score, so there is nothing to hand in")
+        why = "its coder left no valid file" if own else "no node has a score, so there is nothing to hand in"
+        return HandedIn(None, None, why)
     scored = context.executor.submission_of(best.id, "holdout")
     made = MadeFile(scored, "holdout", "the run was stopped before a refit")
-    if best.score is None:
+    if own:
+        made, hurried = MadeFile(scored, "as-left", "the file as its coder left it"), True
+    elif best.score is None:
         made = MadeFile(scored, "holdout", "the first file that is valid: no script printed a score")
         hurried = True
     final: Execution | None = None
@@ -70,7 +75,7 @@ async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Wo
 
 
 def _best(context: RunContext, tree: Tree) -> NodeView | None:
-    """Return the node to hand in; where scores are those that scripts print, and none did, the first with a valid file."""
+    """Return the node to hand in; if scores are self-reported and no script printed one, the first with a valid file."""
     best = tree.best()
     if best is not None or context.executor.self_reported is None:
         return best
@@ -80,8 +85,13 @@ def _best(context: RunContext, tree: Tree) -> NodeView | None:
     return tree[nodes[0]] if nodes else None
 
 
+def _last_left(tree: Tree) -> NodeView | None:
+    """Return the last node whose file an agent has made itself."""
+    return next((node for node in reversed(tree.nodes) if node.state == "valid" and not node.baseline), None)
+
+
 def _earlier(context: RunContext, error: BudgetExceeded) -> HandedIn:
-    """Return what was handed in before the run was resumed, as nothing more may be."""
+    """Return what was handed in before the run was resumed, as the budget allows nothing more."""
     with context.store.read() as session:
         query = select(Submission).where(Submission.run_id == context.run_id, Submission.status == "confirmed")
         last = session.exec(query.order_by(col(Submission.at).desc())).first()
@@ -92,9 +102,9 @@ def _earlier(context: RunContext, error: BudgetExceeded) -> HandedIn:
 
 
 async def _place(context: RunContext, file: Path, destination: Path, *, node: int, how: HandedInAs) -> None:
-    """Put the file in its place on the one way that all submissions go; what lies there already is left."""
+    """Put the file in place as all submissions are made; a file that is already there is left."""
     lock = destination.with_name(LOCK)
-    # One's own disk lists at once what it has taken.
+    # Our own disk lists at once what it has taken.
     patience = Patience(grace=0)
     site = ReplaySubmitter(destination)
     await ExactlyOnce(context.store, context.run_id, site, context.clock, lock, patience).submit(
@@ -103,7 +113,7 @@ async def _place(context: RunContext, file: Path, destination: Path, *, node: in
 
 
 async def _final(context: RunContext, node: int) -> tuple[Execution | None, str | None]:
-    """Score the chosen node once on the part that no node ever saw: how much selecting flattered us."""
+    """Score the chosen node once on the part that no node ever saw, which shows how much selection flattered us."""
     if context.executor.self_reported is not None:
         return None, f"no part of the data could be withheld: {context.executor.self_reported}"
     context.say(f"checking node {node} on the final part")
@@ -112,5 +122,5 @@ async def _final(context: RunContext, node: int) -> tuple[Execution | None, str 
 
 
 def is_baseline(handed: HandedIn) -> bool:
-    """Whether the safe baseline was handed in."""
+    """Return whether the safe baseline was handed in."""
     return handed.how is not None and handed.node == BASELINE

@@ -76,7 +76,7 @@ def test_the_image_holds_what_the_built_in_recipe_imports() -> None:
 
 
 @NEEDS_DOCKER
-async def test_a_child_killed_for_memory_is_told_though_the_script_ends_well(run_docker: Run) -> None:
+async def test_a_child_killed_for_memory_is_reported_though_the_script_ends_well(run_docker: Run) -> None:
     child = f"subprocess.run([sys.executable, '-c', {GROW!r}]"
     head = "import subprocess, sys\n"
     well = await run_docker(f"{head}print({child}).returncode)", memory_bytes=100 * MB)
@@ -119,7 +119,7 @@ async def test_a_bot_whose_files_are_for_itself_alone_can_still_run_scripts(run_
 
 
 @NEEDS_DOCKER
-async def test_a_view_that_scripts_cannot_read_is_told(run_docker: Run, place: Path) -> None:
+async def test_a_view_that_scripts_cannot_read_is_reported(run_docker: Run, place: Path) -> None:
     needs.root()
     (place / "view").chmod(0o700)
     outcome = await run_docker("print(1)")

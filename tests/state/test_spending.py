@@ -14,12 +14,12 @@ from tests.state.conftest import START
 
 def test_totals_are_by_kind_and_run(store: Store, run_id: str) -> None:
     with store.write() as tx:
-        charge(tx, run_id, "tokens", prompt_tokens=10, completion_tokens=5, cost_usd=0.25)
+        charge(tx, run_id, "tokens", prompt_tokens=10, cached_tokens=4, completion_tokens=5, cost_usd=0.25)
         charge(tx, run_id, "tokens", prompt_tokens=1, completion_tokens=1, cost_usd=0.5)
         charge(tx, run_id, "execution", seconds=3.5)
         charge(tx, "another", "tokens", prompt_tokens=99)
     assert spent(store, run_id) == {
-        "tokens": Spent(2, 11, 6, 0.75, 0.0, unpriced=0),
+        "tokens": Spent(2, 11, 6, 0.75, 0.0, unpriced=0, cached_tokens=4),
         "execution": Spent(1, 0, 0, 0.0, 3.5, unpriced=0),
     }
     assert spent(store, "another")["tokens"].unpriced == 1

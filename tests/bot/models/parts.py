@@ -15,10 +15,12 @@ from bot.budgets.settings import Caps
 from bot.models import Item, Message
 from bot.models.ask import Asker
 from bot.models.bounds import free
+from bot.models.commands import command_in
 from bot.models.endpoint import Endpoint, OpenAIModel
 from bot.models.parsing import json_answer
 from bot.models.pricing import Price, Pricing
 from bot.models.recorded import RecordedModel, RecordingWriter
+from bot.models.tools import Tool
 from state.clock import ReplayClock
 from state.progress import create_run
 from state.spending import spent
@@ -65,6 +67,29 @@ class Question:
 
     def items(self) -> Sequence[Item]:
         return self.shown
+
+
+BASH = Tool("bash", "Runs a command in your shell.", "command", "what to run")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn of a conversation in which each reply is a command, and each answer what it printed."""
+
+    said: tuple[str, ...] = ("Look around.",)
+    """User and assistant by turns, the user first and last."""
+    name: str = "turn"
+    tool: Tool | None = BASH
+
+    def messages(self) -> Sequence[Message]:
+        turns = (Message("assistant" if number % 2 else "user", text) for number, text in enumerate(self.said))
+        return (Message("system", "Work in the shell."), *turns)
+
+    def parse(self, text: str) -> str | None:
+        return command_in(text)
+
+    def items(self) -> Sequence[Item]:
+        return ()
 
 
 def model_at(

@@ -31,7 +31,7 @@ def ledger(store: Store) -> list[LedgerEntry]:
 
 
 async def test_answer_is_logged_with_all_that_its_prompt_held_and_charged(tmp_path: Path) -> None:
-    with ScriptedEndpoint([GOOD]) as endpoint, open_run(tmp_path) as store:
+    with ScriptedEndpoint([Reply(GOOD, cached_tokens=40)]) as endpoint, open_run(tmp_path) as store:
         async with model_at(endpoint.url) as model:
             asker = asker_of(model, store)
             answer = await asker.ask(Question(), role="coder", name="write", node=3)
@@ -54,10 +54,13 @@ async def test_answer_is_logged_with_all_that_its_prompt_held_and_charged(tmp_pa
         {"role": "user", "content": "Which number?"},
     ]
     assert text == GOOD
-    assert (entry.prompt_tokens, entry.completion_tokens, entry.cost_usd) == (100, 20, pytest.approx(0.0003))
+    cost = pytest.approx((60 * 1.0 + 40 * 0.1 + 20 * 10.0) / 1e6)
+    for kept in (call, entry):
+        assert (kept.prompt_tokens, kept.cached_tokens, kept.completion_tokens) == (100, 40, 20)
+        assert kept.cost_usd == cost
     totals = asker.totals
-    assert (totals.calls, totals.prompt_tokens, totals.completion_tokens) == (1, 100, 20)
-    assert totals.cost_usd == pytest.approx(0.0003)
+    assert (totals.calls, totals.prompt_tokens, totals.cached_tokens, totals.completion_tokens) == (1, 100, 40, 20)
+    assert (totals.new_tokens, totals.cost_usd) == (80, cost)
     assert 0 < totals.model_seconds < 60
 
 
@@ -254,7 +257,7 @@ async def test_recording_answers_as_the_endpoint_did(tmp_path: Path) -> None:
         with pytest.raises(ModelMisconfigured, match="has no answer for step 0/unheard/0"):
             await asker.ask(Question(), role="coder", name="unheard")
     assert live == again
-    assert asker.totals == Totals(4, 200, 40, 0.0, asker.totals.model_seconds)
+    assert asker.totals == Totals(4, 200, 0, 40, 240, 0.0, asker.totals.model_seconds)
 
 
 async def test_key_is_in_no_database_and_no_recording(tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.models import CallLimits, Message, Usage
 from bot.models.ask import Asker
-from bot.models.bounds import LEAST_ANSWER_TOKENS, MOST_ANSWER_TOKENS, bounds, most_tokens
+from bot.models.bounds import LEAST_ANSWER_TOKENS, MOST_ANSWER_TOKENS, Sent, bounds, most_sent
 from bot.models.endpoint import OpenAIModel
 from state.errors import BudgetExceeded, ModelRefused, UsageError
 from state.spending import spent
 from state.steps import Steps
 from state.store import Store
-from tests.bot.models.parts import GOOD, RUN, HurriedClock, Question, model_at, open_run
+from tests.bot.models.parts import GOOD, RUN, HurriedClock, Question, Turn, model_at, open_run
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
 
 CODERS = 8
@@ -140,10 +140,54 @@ def test_a_shorter_answer_is_tried_where_a_long_one_does_not_fit() -> None:
     def estimate(role: str, usage: Usage) -> float:
         return usage.completion_tokens / 1e6
 
-    found = list(bounds(Level("run", Caps(money=1)), estimate, "coder", [Message("user", "?")], CallLimits()))
+    found = list(bounds(Level("run", Caps(money=1)), estimate, "coder", Sent(17, 17), CallLimits()))
     assert [bound.limits.max_tokens for bound in found] == [32_000, 16_000, 8_000, 4_000]
     assert [bound.amounts["money"] for bound in found] == pytest.approx([0.064, 0.032, 0.016, 0.008])
 
 
 def test_no_text_has_more_tokens_than_bytes_and_a_few_for_each_message() -> None:
-    assert most_tokens([Message("system", "é" * 10), Message("user", "\ud800")]) == 20 + 3 + 2 * 16
+    messages = [Message("system", "é" * 10), Message("user", "\ud800")]
+    assert most_sent(messages, with_tool=False) == Sent(20 + 3 + 2 * 16, 20 + 3 + 2 * 16)
+
+
+def test_what_the_endpoint_has_read_before_is_not_new() -> None:
+    messages = [Message("user", "a" * 100), Message("user", "b\n")]
+    sent = most_sent(messages, with_tool=True, read_before=1)
+    assert sent.new == len('"b\\n"') + 16
+    assert sent.tokens > 100 + sent.new
+
+
+async def test_tokens_cap_counts_new_ones_and_refuses_what_does_not_fit(tmp_path: Path) -> None:
+    # Each call takes 1,000 new tokens; 2 answers of 4,000 at the least and what is sent must fit.
+    level = Level("run", Caps(tokens=10_900))
+    reply = Reply(GOOD, prompt_tokens=9_000, cached_tokens=8_500, completion_tokens=500)
+    with ScriptedEndpoint([reply]) as endpoint, open_run(tmp_path) as store:
+        async with model_at(endpoint.url, name="made-up") as model:
+            asker = asker_within(model, store, level)
+            for name in ("a", "b", "c"):
+                await asker.ask(Question(), role="coder", name=name)
+            with pytest.raises(BudgetExceeded, match="the run's cap on tokens is reached: of 10900 tokens 3000 tokens"):
+                await asker.ask(Question(), role="coder", name="d")
+    assert (asker.totals.prompt_tokens, asker.totals.cached_tokens, asker.totals.new_tokens) == (27_000, 25_500, 3_000)
+
+
+LONG = Turn(("Look around.", "```sh\ncat all\n```", "x" * 100_000))
+
+
+@pytest.mark.parametrize(("cached", "fits"), [(20_000, True), (0, False)])
+async def test_conversation_that_is_cached_does_not_use_up_a_cap_on_tokens(
+    tmp_path: Path, cached: int, fits: bool
+) -> None:
+    longer = Turn((*LONG.said, "```sh\nls\n```", "y"))
+    reply = Reply("```sh\nls\n```", prompt_tokens=25_000, cached_tokens=cached, completion_tokens=10)
+    with ScriptedEndpoint([reply]) as endpoint, open_run(tmp_path) as store:
+        async with model_at(endpoint.url) as model:
+            await asker_within(model, store, Level("run", Caps())).ask(LONG, role="coder", name="1", node=1)
+            resumed = asker_within(model, store, Level("run", Caps(tokens=20_000)))
+            if fits:
+                assert await resumed.ask(longer, role="coder", name="2", node=1) == "ls"
+            else:
+                with pytest.raises(BudgetExceeded):
+                    await resumed.ask(longer, role="coder", name="2", node=1)
+            with pytest.raises(BudgetExceeded):  # another conversation, which nobody has read
+                await resumed.ask(longer, role="coder", name="3", node=2)

@@ -24,6 +24,26 @@ async def test_answer_comes_with_its_text_tokens_and_cost() -> None:
     assert got.cost_usd == pytest.approx((500 * 1.0 + 500 * 0.1 + 100 * 10.0) / 1e6)
 
 
+@pytest.mark.parametrize(
+    ("named", "cached"),
+    [
+        ({"prompt_tokens_details": {"cached_tokens": 40}}, 40),
+        ({"prompt_cache_hit_tokens": 40, "prompt_cache_miss_tokens": 60}, 40),
+        ({"cache_read_input_tokens": 40, "prompt_tokens_details": {"cached_tokens": None}}, 40),
+        ({"prompt_tokens_details": {"cached_tokens": 400}}, 100),
+        ({"prompt_tokens_details": None}, 0),
+    ],
+    ids=["openai", "deepseek", "anthropic", "more-than-sent", "none"],
+)
+async def test_cached_tokens_are_read_under_each_name(named: dict[str, object], cached: int) -> None:
+    usage = {"prompt_tokens": 100, "completion_tokens": 20, **named}
+    body = {"choices": [{"message": {"content": GOOD}}], "usage": usage}
+    with ScriptedEndpoint([Reply(body=body)]) as endpoint:
+        got = await ask(endpoint)
+    assert got.usage == Usage(100, 20, cached)
+    assert got.usage.new_tokens == 120 - cached
+
+
 async def test_request_holds_model_and_messages_and_nothing_else() -> None:
     with ScriptedEndpoint([GOOD]) as endpoint:
         await ask(endpoint)
@@ -199,7 +219,7 @@ async def test_answer_at_the_token_limit_is_cut_off_even_if_it_could_be_read() -
         pytest.raises(Unparsable, match="cut off") as caught,
     ):
         await ask(endpoint)
-    assert caught.value.reply == Completion(None, GOOD, Usage(100, 20), "gpt-x", pytest.approx(0.0003))
+    assert caught.value.reply == Completion(None, GOOD, Usage(100, 20), "gpt-x", pytest.approx(0.0003), cut=True)
 
 
 async def test_unreadable_answer_carries_what_it_cost() -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from state.collect import add_community
+from state.community_rows import add_community
 from state.knowledge import add_draft, add_idea, add_report
 from state.progress import add_evaluation, create_node, create_run, end_execution, end_node, end_run, start_execution
 from state.spending import log_model_call
@@ -178,6 +178,7 @@ def _node(
         answer="!",
         prompt_hash="0",
         prompt_tokens=1200,
+        cached_tokens=300,
         completion_tokens=400,
         node=node,
     )
@@ -258,7 +259,13 @@ def _result(run: FakeRun, scores: dict[int, float]) -> dict[str, Any]:
         "wall_seconds": 4000.5,
         "overhead_seconds": 41.2,
         "training_share": 0.61,
-        "llm": {"calls": run.nodes, "prompt_tokens": 1200 * run.nodes, "completion_tokens": 400 * run.nodes},
+        "llm": {
+            "calls": run.nodes,
+            "prompt_tokens": 1200 * run.nodes,
+            "cached_tokens": 300 * run.nodes,
+            "completion_tokens": 400 * run.nodes,
+            "new_tokens": 1300 * run.nodes,
+        },
         "best_over_time": [[60.0, scores[1], 0.3], [900.0, scores[max(scores)], 0.8]] if scores else [],
         "seconds_to_first_valid": 60.0 if valid else None,
         "valid_nodes_per_hour": 11.5,
