@@ -154,8 +154,8 @@ class Keeper:
         return waiting
 
     def end_all(self) -> None:
-        """Have all processes ended."""
-        self._ask(lambda: self._end(None))
+        """Have all processes ended, unless they just are."""
+        self._ask(lambda: None if self._ending else self._end(None))
 
     def close(self) -> None:
         """Have it closed; `closed` tells when that is done."""

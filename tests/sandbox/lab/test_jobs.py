@@ -87,6 +87,12 @@ async def test_orphans_are_reaped(shell: Shell) -> None:
     await until(shell, "grep -l '^State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l", "0")
 
 
+async def test_jobs_may_be_ended_twice_at_once(shell: Shell) -> None:
+    await shell.type("sleep 98 & sleep 98 &")
+    await asyncio.gather(*(shell.lab.end_jobs() for _ in range(5)))
+    assert await shell.prints(COUNT) == "0"
+
+
 async def test_a_cancelled_command_is_ended_and_the_next_one_runs(shell: Shell) -> None:
     running = asyncio.create_task(shell.type("sleep 98; echo never"))
     await asyncio.sleep(0.3)
