@@ -13,7 +13,7 @@ from tests.state.derive import from_events, from_rows
 
 @pytest.mark.integration
 @pytest.mark.parametrize("agent", ["comind", "aide"])
-def test_a_finished_replay_can_be_told_from_its_events_alone(bot: Bot, tiny: Path, agent: str) -> None:
+def test_a_finished_replay_can_be_derived_from_its_events_alone(bot: Bot, tiny: Path, agent: str) -> None:
     options = ("--agent", agent, "--model", "builtin", "--steps", 2, "--sandbox", "process", "--json")
     (result,) = results(bot("replay", tiny, *options))
     run = Path(result["run"])
