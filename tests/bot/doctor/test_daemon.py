@@ -164,7 +164,7 @@ def test_without_systemd_or_a_unit_nothing_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "status", "mend"),
+    ("found", "status", "fix"),
     [
         (service("active (running)"), "ok", None),
         (service("active (running)", 3), "warning", "journalctl"),
