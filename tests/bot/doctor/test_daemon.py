@@ -49,7 +49,7 @@ def age(file: Path, **span: float) -> None:
 
 def test_a_folder_that_is_not_there_yet_will_be_made(tmp_path: Path) -> None:
     found = check_daemon(settings(tmp_path / "a" / "b"), ROOMY)
-    assert (found.status, "is made when `bot run` starts" in found.found) == ("ok", True)
+    assert (found.status, "is created when `bot run` starts" in found.found) == ("ok", True)
     assert (
         check_daemon_database(tmp_path / "a").status == check_backups(tmp_path / "a", datetime.now(UTC)).status == "ok"
     )
