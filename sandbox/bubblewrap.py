@@ -9,10 +9,13 @@ from pathlib import Path
 
 from sandbox import ExecutionRequest, SandboxDescription
 from sandbox.execution import LocalSandbox, try_out
-from sandbox.gpu import leased_devices
+from sandbox.gpu import leased_devices, open_gpus
 from sandbox.identity import Identity, choose_identity
+from sandbox.lab import LabRequest
+from sandbox.lab.agent import WORK as LAB_WORK
+from sandbox.lab.layout import AGENT, FILTER, limits_of, readable
 from sandbox.launch import choose_cpus, clean_environment, path_of, shell_command, under_limits
-from sandbox.mounts import CODE, TMPFS, Visible, file_arguments, visible_paths
+from sandbox.mounts import CODE, TMPFS, WORK, Visible, file_arguments, visible_paths
 from sandbox.running import LocalProgram
 from sandbox.seccomp import seccomp_program
 from sandbox.tree import NamespaceTree
@@ -45,18 +48,18 @@ class BubblewrapSandbox(LocalSandbox):
         return visible_paths(self._environment)
 
     def problem(self) -> str | None:
-        """Say in one sentence why it cannot be used here, found out by running it; none if it works."""
+        """Return in one sentence why it cannot be used here, found out by running it; None if it works."""
         needed = {"bwrap": "bubblewrap"}
         if choose_identity().changes_user:
             needed["setpriv"] = "util-linux"
         for tool, package in needed.items():
             if shutil.which(tool) is None:
                 return f"{tool} is not installed: install the Debian package {package}."
-        works, said = try_out(self)
-        return None if works else f"bubblewrap is installed but does not work here ({said}); {_HOW_TO_ALLOW}."
+        works, output = try_out(self)
+        return None if works else f"bubblewrap is installed but does not work here ({output}); {_HOW_TO_ALLOW}."
 
     def describe(self) -> SandboxDescription:
-        """Say what it cannot contain here."""
+        """Return what it cannot contain here."""
         gaps = [
             "memory is summed five times a second, so a burst over several processes goes over; each process alone "
             "is held by the kernel",
@@ -76,14 +79,13 @@ class BubblewrapSandbox(LocalSandbox):
         """Start bwrap, and the script in it."""
         turn = next(self._turns)
         identity = choose_identity(turn)
-        if shown := self._visible.shows(request.out):
-            raise PermissionError(f"the run folder {request.out} lies in {shown}, which scripts can read")
+        self._refuse_shown(request.out)
         identity.ensure_readable((request.view, *request.mounts.values()))
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, turn)
         mounts = {"data": request.view, **request.mounts}
         for mount_point in mounts:
             (workspace.work / mount_point).mkdir(parents=True, exist_ok=True)
-        workspace.code.chmod(0o755)  # whatever our umask is: another user must be able to read it
+        workspace.code.chmod(0o755)  # another user must be able to read it, whatever our umask
         environment = clean_environment(request, tmp=TMPFS[0], cpus=len(cpus), path=path_of(self._python))
         limits = under_limits(request.limits, count_tasks=identity.counted, on_gpu=bool(request.lease.gpus))
         script = [str(self._python), "-P", "-s", f"{CODE}/{workspace.script.name}"]
@@ -93,14 +95,12 @@ class BubblewrapSandbox(LocalSandbox):
                 shell_command(script, limits, first_process=not identity.changes_user),
                 identity,
                 self._visible,
-                code=workspace.code,
-                work=workspace.work,
-                mounts=mounts,
+                writable={WORK: workspace.work},
+                readable={CODE: workspace.code, **{f"{WORK}/{name}": folder for name, folder in mounts.items()}},
+                start=WORK,
                 tmpfs_bytes=request.limits.memory_bytes,
                 gpus=request.lease.gpus,
-                # Else bwrap stays the first process inside: when we are killed the kernel sends that one the signal in
-                # bwrap's name, which, its rights given up, may end only its own user's processes.
-                options=() if identity.changes_user else ("--as-pid-1",),
+                options=_first_process(identity),
             )
             return LocalProgram(
                 argv,
@@ -112,6 +112,53 @@ class BubblewrapSandbox(LocalSandbox):
                 descriptors=descriptors,
             )
 
+    def start_lab(self, request: LabRequest, work: Path, watcher: Watcher) -> LocalProgram:
+        """Start bwrap, and the agent in it, which may choose the cores of what it starts."""
+        identity = choose_identity(place=request.folder)
+        self._refuse_shown(request.folder)
+        identity.ensure_readable(request.mounts.values())
+        with open_gpus() as gpus:
+            uuids = [gpu.uuid for gpu in gpus.all()]
+        limits = under_limits(limits_of(request), count_tasks=identity.counted, on_gpu=bool(uuids))
+        agent = [str(self._python), "-I", "-S", AGENT, FILTER]
+        with ExitStack() as stack:
+            argv, descriptors = bubblewrap_command(
+                stack,
+                shell_command(agent, limits, first_process=not identity.changes_user, talks=True),
+                identity,
+                self._visible,
+                writable={LAB_WORK: work},
+                readable=readable(request),
+                start=LAB_WORK,
+                tmpfs_bytes=request.limits.memory_bytes,
+                gpus=uuids,
+                pinned=False,
+                options=_first_process(identity),
+            )
+            return LocalProgram(
+                argv,
+                {"PATH": self.search_paths.programs, "LANG": "C.UTF-8"},
+                folder=Path("/"),
+                cpus=sorted(os.sched_getaffinity(0)),
+                make_tree=lambda pid: NamespaceTree(pid, TMPFS),
+                watcher=watcher,
+                descriptors=descriptors,
+                talks=True,
+            )
+
+    def _refuse_shown(self, folder: Path) -> None:
+        if shown := self._visible.shows(folder):
+            raise PermissionError(f"the run folder {folder} lies in {shown}, which scripts can read")
+
+
+def _first_process(identity: Identity) -> Sequence[str]:
+    """Return what makes our command the first process inside.
+
+    Else bwrap stays that: when we are killed the kernel sends it the signal in bwrap's name, which, its rights given up, may
+    end only its own user's processes.
+    """
+    return () if identity.changes_user else ("--as-pid-1",)
+
 
 def bubblewrap_command(
     stack: ExitStack,
@@ -119,11 +166,12 @@ def bubblewrap_command(
     identity: Identity,
     visible: Visible,
     *,
-    code: Path,
-    work: Path,
-    mounts: Mapping[str, Path],
+    writable: Mapping[str, Path],
+    readable: Mapping[str, Path],
+    start: str,
     tmpfs_bytes: int,
     gpus: Sequence[str] = (),
+    pinned: bool = True,
     options: Sequence[str] = (),
 ) -> tuple[list[str], list[int]]:
     """Return the command line that runs a command contained, and the descriptors that bwrap reads, closed with the stack.
@@ -131,26 +179,28 @@ def bubblewrap_command(
     Args:
         stack: Closed once it has been started.
         command: What is run, by its paths inside.
-        identity: Whom it runs as; the working folder becomes that user's.
-        visible: What of the host it sees.
-        code: Folder that it reads.
-        work: Its working folder.
-        mounts: Folders that it finds in there, read-only, by name.
+        identity: Whom it runs as; what it may write becomes that user's.
+        visible: Files of the host that it sees.
+        writable: Folders that it may write, by their paths inside.
+        readable: Folders and files that it may read, by their paths inside.
+        start: Path inside of the folder in which it starts.
         tmpfs_bytes: Size of each of its file systems in memory.
         gpus: UUIDs of the GPUs that it may reach.
+        pinned: Whether it stays on the cores that it was started on.
         options: More for bwrap.
     """
-    identity.give(work)
+    for folder in writable.values():
+        identity.give(folder)
     contents = {str(path): path.read_bytes() for path in visible.files} | identity.accounts()
     files = {path: _passed(stack, content) for path, content in contents.items()}
     arguments = [*_NAMESPACES, *identity.namespace, "--die-with-parent", "--new-session", *options]
     arguments += file_arguments(
         visible,
         files=files,
-        code=code,
-        work=work,
+        writable=writable,
+        readable=readable,
+        start=start,
         tmpfs_bytes=tmpfs_bytes,
-        mounts=mounts,
         devices=leased_devices(gpus),
     )
     descriptors = list(files.values())
@@ -158,12 +208,12 @@ def bubblewrap_command(
         # Mapped, it is memory that nobody can count, as the filter refuses it elsewhere.
         descriptors.append(_passed(stack, b""))
         arguments += ["--ro-bind-data", str(descriptors[-1]), "/dev/zero"]
-    if program := seccomp_program(shared_memory=bool(gpus)):
+    if program := seccomp_program(shared_memory=bool(gpus), pinned=pinned):
         descriptors.append(_passed(stack, program))
         arguments += ["--seccomp", str(descriptors[-1])]
-    # By descriptor: on its command line nothing can be read that was not meant for the script.
+    # By descriptor: its command line shows nothing that is not meant for the script.
     descriptors.append(_passed(stack, b"".join(os.fsencode(argument) + b"\0" for argument in arguments)))
-    # Where it is not installed it fails to start with a clear word.
+    # If it is not installed, the start fails with a clear message.
     bwrap = shutil.which("bwrap") or "bwrap"
     return [bwrap, "--args", str(descriptors[-1]), "--", *identity.become, *command], descriptors
 

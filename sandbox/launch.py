@@ -1,4 +1,4 @@
-"""What a script is started with: a clean environment, its cores, and the kernel's own limits."""
+"""The start of a script: a clean environment, its cores, and the kernel's own limits."""
 
 import os
 import resource
@@ -15,7 +15,7 @@ STACKS = 256 * 1024**2
 """Room for thread stacks, which count as data though they are hardly touched."""
 
 FILE_SLACK = 1024**2
-"""A file may grow so much beyond the limit on all files, for the watcher to see which limit it was."""
+"""Bytes that a file may grow beyond the limit on all files, so that the watcher sees which limit was hit."""
 TASK_SLACK = 16
 """The same for processes and threads."""
 _THREAD_VARIABLES = (
@@ -42,6 +42,13 @@ def clean_environment(request: ExecutionRequest, *, tmp: str, cpus: int, path: s
         cpus: Cores that it may use, at most those of its limits.
         path: Its PATH.
     """
+    seconds, gpus = request.limits.seconds, request.lease.gpus
+    environment = base_environment(tmp=tmp, cpus=cpus, path=path, seconds=seconds, gpus=gpus)
+    return {**environment, "PYTHONSAFEPATH": "1", **request.environment}
+
+
+def base_environment(*, tmp: str, cpus: int, path: str, seconds: float, gpus: Sequence[str]) -> dict[str, str]:
+    """Return what every program finds in its environment; `seconds` is the time that it has."""
     environment = {
         "PATH": path,
         "HOME": tmp,
@@ -50,33 +57,34 @@ def clean_environment(request: ExecutionRequest, *, tmp: str, cpus: int, path: s
         "PYTHONHASHSEED": "0",
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONSAFEPATH": "1",
         "PYTHONNOUSERSITE": "1",
         "MPLBACKEND": "Agg",
         "HF_HUB_OFFLINE": "1",
-        "BOT_TIME_LIMIT": f"{request.limits.seconds:.3f}".rstrip("0").rstrip("."),
+        "BOT_TIME_LIMIT": f"{seconds:.3f}".rstrip("0").rstrip("."),
         "BOT_CPUS": str(cpus),
-        "BOT_GPUS": str(len(request.lease.gpus)),
-        "CUDA_VISIBLE_DEVICES": ",".join(request.lease.gpus),
+        "BOT_GPUS": str(len(gpus)),
+        "CUDA_VISIBLE_DEVICES": ",".join(gpus),
     }
     environment.update(dict.fromkeys(_THREAD_VARIABLES, str(cpus)))
-    if request.lease.gpus and (libraries := library_folders()):
+    if gpus and (libraries := library_folders()):
         environment["LD_LIBRARY_PATH"] = ":".join(map(str, libraries))
-    environment.update(request.environment)
     return environment
 
 
-def shell_command(argv: Sequence[str], limits: str = "", *, first_process: bool = False) -> list[str]:
-    """Return a shell's command that runs this one with its stderr in its stdout; what goes wrong before stays on stderr.
+def shell_command(
+    argv: Sequence[str], limits: str = "", *, first_process: bool = False, talks: bool = False
+) -> list[str]:
+    """Return a shell's command that runs this one with its stderr in its stdout; errors before its start stay on stderr.
 
     Args:
         argv: The command.
-        limits: What the shell does first (see `under_limits`).
+        limits: Commands that the shell runs first (see `under_limits`).
         first_process: Whether the shell is the first process of its namespace and stays: it reaps orphans, and the script
-            would be a poor first process, to which most signals mean nothing.
+            itself would be a poor first process, as that ignores most signals.
+        talks: Whether the command is ours: it keeps its stdin, and its stderr stays apart.
     """
     command = f"{shlex.join(argv)}; exit $?" if first_process else f"exec {shlex.join(argv)}"
-    return ["/bin/sh", "-c", f"{limits}exec 2>&1 </dev/null; {command}"]
+    return ["/bin/sh", "-c", f"{limits}{'' if talks else 'exec 2>&1 </dev/null; '}{command}"]
 
 
 def ended_with_us(argv: Sequence[str]) -> list[str]:
@@ -86,21 +94,21 @@ def ended_with_us(argv: Sequence[str]) -> list[str]:
 
 
 def choose_cpus(count: int, turn: int) -> tuple[int, ...]:
-    """Return the cores that an execution may use: `count` of ours, others at each turn."""
+    """Return the cores that an execution may use: `count` of ours, different ones at each turn."""
     ours = sorted(os.sched_getaffinity(0))
     count = max(1, min(count, len(ours)))
     return tuple(sorted(ours[(turn * count + i) % len(ours)] for i in range(count)))
 
 
 def under_limits(limits: Limits, *, count_tasks: bool = False, on_gpu: bool = False) -> str:
-    """Return what a POSIX shell does to set the kernel's own limits, or else to end.
+    """Return the commands by which a POSIX shell sets the kernel's own limits, or ends.
 
     There is no limit on address space: threaded libraries reserve much that they never use. Private writable memory
-    (RLIMIT_DATA) is what counts, and gives the script a MemoryError where the watcher could only kill it.
+    (RLIMIT_DATA) is limited instead, which gives the script a MemoryError where the watcher could only kill it.
 
     Args:
-        limits: What is allowed.
-        count_tasks: Whether the kernel enforces the limit on processes; of no use where the bot's own processes count too.
+        limits: The limits.
+        count_tasks: Whether the kernel enforces the limit on processes; useless if the bot's own processes count too.
         on_gpu: Whether it may use a GPU: CUDA reserves far more memory than it uses, so only the watcher can measure it.
     """
     steps = [

@@ -25,7 +25,7 @@ class Visible:
     """What of the host a script sees: folders mounted read-only where they lie, and copies of small files."""
 
     def __init__(self, paths: Iterable[Path], hidden: Iterable[Path] = (), files: Iterable[Path] = ()) -> None:
-        """Take the folders or links to folders, what is hidden in them, and the files."""
+        """Take the folders or links to folders, the hidden parts of them, and the files."""
         self.paths = tuple(sorted(set(paths)))
         self.hidden = tuple(hidden)
         self.files = tuple(files)
@@ -63,24 +63,24 @@ def file_arguments(
     visible: Visible,
     *,
     files: Mapping[str, int],
-    code: Path,
-    work: Path,
+    writable: Mapping[str, Path],
+    readable: Mapping[str, Path],
+    start: str,
     tmpfs_bytes: int,
-    mounts: Mapping[str, Path],
     devices: Iterable[Path] = (),
 ) -> list[str]:
     """Return bwrap's arguments that make the file system.
 
-    Nothing of it is writable but the working folder and two file systems in memory of limited size. bwrap would make
-    missing parents unreadable for others, and the script may be another user by then, so each parent is named.
+    Only what is named so and two file systems in memory of limited size are writable. bwrap would make missing parents
+    unreadable for others, and the script may run as another user, so each parent is named.
 
     Args:
-        visible: What is mounted where it lies.
+        visible: Files mounted at their own paths.
         files: Descriptor of the content of each small file, by its path inside.
-        code: Folder with the script, to be written when all is mounted.
-        work: Working folder.
+        writable: Folders of the host that may be written, by their paths inside.
+        readable: Folders and files that may be read, by their paths inside; those in a writable folder exist there.
+        start: Path inside of the folder in which the command starts.
         tmpfs_bytes: Size of each file system in memory.
-        mounts: What becomes folders in it, by name.
         devices: Device files, such as a GPU's.
     """
     # As root without a user namespace, /proc/sys would be the host's own to write.
@@ -90,19 +90,20 @@ def file_arguments(
     # Before what is visible, which may itself lie in /tmp.
     for mount in TMPFS:
         arguments += ["--perms", "1777", "--size", str(tmpfs_bytes), "--tmpfs", mount]
-    arguments += _fixed_arguments(visible, tuple(files))
+    outside = [path for path in readable if not any(path.startswith(f"{folder}/") for folder in writable)]
+    arguments += _fixed_arguments(visible, (*files, *writable, *outside))
     for path, descriptor in files.items():
         arguments += ["--perms", "0644", "--file", str(descriptor), path]
-    arguments += ["--ro-bind", str(code), CODE, "--bind", str(work), WORK]
-    for name, folder in mounts.items():
-        arguments += ["--ro-bind", str(folder.resolve()), f"{WORK}/{name}"]
-    return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
+    for how, mounts in (("--bind", writable), ("--ro-bind", readable)):
+        for path, source in mounts.items():
+            arguments += [how, str(source.resolve()), path]
+    return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", start]
 
 
 @lru_cache(maxsize=8)
-def _fixed_arguments(visible: Visible, files: tuple[str, ...]) -> list[str]:
+def _fixed_arguments(visible: Visible, points: tuple[str, ...]) -> list[str]:
     """Return the arguments that are the same for all executions: parents, and what is mounted where it lies."""
-    inside = [*visible.paths, *map(Path, files), Path(WORK)]
+    inside = [*visible.paths, *map(Path, points)]
     arguments = []
     for parent in sorted({parent for path in inside for parent in path.parents} - {Path("/")}):
         arguments += ["--perms", "0755", "--dir", str(parent)]

@@ -1,6 +1,7 @@
 """The output of a script: all of it is read, the first and the last part are kept, and shown while it runs."""
 
 import contextlib
+import re
 from pathlib import Path
 
 from sandbox.collect import write_atomically
@@ -9,20 +10,29 @@ from state.redaction import Redactor
 _LOG_EVERY = 2.0
 """Seconds between two versions of a log."""
 _PLACE = "a script's output"
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def plain_text(text: str) -> str:
+    """Return an output as a terminal would show it in the end: no colours, nothing that was overwritten."""
+    lines = _ESCAPES.sub("", text).replace("\r\n", "\n").split("\n")
+    # A carriage return overwrites: what a terminal would show is the last piece.
+    return "\n".join(_CONTROLS.sub("", line.rstrip("\r").rsplit("\r", 1)[-1]) for line in lines)
 
 
 class CappedOutput:
-    """Bytes kept up to a cap, half of it for the beginning and half for the end."""
+    """Output kept up to a cap, half of it for the beginning and half for the end."""
 
     def __init__(self, cap: int, redactor: Redactor | None = None) -> None:
-        """Take the bytes that are kept, and what takes secrets out of the text of them."""
+        """Take the cap in bytes, and the redactor of the kept text."""
         self._redactor = redactor or Redactor()
         self._head_cap = cap // 2
         self._tail_cap = cap - self._head_cap
         self._head = bytearray()
         self._tail = bytearray()
         self.seen = 0
-        """How many bytes there were, kept or not."""
+        """Number of all bytes, kept or not."""
 
     @property
     def overflowing(self) -> bool:
@@ -41,18 +51,27 @@ class CappedOutput:
         if len(self._tail) > 2 * self._tail_cap:
             del self._tail[: len(self._tail) - self._tail_cap]
 
-    def text(self) -> str:
-        """Return what is kept, decoded, without secrets, with a line that says how much is missing in the middle."""
+    def leave_out(self, size: int) -> None:
+        """Count bytes that were not passed on: what comes next is the end."""
+        self.seen += size
+        self._head_cap = len(self._head)
+        self._tail.clear()
+
+    def parts(self) -> tuple[str, int, str]:
+        """Return what is kept, decoded, without secrets: the beginning, how many bytes are missing, and the end."""
         tail = bytes(self._tail[max(0, len(self._tail) - self._tail_cap) :])
         cut = self.seen - len(self._head) - len(tail)
-        if not cut:
-            return self._redactor.own(_decoded(bytes(self._head) + tail), _PLACE)
-        text = f"{_decoded(bytes(self._head))}\n[... {cut} bytes cut ...]\n{_decoded(tail)}"
-        return self._redactor.own(text, _PLACE)
+        head, tail = (bytes(self._head), tail) if cut else (bytes(self._head) + tail, b"")
+        return self._redactor.own(_decoded(head), _PLACE), cut, self._redactor.own(_decoded(tail), _PLACE)
+
+    def text(self) -> str:
+        """Return what is kept, decoded, without secrets, with a line that says how much is missing in the middle."""
+        head, cut, tail = self.parts()
+        return f"{head}\n[... {cut} bytes cut ...]\n{tail}" if cut else head
 
 
 class LiveLog:
-    """A file with what is kept of an output, to be read while the script runs."""
+    """A file with the kept output, to be read while the script runs."""
 
     def __init__(self, path: Path, output: CappedOutput) -> None:
         self._path = path
@@ -61,9 +80,9 @@ class LiveLog:
         self._due = 0.0
 
     def update(self, now: float) -> None:
-        """Write the file anew if there is more to read, every other second at most.
+        """Rewrite the file if there is more to read, every other second at most.
 
-        A full disk is no reason to end anything here: the last version, written at the end, reports it.
+        A full disk ends nothing here: the last version, written at the end, reports it.
         """
         if now < self._due or self._output.seen == self._written:
             return
@@ -73,5 +92,5 @@ class LiveLog:
 
 
 def _decoded(content: bytes) -> str:
-    """Return it as text, one question mark for each piece that is none: never more bytes again than there were."""
+    """Return it as text, with a question mark for each invalid piece: never more bytes than before."""
     return content.decode("utf-8", errors="replace").replace("\N{REPLACEMENT CHARACTER}", "?")

@@ -1,8 +1,9 @@
-"""The system call filter: what no data science script needs, and what kernels have been broken through."""
+"""The system call filter: it denies calls that no data science script needs, and that kernels were attacked through."""
 
 import errno
 import socket
 import tempfile
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -24,13 +25,13 @@ _DENIED = (
     *("shmget", "memfd_secret", "msgget"),
 )
 _ABSENT = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")
-"""Refused as unknown: libraries then take the older way (glibc's threads: clone, whose flags a filter can see)."""
+"""Refused as unknown: libraries then fall back (glibc's threads: to clone, whose flags a filter can see)."""
 _SHARED_ANONYMOUS = 0x21
 """MAP_SHARED and MAP_ANONYMOUS. Like memfd_create, it makes memory that stays while no process holds it in sight, in a
 socket or unmapped in part. Libraries use /dev/shm, which is counted whole."""
 
 _IDLE = ("sched_setaffinity",)
-"""Without effect, though they say they had one: a script stays on the cores that it was lent, and libraries do not fail."""
+"""Without effect, though they report success: a script stays on its leased cores, and libraries do not fail."""
 
 _FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16)
 """Sockets that may be made; 16 is netlink, by which a program lists the (only) interface."""
@@ -42,39 +43,64 @@ _TERMINAL_INPUT = (0x5412, 0x541C)
 
 
 @lru_cache
-def seccomp_program(*, shared_memory: bool = False) -> bytes | None:
-    """Return the compiled filter for this machine's architecture, or none where libseccomp is missing.
+def seccomp_program(*, shared_memory: bool = False, pinned: bool = True) -> bytes | None:
+    """Return the compiled filter for this machine's architecture, or None if libseccomp is missing.
 
     Args:
-        shared_memory: Whether to let through memory that nobody can count: CUDA cannot do without.
+        shared_memory: Whether to allow memory that nobody can count, which CUDA needs.
+        pinned: Whether to keep processes on the cores that they were started on.
     """
-    try:
-        import pyseccomp  # it loads a shared library, which may be absent
-    except (ImportError, RuntimeError):
+    pyseccomp = _library()
+    if pyseccomp is None:
         return None
     # Foreign architectures' calls (32 bit, x32) end the process: libseccomp's own default.
     rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
-    _deny_calls(rules, pyseccomp)
+    _refuse(rules, pyseccomp, _DENIED, errno.EPERM)
+    _refuse(rules, pyseccomp, _ABSENT, errno.ENOSYS)
+    if pinned:
+        _refuse(rules, pyseccomp, _IDLE, 0)
     if not shared_memory:
         shared = pyseccomp.Arg(3, pyseccomp.MASKED_EQ, _SHARED_ANONYMOUS, _SHARED_ANONYMOUS)
         rules.add_rule(pyseccomp.ERRNO(errno.EPERM), "mmap", shared)
         rules.add_rule(pyseccomp.ERRNO(errno.ENOSYS), "memfd_create")
     _deny_arguments(rules, pyseccomp)
+    return _compiled(rules)
+
+
+@lru_cache
+def pinning_program() -> bytes | None:
+    """Return a filter that only keeps processes on their cores, for who was let choose them; none without libseccomp."""
+    pyseccomp = _library()
+    if pyseccomp is None:
+        return None
+    rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
+    _refuse(rules, pyseccomp, _IDLE, 0)
+    return _compiled(rules)
+
+
+def _library() -> Any:
+    try:
+        import pyseccomp  # it loads a shared library, which may be absent
+    except (ImportError, RuntimeError):
+        return None
+    return pyseccomp
+
+
+def _compiled(rules: Any) -> bytes:
     with tempfile.TemporaryFile() as file:
         rules.export_bpf(file)
         file.seek(0)
         return file.read()
 
 
-def _deny_calls(rules: Any, pyseccomp: Any) -> None:
-    for names, error in ((_DENIED, errno.EPERM), (_ABSENT, errno.ENOSYS), (_IDLE, 0)):
-        for name in names:
-            try:
-                number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name)
-            except ValueError:
-                continue  # another architecture's, or newer than this libseccomp
-            if number >= 0:
-                rules.add_rule(pyseccomp.ERRNO(error), number)
+def _refuse(rules: Any, pyseccomp: Any, names: Iterable[str], error: int) -> None:
+    for name in names:
+        try:
+            number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name)
+        except ValueError:
+            continue  # another architecture's, or newer than this libseccomp
+        if number >= 0:
+            rules.add_rule(pyseccomp.ERRNO(error), number)
 
 
 def _deny_arguments(rules: Any, pyseccomp: Any) -> None:

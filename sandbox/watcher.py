@@ -1,4 +1,4 @@
-"""Watching an execution: what its processes hold and have written, and whether that is too much."""
+"""The watcher of an execution: measures what its processes hold and have written, and compares that with the limits."""
 
 import contextlib
 import shutil
@@ -14,13 +14,17 @@ from sandbox.disk import DEEPEST, DiskUsage, folder_usage
 from sandbox.memory import TmpfsUsage, Unlinked, exact_memory, resident_memory, unlinked_files
 from sandbox.tree import Tree
 
+_SLACK = DiskUsage(1024**2, 100)
+"""By so much what is tolerated may grow: who removes files writes a little, too."""
+_MOST_BYTES = 1 << 62
+_MOST_FILES = 1_000_000
 _DUTY = 4
 """Measuring may take a quarter of the time: the pause after it is at least three times as long as it took."""
 
 
 @dataclass(frozen=True)
 class Reserve:
-    """What must be left of the machine: a script may hold some memory and disk where nobody can see it."""
+    """Resources to leave on the machine: a script may hold some memory and disk that nobody can see."""
 
     memory_bytes: int = min(psutil.virtual_memory().total // 32, 512 * 1024**2)
     disk_bytes: int = 256 * 1024**2
@@ -29,14 +33,18 @@ class Reserve:
 class Watcher:
     """Compares what one execution uses with its limits."""
 
-    def __init__(self, limits: Limits, folders: Sequence[Path], reserve: Reserve | None = None) -> None:
-        """Take the limits, and where the script writes.
+    def __init__(
+        self, limits: Limits, folders: Sequence[Path], reserve: Reserve | None = None, *, duty: int = _DUTY
+    ) -> None:
+        """Take the limits, and the folders that the script writes to.
 
         Args:
-            limits: What is allowed.
-            folders: Where the script writes; the first is its working folder.
-            reserve: What must be left of the machine.
+            limits: The limits.
+            folders: Folders that the script writes to; the first is its working folder.
+            reserve: Resources to leave on the machine.
+            duty: Measuring what was written may take one of so many parts of the time.
         """
+        self._duty = duty
         self._limits = limits
         self._reserve = reserve or Reserve()
         self._folders = folders
@@ -44,6 +52,7 @@ class Watcher:
         self._free = self._free_disk()
         self._unlinked = Unlinked()
         self._disk_due = 0.0
+        self._allowed = DiskUsage(limits.written_bytes, limits.files)
         self._began = time.monotonic()
         self.written_bytes = 0
         """Bytes in the folders and in open files without a name, as last measured."""
@@ -53,16 +62,22 @@ class Watcher:
         """Largest number of bytes seen."""
 
     def check(self, tree: Tree) -> tuple[Usage, Breach | None]:
-        """Measure once; return what is used, and the limit that is exceeded, if one is."""
+        """Measure once; return the usage, and the exceeded limit, if any."""
         members = tree.members()
         tmpfs = tree.tmpfs()
         breach = self._processes(members) or self._memory(members, tmpfs) or self.check_written(members, tmpfs)
         breach = breach or self._exhausted()
-        seconds = time.monotonic() - self._began
-        return Usage(seconds, self._cpu_seconds(members), self._memory_bytes, self.written_bytes), breach
+        usage = Usage(
+            time.monotonic() - self._began,
+            self._cpu_seconds(members),
+            self._memory_bytes,
+            self.written_bytes,
+            processes=len(members),
+        )
+        return usage, breach
 
     def _cpu_seconds(self, members: Sequence[psutil.Process]) -> float:
-        """Return what all processes seen so far have used; one that has ended counts as it was last seen."""
+        """Return the CPU time of all processes seen so far; an ended one counts with its last value."""
         for member in members:
             with contextlib.suppress(psutil.Error):
                 times = member.cpu_times()
@@ -71,21 +86,33 @@ class Watcher:
 
     def check_disk(self, more: Unlinked | None = None, tmpfs_files: int = 0) -> Breach | None:
         """Measure the folders alone, as after the end."""
-        usage = DiskUsage()
-        for folder in self._folders:
-            usage += folder_usage(folder, enough_files=self._limits.files)
-        self.written_bytes = written = usage.bytes + (more.disk_bytes if more else 0)
+        usage = self._written(self._allowed.files) + DiskUsage(more.disk_bytes if more else 0, tmpfs_files)
+        self._allow(usage, self._allowed)
+        self.written_bytes = usage.bytes
         if usage.too_deep:
             return Breach(ExitReason.DISK_LIMIT, f"It made folders nested more than {DEEPEST} levels deep.")
-        if written > self._limits.written_bytes:
+        if usage.bytes > self._allowed.bytes:
             return Breach(ExitReason.DISK_LIMIT, f"It wrote more than {self._limits.written_bytes} bytes of files.")
-        if usage.files + tmpfs_files > self._limits.files:
+        if usage.files > self._allowed.files:
             return Breach(ExitReason.DISK_LIMIT, f"It made more than {self._limits.files} files.")
         free = self._free_disk()
         if free < self._reserve.disk_bytes and self._free - free > self._limits.written_bytes:
             detail = f"Only {free} bytes are left on the disk of its working folder, which lost {self._free - free} meanwhile."
             return Breach(ExitReason.DISK_LIMIT, detail)
         return None
+
+    def tolerate(self) -> None:
+        """Allow what lies in the folders now, should it be too much, but no more; and less as soon as there is less."""
+        self._allow(self._written(_MOST_FILES), DiskUsage(_MOST_BYTES, _MOST_FILES))
+        self._disk_due = 0.0
+
+    def _written(self, enough_files: int) -> DiskUsage:
+        return sum((folder_usage(folder, enough_files=enough_files) for folder in self._folders), DiskUsage())
+
+    def _allow(self, usage: DiskUsage, at_most: DiskUsage) -> None:
+        size = max(self._limits.written_bytes, usage.bytes + _SLACK.bytes)
+        files = max(self._limits.files, usage.files + _SLACK.files)
+        self._allowed = DiskUsage(min(size, at_most.bytes), min(files, at_most.files))
 
     def _free_disk(self) -> int:
         try:
@@ -125,7 +152,7 @@ class Watcher:
         return Breach(ExitReason.OUT_OF_MEMORY, detail)
 
     def check_written(self, members: Sequence[psutil.Process] = (), tmpfs: TmpfsUsage | None = None) -> Breach | None:
-        """Measure what has been written, not more often than a quarter of the time allows."""
+        """Measure what has been written, not more often than its share of the time allows."""
         tmpfs = tmpfs or TmpfsUsage()
         began = time.monotonic()
         if began < self._disk_due:
@@ -133,7 +160,7 @@ class Watcher:
         self._unlinked = unlinked_files(members, self._device, tmpfs.devices)
         breach = self.check_disk(self._unlinked, tmpfs.files)
         ended = time.monotonic()
-        self._disk_due = ended + (_DUTY - 1) * (ended - began)
+        self._disk_due = ended + (self._duty - 1) * (ended - began)
         return breach
 
 

@@ -1,4 +1,4 @@
-"""Ledgers of runs, read without writing: also of one that goes on."""
+"""Ledgers of runs, read without writing, even while a run goes on."""
 
 import json
 import sqlite3
@@ -19,7 +19,7 @@ _BUSY_SECONDS = 5.0
 _NO_END = "9999-12-31"
 _AMOUNTS = ("gpu", "execution", "disk", "submission")
 """Kinds of entries whose `amount` is counted."""
-# One row a run, in the order of an index: by kind, all entries would be sorted first.
+# One row per run, in the order of an index: grouped by kind, all entries would be sorted first.
 _SPENT = f"""
     SELECT run_id, count(*) FILTER (WHERE kind = 'tokens'),
         coalesce(sum(prompt_tokens - cached_tokens + completion_tokens) FILTER (WHERE kind = 'tokens'), 0),
@@ -44,7 +44,7 @@ class Ledger:
     unpriced: int = 0
     """Calls whose price is unknown; their cost is in no sum."""
     wall_seconds: float = 0.0
-    """In which somebody worked on the run, up to its last event."""
+    """Time in which a process worked on the run, up to its last event."""
     amounts: dict[str, float] = field(default_factory=dict)
     """Sums of `LedgerEntry.amount` by kind."""
 
@@ -54,9 +54,9 @@ def read_only(path: Path) -> Iterator[Session]:
     """Open a database file to read one consistent state of it; nothing is written, upgraded or locked for others.
 
     Raises:
-        InfrastructureFailure: it cannot be read, or holds other tables than ours.
+        InfrastructureFailure: it cannot be read, or its tables are not ours.
     """
-    # Without a log beside it nobody has it open, and SQLite would leave an empty log behind that it may not remove.
+    # Without a log beside it nobody has it open, and SQLite would leave behind an empty log that it may not remove.
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
     address = f"{path.absolute().as_uri()}?{mode}"
 
@@ -96,7 +96,7 @@ def read_ledger(session: Session, since: datetime | None = None, until: datetime
 
 
 def worked_seconds(gaps: Iterable[tuple[str, float]], begin: datetime, end: datetime) -> float:
-    """Return the seconds between two times in which somebody worked on a run; never negative, whatever its clock did.
+    """Return the seconds between two times in which a process worked on a run; never negative, whatever its clock did.
 
     Args:
         gaps: as `Run.gaps` holds them.

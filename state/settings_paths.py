@@ -1,4 +1,4 @@
-"""Paths in a file of settings: a relative one starts at the folder that the file stands in, wherever the program is started."""
+"""Paths in a settings file: a relative one starts at the file's folder, wherever the program is started."""
 
 import os
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import Annotated
 from pydantic import AfterValidator, ValidationInfo
 
 FOLDER = "folder"
-"""In the context of validation: the file's folder; without it paths are left as they are."""
+"""Key of the validation context that holds the file's folder; without it paths are left as they are."""
 
 
 def beside_file(path: Path, info: ValidationInfo) -> Path:
-    """Return a path as seen from the file that it stands in; `~` is the user's folder."""
+    """Resolve a path relative to the folder of its file; `~` is the user's home folder."""
     folder = (info.context or {}).get(FOLDER)
     return path if folder is None else beside(path, folder)
 

@@ -5,6 +5,7 @@ from pydantic import BaseModel
 from bot.agents import AgentName
 from bot.agents.comind.policy import RoundsSettings
 from bot.agents.tree.policy import TreeSearchSettings
+from bot.coder.lab.settings import LabSettings
 from bot.community.settings import ReadingSettings
 from bot.engine.settings import RunSettings
 
@@ -16,8 +17,9 @@ class AgentRunSettings(RunSettings):
     reading: ReadingSettings = ReadingSettings()
     rounds: RoundsSettings = RoundsSettings()
     tree_search: TreeSearchSettings = TreeSearchSettings()
+    lab: LabSettings = LabSettings()
 
     @property
     def of_agents(self) -> tuple[BaseModel, ...]:
         """What the engine hands on to the agent as it is."""
-        return self.reading, self.rounds, self.tree_search
+        return self.reading, self.rounds, self.tree_search, self.lab

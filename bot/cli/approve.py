@@ -63,10 +63,10 @@ def _decide(store: "Store", name: str, verdict: str) -> "Approval":
 def _accept_rules(store: "Store", competition: str, *, json: bool) -> None:
     from bot.status.work import latest_runs
     from bot.submission.facts import ACCEPTED
-    from state.series import last
+    from state.series import last_reading
 
     with store.write() as tx:
-        run, page = latest_runs(tx.session).get(competition), last(tx.session, competition, "page", "rules")
+        run, page = latest_runs(tx.session).get(competition), last_reading(tx.session, competition, "page", "rules")
         if run is None or page is None or page.sha256 is None:
             raise UsageError(f"there is no run on {competition} whose rules page was read")
         tx.record(ACCEPTED, run_id=run.id, sha256=page.sha256, by=who())

@@ -21,7 +21,7 @@ from bot.execution.open_leases import open_leases
 from bot.replay.prepare import prepare
 from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
 from bot.report.words import cutoff_note
-from sandbox import BackEndChoice
+from sandbox import BackEndChoice, SandboxDescription
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
@@ -70,6 +70,13 @@ def replay(
     ] = None,
     seed: Annotated[int, typer.Option(help="seed of the first run")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="runs with seeds SEED to SEED+K-1")] = 1,
+    coder: Annotated[
+        Literal["lab", "script"] | None,
+        typer.Option(
+            help="who works on CoMind's drafts: a shell in a lab of its own, or one script after the other; default: a lab, "
+            "where a language model answers and the sandbox has labs"
+        ),
+    ] = None,
     sandbox: Annotated[BackEndChoice, typer.Option(help="where generated code runs")] = "auto",
     parallel: Annotated[int, typer.Option(min=1, help="nodes that a run works on at once")] = 1,
     cpus: Annotated[
@@ -122,10 +129,14 @@ def replay(
         **asdict(share_of(settings.sandbox, out, parallel=parallel, cpus=cpus)),
         "config": file,
         # A round has a draft for every slot, and new posts are read where the clock brings any.
-        "rounds": RoundsSettings(drafts_per_round=max(RoundsSettings().drafts_per_round, parallel)),
+        "rounds": RoundsSettings(
+            coder=_coder(coder, choice.kind, described),
+            drafts_per_round=max(RoundsSettings().drafts_per_round, parallel),
+        ),
         "reading": ReadingSettings(newest=NEWEST_POSTS if pace == "stream" else 0),
         "calls_in_flight": settings.models.in_flight,
         "watch": settings.watch,
+        "lab": settings.lab,
         "budget": settings.budget,
         "weights": settings.weights.folder if settings.weights.offer else None,
     }
@@ -151,6 +162,15 @@ def replay(
         redactor = redactor_of(settings)
         outcomes = run_all([Job(run, back_end, models, redactor) for run in prepared], leases, json=json)
     report(outcomes, json=json)
+
+
+def _coder(asked: Literal["lab", "script"] | None, model: str, sandbox: SandboxDescription) -> Literal["lab", "script"]:
+    """Return who works on drafts: the built-in model writes scripts alone, and a lab needs walls."""
+    fits = model != "builtin" and sandbox.isolation != "none"
+    if asked == "lab" and not fits:
+        why = "the built-in model works on none" if model == "builtin" else "it needs --sandbox bubblewrap or docker"
+        raise UsageError(f"--coder lab: {why}")
+    return asked or ("lab" if fits else "script")
 
 
 def _agents(text: str) -> Sequence[str]:

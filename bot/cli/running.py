@@ -13,7 +13,7 @@ from rich.console import Console
 from bot.cli.output import number, print_json, print_table
 from bot.engine.patience import may_pass
 from bot.evaluation.answers.board import MEDALS
-from bot.evaluation.answers.findings import told_together
+from bot.evaluation.answers.findings import grouped_findings
 from bot.models.settings import ModelSettings
 from bot.replay.prepare import PreparedRun
 from bot.replay.progress_line import show_progress
@@ -138,7 +138,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     if result.self_reported:
         yield f"validation scores are self-reported, that is, scripts print them: {result.self_reported}"
     doubts = ((one.node, one.guard, one.verdict, one.sentence) for one in result.doubts)
-    for node, guards, verdict, sentence in told_together(doubts):
+    for node, guards, verdict, sentence in grouped_findings(doubts):
         of = "the data" if node is None else f"node {node}"
         yield f"guard{'s' if ',' in guards else ''} of {of}, {guards} ({verdict}): {sentence}"
     if result.stopped_by:

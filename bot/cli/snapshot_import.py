@@ -13,7 +13,7 @@ from bot.cli.options import Json
 from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.imports import IMPORTERS
-from scrapers.imports.mle_live.importing import Outcome, Wish, import_mle_live
+from scrapers.imports.mle_live.importing import ImportRequest, Outcome, import_mle_live
 from scrapers.imports.staging import importing_into, staged
 from scrapers.snapshots.manifest import CountedRows
 from scrapers.snapshots.snapshot import Snapshot, format_summary
@@ -73,9 +73,9 @@ def mle_live(
 
     Example: bot snapshot import mle-live MLE-Live --tasks tasks --out snapshots
     """
-    wish = Wish(folder, tasks, out, at_deadline=undated_at is not None, only=tuple(competition or ()))
+    request = ImportRequest(folder, tasks, out, at_deadline=undated_at is not None, only=tuple(competition or ()))
     with progress_line(_LINE) as say:
-        outcomes = list(import_mle_live(wish, METRIC_DIRECTIONS, SystemClock(), say))
+        outcomes = list(import_mle_live(request, METRIC_DIRECTIONS, SystemClock(), say))
     good = [one for one in outcomes if one.path is not None]
     if json:
         records = [_record(one) for one in outcomes]
@@ -88,9 +88,9 @@ def mle_live(
 
 def _record(outcome: Outcome) -> dict[str, Any]:
     path = None if outcome.path is None else str(outcome.path)
-    came = None if outcome.came is None else to_jsonable_python(asdict(outcome.came))
+    counts = None if outcome.counts is None else to_jsonable_python(asdict(outcome.counts))
     facts = {"competition": outcome.competition, "status": outcome.status, "path": path, "sentence": outcome.sentence}
-    return facts | (came or {"rows": None, "undated": None, "left_out": [], "remarks": [], "broken": []})
+    return facts | (counts or {"rows": None, "undated": None, "left_out": [], "remarks": [], "broken": []})
 
 
 def _print(outcomes: Sequence[Outcome], *, dated: bool) -> None:
@@ -100,21 +100,21 @@ def _print(outcomes: Sequence[Outcome], *, dated: bool) -> None:
     for one in outcomes:
         if one.sentence:
             typer.echo(f"{one.competition}: {one.status}: {one.sentence}")
-        for what in one.came.broken if one.came else ():
+        for what in one.counts.broken if one.counts else ():
             typer.echo(f"{one.competition}: failed: {what}")
-        for what in one.came.left_out if one.came else ():
+        for what in one.counts.left_out if one.counts else ():
             typer.echo(f"{one.competition}: left out: {what}")
-        for what in one.came.remarks if one.came else ():
+        for what in one.counts.remarks if one.counts else ():
             typer.echo(f"{one.competition}: {what}")
 
 
 def _row(outcome: Outcome) -> tuple[str, ...]:
-    if outcome.came is None:
+    if outcome.counts is None:
         return (outcome.competition, *"–––––", outcome.status)
-    rows, left = outcome.came.rows, sum(reason.count for reason in outcome.came.left_out)
+    rows, left = outcome.counts.rows, sum(reason.count for reason in outcome.counts.left_out)
     counts = (f"{count:,}" for count in (rows.topics, rows.messages, rows.kernels))
     status = outcome.status if outcome.whole else f"{outcome.status}, with a broken list"
-    return (outcome.competition, *counts, _kinds(outcome.came.undated), f"{left:,}", status)
+    return (outcome.competition, *counts, _kinds(outcome.counts.undated), f"{left:,}", status)
 
 
 def _kinds(counts: CountedRows) -> str:

@@ -12,9 +12,9 @@ from bot.cli.options import Json
 from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from scrapers.imports.mle_bench.finding import FoundMetric, Question
-from scrapers.imports.mle_bench.importing import Importing, Outcome
+from scrapers.imports.mle_bench.importing import BenchImport, Outcome
 from scrapers.imports.mle_bench.manifest import Dates
+from scrapers.imports.mle_bench.metric_question import FoundMetric, Question
 from scrapers.imports.mle_bench.places import Place, find_places
 from scrapers.imports.staging import importing_into
 from scrapers.snapshots.fields import parse_time
@@ -69,7 +69,7 @@ def _import(places: Sequence[Place], out: Path, dates: Dates | None) -> list[Out
         def find_metric(question: Question) -> FoundMetric:
             return runner.run(_find(worker, question))
 
-        importing = Importing(out, METRIC_DIRECTIONS, find_metric, SystemClock().now(), dates, report)
+        importing = BenchImport(out, METRIC_DIRECTIONS, find_metric, SystemClock().now(), dates, report)
         try:
             for number, place in enumerate(places, start=1):
                 say(f"{number} of {len(places)}: {place.slug}: started")
@@ -115,7 +115,7 @@ def _show(outcomes: Sequence[Outcome], *, json: bool) -> None:
         status: sum(one.status == status for one in outcomes) for status in ("imported", "there already", "failed")
     }
     if json:
-        print_json({"competitions": [one.told() for one in outcomes], **counts})
+        print_json({"competitions": [one.as_json() for one in outcomes], **counts})
         return
     columns = ("competition", "", "metric", "rows", "teams", "left out, and what else to know")
     print_table(columns, [_row(outcome) for outcome in outcomes])

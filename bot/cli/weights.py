@@ -15,7 +15,7 @@ from bot.cli.output import print_json, print_table, progress_line
 from bot.weights.adding import add_weights
 from bot.weights.catalog import WeightFile, Weights
 from bot.weights.folder import WeightsFolder
-from scrapers.http.download import opening
+from scrapers.http.download import public_opener
 from state.errors import BotError, UsageError
 
 _LINE = 5.0
@@ -104,7 +104,7 @@ def add(
 async def _pull(folder: WeightsFolder, wanted: Sequence[Weights]) -> dict[str, str]:
     """Download the wanted weights; return what could not be downloaded, and why."""
     failed = {}
-    async with opening() as open_:
+    async with public_opener() as open_:
         with progress_line(_LINE) as say:
             for weights in wanted:
                 try:
@@ -115,7 +115,7 @@ async def _pull(folder: WeightsFolder, wanted: Sequence[Weights]) -> dict[str, s
 
 
 async def _add(folder: WeightsFolder, facts: dict[str, Any], urls: Sequence[str]) -> Weights:
-    async with opening() as open_:
+    async with public_opener() as open_:
         with progress_line(_LINE) as say:
             return await add_weights(folder, open_, facts, urls, partial(_show, say, facts["name"]))
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from bot.coder import Brief, CoderBudget
 from bot.coder.prompts import ScriptAnswer, WriteScript
 from bot.engine.attempts import Attempt
-from bot.engine.strategy import ActionKind, Script
+from bot.engine.strategy import Script, ScriptKind
 from bot.models import Item
 
 SHOWN_ATTEMPTS = 3
@@ -49,7 +49,7 @@ async def write_script(
     return Script(plan=answer.plan, code=answer.code, action=action)
 
 
-def _action(attempts: Sequence[Attempt]) -> ActionKind:
+def _action(attempts: Sequence[Attempt]) -> ScriptKind:
     if not attempts:
         return "draft"
     return "debug" if attempts[-1].score is None else "improve"

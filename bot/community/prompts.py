@@ -143,7 +143,12 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
 
     template: ClassVar[str] = "plan_drafts.j2"
 
-    volatile: ClassVar[Mapping[str, object]] = {"left": (), "results": (), "execution_seconds": 0.0}
+    volatile: ClassVar[Mapping[str, object]] = {
+        "left": (),
+        "results": (),
+        "execution_seconds": 0.0,
+        "lab_seconds": None,
+    }
 
     task: TaskText
     preview: str
@@ -159,6 +164,10 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     execution_seconds: float
     """Time limit of one script."""
     count: int
+    lab_seconds: float | None = None
+    """Of a lab that works on one draft; None: its coder writes scripts alone."""
+    start: str = ""
+    """What the draft starts from, in a sentence, where that is given."""
 
     def parse(self, text: str) -> DraftsAnswer:
         """Read the JSON answer and hold it to the rules; raises Unparsable with the rule that is broken."""

@@ -15,7 +15,7 @@ from bot.status.problems import begin, begin_work_broken, end
 from sandbox.docker import DockerSandbox
 from sandbox.gpu import open_gpus
 from state.backup import Backup
-from state.daily import KEEP, MOST_BYTES, daily_backup
+from state.daily_backups import KEEP, MOST_BYTES, daily_backup
 from state.errors import StateCorrupted, StateUnavailable
 from state.store import NO_RUN, Store
 

@@ -28,7 +28,7 @@ from scrapers.kaggle.rehearsal_clock import site_clock
 from scrapers.posts.cleaners import Cleaners
 from state.clock import Clock, FastClock, SystemClock
 from state.errors import SiteUnavailable, UsageError
-from state.polled import RequestMeter
+from state.polling import RequestMeter
 from state.store import Store
 
 _SITE_SECONDS = 60.0

@@ -21,7 +21,7 @@ from bot.status.work import latest_runs
 from scrapers.kaggle.polling.watch import News
 from state.errors import NotAuthenticated, Retry
 from state.retention import Pruned, prune_expired
-from state.series import last_of_each
+from state.series import last_readings
 from state.store import Store
 from state.tables import Task
 from state.tasks import prune_tasks, put_task
@@ -156,6 +156,6 @@ def prune_ended(store: Store, allowance: Allowance, keep_days: float, now: datet
     """
     with store.read() as session:
         runs = latest_runs(session)
-        slugs = {*allowance.competitions, *runs, *(slug for slug, _ in last_of_each(session, None, "competition"))}
+        slugs = {*allowance.competitions, *runs, *(slug for slug, _ in last_readings(session, None, "competition"))}
         ends = {slug: deadline(session, slug, allowance.competitions.get(slug), runs.get(slug)) for slug in slugs}
     return prune_expired(store, {slug: end for slug, end in ends.items() if end is not None}, keep_days, now)

@@ -16,10 +16,10 @@ from bot.service.layout import SERVICE
 from bot.service.status import ServiceStatus
 from bot.status.presence import is_running
 from state import schema
-from state.checking import connect, first_fault
-from state.daily import daily_backups
+from state.daily_backups import daily_backups
 from state.errors import UsageError
 from state.faults import backup_path
+from state.integrity import connect, first_fault
 
 _OLD = timedelta(days=2)
 

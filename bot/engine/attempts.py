@@ -7,14 +7,12 @@ from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from bot.engine.context import RunContext
-from bot.engine.tree import NodeView, Tree, TreeCache
+from bot.engine.tree import BASELINE, NodeView, Tree, TreeCache
 from bot.evaluation.answers import Noise
 from bot.execution.record import GUARDED, kept_execution, last_execution, step_of
 from state.store import Store
 from state.tables import Event, Node, Step
 
-BASELINE = 1
-"""Number of a run's first node."""
 _MOST_SINGLE = 200
 """Nodes that are read one by one; of more, all are read."""
 

@@ -107,5 +107,8 @@ class RunBudget:
         """Return what a policy sees; where steps are the budget, time is left out, so that decisions repeat exactly."""
         if self.steps is not None:
             return Remaining(max(0, self.steps - nodes), self.steps, None, None)
-        usable = self.left() - 2 * REFIT_FACTOR * (best_seconds or 0.0)
-        return Remaining(None, None, max(0.0, usable) * self.speed, self.seconds * self.speed)
+        return Remaining(None, None, self.usable(best_seconds) * self.speed, self.seconds * self.speed)
+
+    def usable(self, best_seconds: float | None) -> float:
+        """Return the seconds that nodes may use: what is left beside handing in the best one."""
+        return max(0.0, self.left() - 2 * REFIT_FACTOR * (best_seconds or 0.0))

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from bot.budgets.kinds import Kind, words
 from bot.budgets.levels import Level, unbounded
 from bot.engine.budget import RunBudget
+from bot.engine.decisions import Decisions
 from bot.engine.results import Result, results
 from bot.engine.strategy import Script
 from bot.engine.tree import TreeCache
@@ -52,6 +53,8 @@ class RunContext:
     preview: str
     baseline: Callable[[TaskText, str], Script]
     """Writes the safe baseline, from the task and the preview of its data."""
+    decisions: Decisions
+    """What was decided so far, by which nodes are numbered."""
     community_at: Callable[[datetime], CommunityView] | None
     """Returns the community as of a time; None where the run goes without one."""
     say: Callable[[str], None]

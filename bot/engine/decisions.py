@@ -1,21 +1,21 @@
 """Decisions of a policy: each is a step, and which nodes came of it follows from their order."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from random import Random
 from typing import Any
 
-from bot.engine.attempts import BASELINE
 from bot.engine.strategy import Action, Policy, Remaining
-from bot.engine.tree import Tree
+from bot.engine.tree import BASELINE, Tree
 from state.steps import Steps
 
 
 class Decisions:
-    """What a run's policy has decided so far, in this start of the bot and earlier ones.
+    """What a run's policy and its labs have decided so far, in this start of the bot and earlier ones.
 
     Nodes are numbered in the order of the actions that they carry out, after the baseline: so an action whose node was
-    never made, as the bot was killed in between, still has its number.
+    never made, as the bot was killed in between, still has its number. A lab has the number of its first node.
     """
 
     def __init__(self, steps: Steps) -> None:
@@ -23,6 +23,7 @@ class Decisions:
         found = steps.decisions()
         self._count = len(found)
         self._actions = [_action(one) for number in sorted(found) for one in found[number]["actions"]]
+        self._lock = asyncio.Lock()
 
     def __iter__(self) -> Iterator[tuple[int, Action]]:
         """Yield each action with the number of its node."""
@@ -35,15 +36,34 @@ class Decisions:
 
     async def ask(self, policy: Policy, tree: Tree, remaining: Remaining, free_slots: int) -> list[tuple[int, Action]]:
         """Have the policy decide, and return its actions with the numbers of their nodes."""
+        return await self._decide(lambda rng: policy.next_actions(tree, remaining, free_slots, rng))
 
-        def choose(rng: Random) -> dict[str, Any]:
-            return {"actions": [asdict(a) for a in policy.next_actions(tree, remaining, free_slots, rng)]}
+    async def look(self, action: Action) -> int:
+        """Return the number of the node that a lab's look (`action.lab`, `action.look`) makes; the same when asked again."""
+        if action.lab is None:
+            raise ValueError("a look belongs to a lab")
+        if action.look <= 1:
+            return action.lab
+        for number, one in self:
+            if (one.lab, one.look) == (action.lab, action.look):
+                return number
+        [(number, _)] = await self._decide(lambda _: [action])
+        return number
 
-        decided = await self._steps.decision(self._count, choose)
-        actions = [_action(one) for one in decided["actions"]]
-        first = BASELINE + 1 + len(self._actions)
-        self._count += 1
-        self._actions += actions
+    def of_lab(self, lab: int) -> list[int]:
+        """Return the numbers of the nodes that a lab has begun or may have begun, the first one included."""
+        return [number for number, one in self if number == lab or one.lab == lab]
+
+    async def _decide(self, choose: Callable[[Random], Sequence[Action]]) -> list[tuple[int, Action]]:
+        def chosen(rng: Random) -> dict[str, Any]:
+            return {"actions": [asdict(action) for action in choose(rng)]}
+
+        async with self._lock:
+            decided = await self._steps.decision(self._count, chosen)
+            actions = [_action(one) for one in decided["actions"]]
+            first = BASELINE + 1 + len(self._actions)
+            self._count += 1
+            self._actions += actions
         return list(enumerate(actions, first))
 
 

@@ -10,6 +10,7 @@ from bot.engine.strategy import Script
 from bot.engine.suspicion import SUSPICIOUS, failed_alike
 from bot.engine.tree import Tree
 from bot.execution.record import DEBUG, GUARDED, Execution
+from sandbox import Lease
 from state.errors import BudgetExceeded
 from state.progress import NodeStatus, end_node, update_node
 
@@ -37,6 +38,7 @@ async def run_script(
     limits: Limits | None = None,
     compared: int | None = None,
     begun: datetime | None = None,
+    lease: Lease | None = None,
 ) -> None:
     """Run a script as a node: on the sample view first where its limits say so, then on the hold-out view.
 
@@ -49,6 +51,7 @@ async def run_script(
             time is left.
         compared: the node that it is compared with, for its gain.
         begun: when the work on it began; None: when the node was made.
+        lease: cores and GPUs that the caller holds; None: the script waits for some of its own.
 
     Raises:
         BudgetExceeded: no time is left for a run that could still be handed in.
@@ -63,7 +66,9 @@ async def run_script(
             return
     seconds = _limit(context, best, limits)
     share = min(NOISE_SECONDS, NOISE_SHARE * context.budget.seconds)
-    done = await context.executor.execute(node, script.code, GUARDED, seconds, compared=compared, noise_seconds=share)
+    done = await context.executor.execute(
+        node, script.code, GUARDED, seconds, compared=compared, noise_seconds=share, lease=lease
+    )
     _end(context, node, done, begun)
 
 

@@ -8,18 +8,19 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Literal
 
-from bot.engine.attempts import BASELINE, load_tree
+from bot.engine.attempts import load_tree
 from bot.engine.budget import REFIT_FACTOR
 from bot.engine.context import RunContext
-from bot.engine.decisions import Decisions
 from bot.engine.patience import Patience, may_pass
 from bot.engine.scripts import best_seconds, run_script
 from bot.engine.strategy import Action, Remaining, Strategy
 from bot.engine.suspicion import MOST_ALIKE, last_failures
-from bot.engine.tree import Tree
+from bot.engine.tree import BASELINE, Tree
 from bot.engine.turns import AtOnce, Turns
 from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable
+from state.labs import close_lab, labs
 from state.progress import create_node, end_node, restart_node
+from state.store import Transaction
 
 MOST_FAILURES = 3
 """Failures of our own machinery in a row, for each slot, that end a run."""
@@ -49,7 +50,7 @@ class Search:
         """
         self._context = context
         self._strategy = strategy
-        self._decisions = Decisions(context.steps)
+        self._decisions = context.decisions
         self._slots = slots
         self._turns = turns or AtOnce()
         self._stop = asyncio.Event()
@@ -76,6 +77,11 @@ class Search:
         if self.interrupted:
             return "stopped"
         return "failed" if self.misconfigured or self._broken else "finished"
+
+    @property
+    def hands_in_own(self) -> bool:
+        """Whether the strategy has made the file that is handed in itself."""
+        return self._strategy.hands_in_own
 
     async def wait_for_interrupt(self) -> None:
         """Return when a person or the system asks to stop."""
@@ -105,10 +111,17 @@ class Search:
 
     def _take_up(self) -> None:
         """Line up what earlier starts of the bot had decided and not ended."""
+        context = self._context
         states = {node.id: node.state for node in self.tree().nodes}
         self._ended_before = max(states, default=0)
-        unended = ((n, action) for n, action in self._decisions if states.get(n, "running") == "running")
-        self._due = [(node, action, node in states) for node, action in unended]
+        closed = {one.id: one.ended_at is not None for one in labs(context.store, context.run_id)}
+        for number, action in self._decisions:
+            if action.kind == "lab":
+                if not closed.get(number):
+                    self._due.append((number, action, number in closed))
+            # What a lab has begun is the lab's to end.
+            elif action.lab is None and states.get(number, "running") == "running":
+                self._due.append((number, action, number in states))
 
     async def _start_next(self) -> bool:
         """Start what is due; without that ask the policy. Returns whether there was anything."""
@@ -197,7 +210,8 @@ class Search:
                 tx,
                 context.run_id,
                 id=node,
-                action=action.kind,
+                # A lab begins a draft: its first scored script takes this node, and it makes one for each further script.
+                action="draft" if action.kind == "lab" else action.kind,
                 parents=action.parents,
                 draft_id=draft,
                 model=context.model_name,
@@ -205,7 +219,8 @@ class Search:
         if again and not self._may_restart(node):
             return
         about = f" of node {action.parents[0]}" if action.parents else ""
-        context.say(f"node {node}: {action.kind}{about}" + (", again" if again else ""))
+        what = f"lab {node}" if action.kind == "lab" else f"node {node}: {action.kind}"
+        context.say(f"{what}{about}" + (", again" if again else ""))
         playbook = self._strategy.playbooks[action.kind]
         self._launch(node, lambda: playbook.play(action, node, self.tree()))
 
@@ -223,7 +238,7 @@ class Search:
             if times <= MOST_RESTARTS:
                 return True
             error = f"the bot ended {times} times while it was worked on, at the same step"
-            end_node(tx, self._context.run_id, node, "failed", error=error)
+            self._end_failed(tx, node, error)
         self._context.say(f"node {node} is given up: {error}")
         return False
 
@@ -325,7 +340,7 @@ class Search:
             try:
                 with context.store.write() as tx:
                     if node is not None:
-                        end_node(tx, context.run_id, node, "failed", error=error)
+                        self._end_failed(tx, node, error)
                     if trace is not None:
                         # Redacted before it is cut, or half a secret would be left.
                         trace = context.store.redactor.text(trace)[-TRACE_CHARACTERS:]
@@ -335,6 +350,14 @@ class Search:
                     continue
                 raise
             return
+
+    def _end_failed(self, tx: Transaction, number: int, error: str) -> None:
+        """End a node, or a lab with what it has in flight, as failed."""
+        run = self._context.run_id
+        close_lab(tx, run, number, error)
+        running = {node.id for node in self.tree().nodes if node.state == "running"}
+        for node in running & {number, *self._decisions.of_lab(number)}:
+            end_node(tx, run, node, "failed", error=error)
 
     async def _finish(self) -> None:
         """Let the strategy write what is still missing, where there is time; a failure of it costs nothing that matters."""

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from bot.budgets.levels import Level
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext, by_class
+from bot.engine.decisions import Decisions
 from bot.engine.settings import RunSettings
 from bot.engine.strategy import Script
 from bot.evaluation.client.worker import Worker
@@ -164,6 +165,7 @@ async def open_context(
             budget=budget,
             machine=replace(machine, weights=tuple(map(weights_line, offered))),
             preview=preview,
+            decisions=Decisions(steps),
             community_at=plan.community_at,
             say=say,
             slots=settings.parallel,

@@ -7,7 +7,8 @@ from typing import Literal, Protocol
 
 from bot.engine.tree import Tree
 
-ActionKind = Literal["draft", "debug", "improve"]
+ScriptKind = Literal["draft", "debug", "improve"]
+ActionKind = Literal["draft", "debug", "improve", "lab"]
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,10 @@ class Action:
     draft_id: int | None = None
     slot: int = 0
     """Which of the drafts planned together this one is, from 0."""
+    lab: int | None = None
+    """The lab that scores this node's script; None: the policy chose the node, or it opens a lab."""
+    look: int = 0
+    """Which of its lab's scored scripts it is, from 1."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class Script:
 
     plan: str
     code: str
-    action: ActionKind
+    action: ScriptKind
 
 
 @dataclass(frozen=True)
@@ -71,5 +76,7 @@ class Strategy:
     playbooks: Mapping[ActionKind, Playbook]
     finish: Callable[[Tree], Awaitable[None]]
     """Does what is still worth doing after the last node, such as reports."""
+    hands_in_own: bool = False
+    """Whether it makes the file that is handed in itself, in place of the engine's choice among scored scripts."""
     reads_posts: bool = False
     """Whether it makes use of what a community posts."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+BASELINE = 1
+"""Number of a run's first node."""
 NodeState = Literal["running", "valid", "buggy", "failed"]
 
 

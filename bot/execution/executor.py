@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,8 @@ from bot.execution.record import (
 )
 from bot.execution.run_views import RunViews
 from bot.execution.stopwatch import Stopwatch
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox, Watch
+from sandbox import ExecutionRequest, ExitReason, Lease, Limits, Outcome, Sandbox, Watch
+from sandbox.lab import Lab, LabRequest
 from sandbox.rules import Rules, RuleSettings, Watches
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
@@ -63,6 +64,14 @@ class ExecutorSettings:
     """Returns a leaderboard's scores, best first, as they may be known now; nothing where none may."""
 
 
+@dataclass(frozen=True)
+class ScoredFolds:
+    """What out-of-fold predictions are worth: their score in the metric's own sign, and its standard error if it is known."""
+
+    score: float
+    error: float | None
+
+
 class Executor:
     """Builds views once, runs scripts on them, and scores what they leave."""
 
@@ -83,14 +92,16 @@ class Executor:
     ) -> None:
         self._run_id = run_id
         self._card = card
-        self._folder = folder
+        self.folder = folder
+        """Where everything of the run lies."""
         self.settings = settings
         """What all its executions have in common."""
         self._store = store
         self._steps = steps
         self._sandbox = sandbox
         self._worker = worker
-        self._stopwatch = stopwatch
+        self.stopwatch = stopwatch
+        """Where the run's time goes."""
         self.leasing = leasing
         """How executions come to cores and GPUs of their own."""
         self._monitor = monitor
@@ -115,14 +126,59 @@ class Executor:
     async def look_at_data(self) -> tuple[Finding, ...]:
         """Return what guards find in the hold-out view, at which they look once a run; raises as of `view`."""
         view = await self.view(GUARDED)
-        with self._stopwatch.measure("evaluation"):
+        with self.stopwatch.measure("evaluation"):
             return await self._guarding.look_at_view(view, split=self.self_reported is None)
+
+    @asynccontextmanager
+    async def open_lab(self, request: LabRequest) -> AsyncIterator[Lab]:
+        """Open a lab's sandbox, which sees the hold-out view as `data` and the run's weights beside what the request names.
+
+        Raises:
+            UsageError: the back end has no labs.
+            InfrastructureFailure: the sandbox could not be started.
+        """
+        view = await self.view(GUARDED)
+        mounts = {"data": view.data, **self.settings.mounts, **request.mounts}
+        async with self._sandbox.open_lab(replace(request, mounts=mounts)) as lab:
+            yield lab
+
+    async def folds(self) -> Path | None:
+        """Return folds.csv of the hold-out view's training rows; None where there are no folds."""
+        view = await self._views.folds()
+        return None if view is None else view.data / "folds.csv"
+
+    async def score_folds(self, predictions: Path, seconds: float) -> ScoredFolds:
+        """Score out-of-fold predictions of the hold-out view's training rows: a hint, which nothing is chosen by.
+
+        Args:
+            predictions: in the form of the submission, each row with a fold exactly once.
+            seconds: for the draws of its standard error.
+
+        Raises:
+            InvalidSubmission: it has no score; says why in one sentence.
+        """
+        view = await self._views.folds()
+        if view is None:
+            raise InvalidSubmission("there are no folds: this data could not be cut into any")
+        with self.stopwatch.measure("evaluation"):
+            score = await self._worker.score_predictions(view, predictions)
+            noise = await self._worker.score_noise(view, predictions, None, self.settings.seed, seconds)
+        return ScoredFolds(score, noise.score_error)
+
+    async def form_fault(self, submission: Path) -> str | None:
+        """Return what keeps a file from being handed in, in one sentence; None: nothing."""
+        view = await self.view(GUARDED)
+        try:
+            await self._worker.check_form(submission, view.data, self._card)
+        except InvalidSubmission as error:
+            return str(error)
+        return None
 
     def submission_of(self, node: int, view: str) -> Path:
         """Return where a node's file for the test rows lies, if its execution on that view wrote one."""
         with self._store.read() as session:
             kept = kept_execution(session, self._run_id, node, view)
-        return self._folder.executions / (_execution_id(node, view) if kept is None else kept.id) / "submission.csv"
+        return self.folder.executions / (_execution_id(node, view) if kept is None else kept.id) / "submission.csv"
 
     def predictions_of(self, node: int) -> Path:
         """Return where a node's predictions of the hold-out's rows lie, if it left any."""
@@ -156,6 +212,7 @@ class Executor:
         *,
         compared: int | None = None,
         noise_seconds: float = 0.0,
+        lease: Lease | None = None,
     ) -> Execution:
         """Run a node's script on a view and score it; a step, so that it is done once.
 
@@ -166,6 +223,7 @@ class Executor:
             seconds: time limit of the script.
             compared: a node whose score this one's is compared with, for its gain.
             noise_seconds: for estimating how uncertain the score is; 0: it is not estimated.
+            lease: cores and GPUs that the caller holds, and the script runs on; None: it waits for some of its own.
 
         Raises:
             BudgetExceeded: it does not fit into a budget; nothing was started.
@@ -176,25 +234,25 @@ class Executor:
             await self.look_at_data()
 
         async def run() -> dict[str, Any]:
-            request, outcome = await self._run(node, script, view, data.data, seconds)
-            with self._stopwatch.measure("evaluation"):
+            request, outcome = await self._run(node, script, view, data.data, seconds, lease)
+            with self.stopwatch.measure("evaluation"):
                 execution = await self._scored(node, view, data, request, outcome, compared, noise_seconds)
             return execution.model_dump(mode="json")
 
         return Execution.model_validate(await self._steps.once(step_of(view), run, node=node))
 
     async def _run(
-        self, node: int, script: str, view: str, data: Path, seconds: float
+        self, node: int, script: str, view: str, data: Path, seconds: float, given: Lease | None
     ) -> tuple[ExecutionRequest, Outcome]:
         """Run a script, again where the engine itself failed."""
         limits = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus)
         for tried in range(1, _TRIES + 1):
             id = _execution_id(node, view, tried)
-            out = self._folder.executions / id
+            out = self.folder.executions / id
             request = ExecutionRequest(
                 id, script, data, out, limits, mounts=self.settings.mounts, redactor=self._store.redactor
             )
-            async with self.leasing.hold() as lease:
+            async with self.leasing.hold() if given is None else nullcontext(given) as lease:
                 request = self.leasing.leased(request, lease)
                 async with metered(self._spending, self._run_id, request, node) as meter:
                     outcome = await self._run_once(request, node, view, meter)
@@ -212,7 +270,7 @@ class Executor:
             start_execution(tx, self._run_id, execution_id, node=node, view=view)
         try:
             async with self._watched(request, node, view) as watch:
-                with self._stopwatch.measure("executions"):
+                with self.stopwatch.measure("executions"):
                     outcome = await self._sandbox.run(request, watch)
         except asyncio.CancelledError:
             with self._store.write() as tx:

@@ -34,6 +34,8 @@ class RunFolder:
         """The competition's grade.py, with the modules that it imports beside it; only where its metric is not the registry's."""
         self.executions = path / "executions"
         """What executions left, a folder each."""
+        self.labs = path / "labs"
+        """What labs worked with and left, a folder each; made when the first one opens."""
         self.solution = path / "solution"
         """The script that made the submission, and how to run it."""
         self.report = path / "report.html"

@@ -2,11 +2,12 @@
 
 import re
 
+from sandbox.output import plain_text
+
 OUTPUT_CHARACTERS = 6_000
 _ERROR_CHARACTERS = 2_500
 _LINE_CHARACTERS = 400
 
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 # One digit, not all: a megabyte of digits must not be gone through once for each of them.
 _PROGRESS = re.compile(r"\d%\s*\|.*\||\[[=>#.\s-]{8,}\]|/\d{1,12} \[=|it/s[\],]|s/it[\],]")
 _TRACEBACK = "Traceback (most recent call last):"
@@ -28,14 +29,12 @@ def clean_output(text: str, limit: int = OUTPUT_CHARACTERS) -> str:
 
 def _readable_lines(text: str) -> list[str]:
     lines: list[str] = []
-    for raw in _ANSI.sub("", text).replace("\r\n", "\n").split("\n"):
-        # A carriage return overwrites: what a terminal would show is the last piece.
-        line = raw.rstrip("\r").rsplit("\r", 1)[-1].rstrip()
+    for line in map(str.rstrip, plain_text(text).split("\n")):
         if _PROGRESS.search(line):
             continue
         if len(line) > _LINE_CHARACTERS:
-            line = f"{line[:_LINE_CHARACTERS]} [{len(line) - _LINE_CHARACTERS} more characters]"
-        if line or (lines and lines[-1]):
+            lines.append(f"{line[:_LINE_CHARACTERS]} [{len(line) - _LINE_CHARACTERS} more characters]")
+        elif line or (lines and lines[-1]):
             lines.append(line)
     return lines
 

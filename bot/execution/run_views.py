@@ -14,6 +14,8 @@ from bot.execution.stopwatch import Stopwatch
 from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 
+FOLDS = 5
+"""Folds that experiments are compared on."""
 _FIRST = ViewName("holdout")
 """The view that every run begins with: if it can be built, so can a score be that is not self-reported."""
 
@@ -45,6 +47,7 @@ class RunViews:
         self._stopwatch = stopwatch
         self._grader = grader
         self._begun = False
+        self._no_folds = False
         self._building = asyncio.Lock()
         self.self_reported: str | None = None
         """Why the run's scores are what scripts print; None: they are the evaluator's. It holds for the whole run."""
@@ -83,6 +86,22 @@ class RunViews:
             return "on all the data, of which no rows could be withheld"
         info = json.loads((self._view(ViewName.parse(name)).labels / INFO).read_text(encoding="utf-8"))
         return f"{where} {info['train_rows']:,} of {info['of_rows']:,} training rows"
+
+    async def folds(self) -> LabelledView | None:
+        """Return the folds of the hold-out view's training rows, cut at their first use; None where there can be none.
+
+        Its `data` holds folds.csv and sample_validation.csv, its labels those of the rows that are validated.
+        """
+        await self.view(str(_FIRST))
+        data, labels = self._folder.evaluator / "folds", self._folder.evaluator / "fold-labels"
+        async with self._building:
+            if self.self_reported is None and not data.is_dir() and not self._no_folds:
+                try:
+                    with self._stopwatch.measure("views"):
+                        await self._worker.build_folds(self._data, self._card, self._seed, FOLDS, data, labels)
+                except UnsupportedLayout:
+                    self._no_folds = True
+        return LabelledView(data, labels, self._card, self._grader) if data.is_dir() else None
 
     async def _begin(self) -> None:
         """Build the first view; what stops that is the reason for scores that scripts print."""

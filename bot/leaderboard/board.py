@@ -9,8 +9,8 @@ from datetime import datetime
 from sqlmodel import Session
 
 from state.live import deadline_of
-from state.polled import watermark
-from state.series import ReadingKind, last, last_of_each
+from state.polling import watermark
+from state.series import ReadingKind, last_reading, last_readings
 from state.store import read_blob
 from state.tables import Reading
 
@@ -104,8 +104,8 @@ class Board:
 
 def read_board(session: Session, competition: str, *, lower_is_better: bool) -> Board | None:
     """Return the board as it was last read, None if none was."""
-    whole = last_reading(session, competition, "board", "whole", watermark(session, competition, "board").at)
-    top = last_reading(session, competition, "board", "top", watermark(session, competition, "top").at)
+    whole = latest_reading(session, competition, "board", "whole", watermark(session, competition, "board").at)
+    top = latest_reading(session, competition, "board", "top", watermark(session, competition, "top").at)
     deadline = deadline_of(session, competition)
     if whole is not None and top is not None and (top.at <= whole.at or _apart(whole, top, deadline)):
         top = None  # it adds nothing to the whole
@@ -145,7 +145,7 @@ def read_places(session: Session, parts: BoardParts, *, lower_is_better: bool) -
     return (*top, *rest), len(top)
 
 
-def last_reading(
+def latest_reading(
     session: Session, competition: str, kind: ReadingKind, name: str, polled_at: datetime | None
 ) -> LastReading | None:
     """Return the last reading of a series, None if there is none or what it was of is gone.
@@ -157,7 +157,7 @@ def last_reading(
         name: which of its kind.
         polled_at: our time of the last poll, whether it found a change or not.
     """
-    reading = last(session, competition, kind, name)
+    reading = last_reading(session, competition, kind, name)
     if reading is None or reading.sha256 is None:
         return None
     shown = reading.served_at or reading.at
@@ -208,7 +208,7 @@ def site_submissions(session: Session, competition: str) -> list[SiteSubmission]
             private=number(row.data.get("private_score")) if row.data.get("status") == "COMPLETE" else None,
             team=str(row.data.get("team_name") or ""),
         )
-        for (_, ref), row in last_of_each(session, competition, "submission").items()
+        for (_, ref), row in last_readings(session, competition, "submission").items()
     ]
     return sorted(found, key=lambda one: (one.at, int(one.ref) if one.ref.isdecimal() else 0, one.ref))
 

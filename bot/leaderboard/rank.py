@@ -16,12 +16,12 @@ from bot.leaderboard.board import (
     Place,
     SiteSubmission,
     best_of,
-    last_reading,
+    latest_reading,
     own_place,
     read_board,
     site_submissions,
 )
-from state.polled import watermark
+from state.polling import watermark
 
 _NEAR_SHARE = 0.05
 """A rank that moves by less than this share of itself counts as unchanged; among the first 20 each place counts."""
@@ -100,7 +100,7 @@ def read_leaderboard(session: Session, competition: str, now: datetime, *, lower
 
 
 def _facts(session: Session, competition: str) -> LastReading | None:
-    return last_reading(session, competition, "standing", "", watermark(session, "", "competitions").at)
+    return latest_reading(session, competition, "standing", "", watermark(session, "", "competitions").at)
 
 
 def team_standing(

@@ -11,7 +11,7 @@ from bot.leaderboard.board import SiteSubmission, same_score
 from bot.leaderboard.rank import Leaderboard
 from scrapers.snapshots.card import TaskCard
 from state.live import live_runs
-from state.outward import submissions_of
+from state.submissions import submissions_of
 from state.tables import Node, Run, Submission
 from state.words import iso
 

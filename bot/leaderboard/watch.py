@@ -13,7 +13,7 @@ from bot.leaderboard.board import BoardParts, Place, own_place, read_places
 from bot.leaderboard.rank import Leaderboard, Standing, is_far, lines_moved, read_leaderboard
 from bot.notify.events import BoardMoved, Event, MedalChanged, RankChanged
 from bot.notify.outbox import notify
-from state.series import last, take_reading
+from state.series import last_reading, take_reading
 from state.store import Store
 from state.tables import Reading
 
@@ -70,7 +70,7 @@ def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id
         leaderboard = read_leaderboard(tx.session, competition, tx.now(), lower_is_better=lower_is_better)
         if leaderboard is None:
             return None
-        row = last(tx.session, competition, _KIND)
+        row = last_reading(tx.session, competition, _KIND)
         before = _read_record(row)
         standing, notified = leaderboard.standing, before.notified if before else _Notified()
         events = _events(tx.session, leaderboard, notified)
@@ -87,7 +87,7 @@ def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id
 def standing_of(store: Store, competition: str) -> Standing | None:
     """Return the standing that the watch last recorded, None if it never did."""
     with store.read() as session:
-        record = _read_record(last(session, competition, _KIND))
+        record = _read_record(last_reading(session, competition, _KIND))
     return record.standing if record else None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlmodel import col, select
 
-from bot.engine.attempts import BASELINE
+from bot.engine.tree import BASELINE
 from bot.execution.folder import RunFolder
 from bot.replay.clocks import Clocks
 from bot.replay.foreign import Fingerprints, known_texts

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlmodel import col, select
 
 from bot.replay.settings import ReplaySettings
-from state.moves import moves
+from state.clock_advances import clock_advances
 from state.store import Store
 from state.tables import Event
 from state.words import iso
@@ -29,7 +29,7 @@ class Clocks:
         types = ("clock.moved", "model.called")
         of_run = select(Event).where(Event.run_id == run_id, col(Event.type).in_(types)).order_by(col(Event.seq))
         with store.read() as session:
-            made, events = moves(session, run_id), session.exec(of_run).all()
+            made, events = clock_advances(session, run_id), session.exec(of_run).all()
         stands = start if settings.pace == "stream" else settings.cutoff
         stood_at, at_call, problems = {stands}, {}, []
         in_events = [datetime.fromisoformat(event.data["as_of"]) for event in events if event.type == "clock.moved"]

@@ -11,7 +11,7 @@ from bot.engine.scripts import best_seconds
 from bot.engine.tree import Tree
 from bot.engine.turns import AtOnce
 from state.clock import StreamClock
-from state.moves import Move, add_move, moves
+from state.clock_advances import ClockAdvance, add_clock_advance, clock_advances
 from state.words import iso
 
 _ARRIVED = 0.9
@@ -49,14 +49,14 @@ class Stream(AtOnce):
         self._clock = clock
         self._slots = slots
         self._reads = reads and context.community_at is not None
-        self._moves: dict[int, Move] = {}
+        self._moves: dict[int, ClockAdvance] = {}
         self._looked: set[int] = set()
         """Decisions before which this start of the bot has looked for news."""
         self._renewed: int | None = None
         self._unused = False
         """Whether posts were read for which no round was opened."""
         with context.store.read() as session:
-            made = moves(session, context.run_id)
+            made = clock_advances(session, context.run_id)
         found = looks(context)
         for move in made:
             clock.move(move.as_of)
@@ -83,7 +83,7 @@ class Stream(AtOnce):
             return False
         node = max((one.id for one in tree.nodes), default=0) + 1
         with context.store.write() as tx:
-            move = add_move(tx, context.run_id, number, to, node)
+            move = add_clock_advance(tx, context.run_id, number, to, node)
         self._clock.move(move.as_of)
         self._moves[number] = move
         context.say(f"the clock stands at {iso(move.as_of)}")
@@ -99,7 +99,7 @@ class Stream(AtOnce):
         usable = budget.seconds - budget.reserve - 2 * REFIT_FACTOR * (best_seconds(context, tree) or 0.0)
         return clock_progress(budget.elapsed.wall() / each, usable / each, size)
 
-    def _note_news(self, move: Move, found: Mapping[str, Any]) -> None:
+    def _note_news(self, move: ClockAdvance, found: Mapping[str, Any]) -> None:
         """Open a new round for strong posts, and at the cutoff for all posts without a round."""
         self._unused = self._unused or bool(found["posts"])
         if found["strong"] or (self._unused and move.as_of == self._clock.cutoff):

@@ -14,6 +14,7 @@ from bot.evaluation.answers.board import read_leaderboard
 from bot.execution.folder import RunFolder
 from bot.leaderboard.board import read_board
 from bot.report.knowledge import Knowledge, Source, read_knowledge, source_of
+from bot.report.labs import LabStory, lab_stories
 from bot.report.nodes import NodeRow, node_rows
 from bot.report.result import RunResult, read_result
 from bot.report.spending import RoleSpending, ViewSpending, by_role, by_view
@@ -21,7 +22,7 @@ from bot.report.stream import PostUse
 from bot.report.words import shortened
 from state.engine import reading
 from state.errors import SnapshotError, UsageError
-from state.series import last
+from state.series import last_reading
 from state.store import read_blob
 from state.tables import Execution, Node, Run
 
@@ -53,6 +54,7 @@ class ReportData:
     """The real leaderboard, best first; empty if the snapshot is gone, or a live board was never read as a whole."""
     nodes: tuple[NodeRow, ...]
     knowledge: Knowledge
+    labs: tuple[LabStory, ...]
     known: tuple[tuple[PostUse, Source], ...]
     """Posts that were read while the clock moved, in order of time; those that a node used come first."""
     roles: tuple[RoleSpending, ...]
@@ -98,6 +100,7 @@ def _read(session: Session, result: RunResult, config: Mapping[str, Any]) -> Rep
         board=board,
         nodes=nodes,
         knowledge=read_knowledge(session, result, nodes),
+        labs=lab_stories(session, result.run_id),
         known=_known(session, result),
         roles=tuple(by_role(session, result.run_id)),
         views=tuple(by_view(executions)),
@@ -127,7 +130,7 @@ def _past(_: Session, result: RunResult, config: Mapping[str, Any]) -> tuple[Com
 def _live(session: Session, result: RunResult, config: Mapping[str, Any]) -> tuple[Competition, tuple[float, ...]]:
     """Return the settings' facts on the competition, and the leaderboard as last read."""
     slug = result.competition_id
-    facts = last(session, slug, "competition")
+    facts = last_reading(session, slug, "competition")
     url = facts.data.get("url") if facts is not None else None
     competition = Competition(title=slug, url=url)
     with contextlib.suppress(TypeError, ValidationError):

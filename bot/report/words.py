@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from bot.evaluation.answers.findings import told_together
+from bot.evaluation.answers.findings import grouped_findings
 from bot.report.result import RunResult
 from state.words import plural
 
@@ -198,7 +198,7 @@ def cautions(result: RunResult, split: str | None) -> list[str]:
     if result.note:
         found.append(result.note)
     doubts = ((one.node, one.guard, one.verdict, one.sentence) for one in result.doubts)
-    for node, guards, verdict, sentence in told_together(doubts):
+    for node, guards, verdict, sentence in grouped_findings(doubts):
         several = "," in guards
         what = f"{'Guards' if several else 'A guard'} of {'the data' if node is None else f'node {node}'}"
         finding = (

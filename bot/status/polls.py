@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import distinct, func
 from sqlmodel import Session, col, select
 
-from state.polled import watermarks
+from state.polling import watermarks
 from state.tables import KernelVersion, Message, Topic
 
 

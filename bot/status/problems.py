@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlmodel import Session
 
-from state.latest import latest, latest_of_each
+from state.latest_events import latest, latest_of_each
 from state.store import NO_RUN, Transaction
 
 # Notices are imported where one is sent: `bot status` reads problems, and starts faster without them.

@@ -11,8 +11,8 @@ from bot.evaluation.answers.board import Medal, medal_at
 from bot.leaderboard.board import number
 from bot.status.accounts import midnight
 from state.live import deadline_of
-from state.outward import OPEN, may_be_there
-from state.series import last, last_of_each
+from state.series import last_reading, last_readings
+from state.submissions import OPEN, may_be_there
 from state.tables import Run, Submission
 
 
@@ -67,7 +67,7 @@ def deadline(
 
 def rank(session: Session, competition: str, as_of: datetime | None = None) -> Rank:
     """Return our place as known at a time: by the leaderboard watch, else by the site's list of competitions."""
-    watched = last(session, competition, "watch", as_of=as_of)
+    watched = last_reading(session, competition, "watch", as_of=as_of)
     if (
         watched is not None
         and watched.sha256 is not None
@@ -77,7 +77,7 @@ def rank(session: Session, competition: str, as_of: datetime | None = None) -> R
         return _rank(
             standing["rank"], standing.get("teams"), number(standing.get("score")), watched.at, private=private
         )
-    listed = last(session, competition, "standing", as_of=as_of)
+    listed = last_reading(session, competition, "standing", as_of=as_of)
     if listed is None or listed.sha256 is None:
         return Rank()
     return _rank(listed.data.get("user_rank"), listed.data.get("team_count"), None, listed.at)
@@ -111,7 +111,7 @@ def _left(
     times: Sequence[datetime],
 ) -> int | None:
     """Return how many may still be sent today, given the times of those that were; None if no limit is known."""
-    limits, facts = last(session, competition, "limits"), last(session, competition, "competition")
+    limits, facts = last_reading(session, competition, "limits"), last_reading(session, competition, "competition")
     today = sum(at >= midnight(now) for at in times)
     daily = facts.data.get("max_daily_submissions") if facts is not None else None
     bounds: list[int] = []
@@ -131,7 +131,7 @@ def _last_score(session: Session, competition: str) -> float | None:
     """Return the public score that the site lists for the team's latest submission, whoever sent it."""
     scored = [
         (str(row.data.get("date") or ""), score)
-        for row in last_of_each(session, competition, "submission").values()
+        for row in last_readings(session, competition, "submission").values()
         if (score := number(row.data.get("public_score"))) is not None
     ]
     return max(scored)[1] if scored else None

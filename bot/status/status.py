@@ -19,7 +19,7 @@ from bot.status.queue import Letters, Queued, dead, letters, queued
 from bot.status.site import Rank, Sent, deadline, rank, sent
 from bot.status.steering import NoteRead, controls, held, notes_read
 from bot.status.work import Doing, Nodes, Pool, doing, latest_runs, nodes_of, pool_of
-from state.latest import latest_of_each
+from state.latest_events import latest_of_each
 from state.pulses import last_pulse
 from state.store import NO_RUN, Store
 from state.tables import Event, Run

@@ -8,7 +8,7 @@ from typing import Any
 from sqlmodel import Session, col, func, select
 
 from state.approvals import approval_of
-from state.outward import CONSIDERED, submissions_of
+from state.submissions import CONSIDERED, submissions_of
 from state.tables import Event, Node, Run, Submission
 from state.words import iso
 
@@ -25,7 +25,7 @@ class SubmissionShown:
     validation: float | None
     public: float | None
     status: str
-    """As in `state.outward`, or `held` while it waits for the owner."""
+    """As in `state.submissions`, or `held` while it waits for the owner."""
     why: str
     tag: str
     approval: int | None

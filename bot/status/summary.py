@@ -14,8 +14,8 @@ from bot.status.problems import current
 from bot.status.site import deadline, rank
 from bot.status.work import best_over_time, latest_runs
 from state.ledgers import read_ledger
-from state.outward import may_be_there
 from state.store import Store
+from state.submissions import may_be_there
 from state.tables import Node, Notification, Run, Submission
 
 _DAY = timedelta(days=1)

@@ -33,13 +33,13 @@ from state.approvals import (
     approval_of,
     ask_approval,
     decide_approval,
-    let_pass,
+    declined,
     open_wishes,
     wish_for,
 )
 from state.errors import InfrastructureFailure, InvalidSubmission, KaggleError, SiteUnavailable, SubmissionInDoubt
-from state.outward import CONSIDERED
 from state.store import Transaction
+from state.submissions import CONSIDERED
 from state.tables import Approval, Event, Node, Submission, Wish
 from state.words import iso
 
@@ -174,7 +174,7 @@ class Desk:
         """Return the best node that beats what was or will be sent, and has no decision that still holds."""
         scores = self._reviewer.scores()
         with self._context.store.read() as session:
-            gone = {row.node for row in let_pass(session, state.rows)}
+            gone = {row.node for row in declined(session, state.rows)}
         gone |= {row.node for row in state.rows if row.status != "withdrawn"}
         going = [scores[row.node] for row in (*state.there, *state.open) if row.node in scores]
         floor = max((*going, *map(self._context.card.oriented, state.comparable)), default=None)

@@ -22,7 +22,9 @@ from state.errors import (
     SubmissionRefused,
     UsageError,
 )
-from state.outward import (
+from state.spending import charge
+from state.store import Store, Transaction
+from state.submissions import (
     OPEN,
     SubmissionStatus,
     advance_submission,
@@ -30,8 +32,6 @@ from state.outward import (
     submissions_of,
     update_submission,
 )
-from state.spending import charge
-from state.store import Store, Transaction
 from state.tables import Submission
 from state.words import iso
 

@@ -18,11 +18,11 @@ from bot.execution.guarding import node_findings
 from bot.submission import Submitter
 from bot.submission.files import Files
 from bot.submission.policy import Decision, Facts, decide
-from state.approvals import let_pass
+from state.approvals import declined
 from state.errors import BudgetExceeded, InfrastructureFailure, KaggleError, SiteUnavailable
 from state.live import deadline_of, live_runs
-from state.outward import OPEN, may_be_there, submissions_of
-from state.series import history, last
+from state.series import history, last_reading
+from state.submissions import OPEN, may_be_there, submissions_of
 from state.tables import Event, Node, Run, Submission
 
 ACCEPTED = "rules.accepted"
@@ -166,7 +166,7 @@ class Reviewer:
         if proposal.row is not None:
             same = [row for row in same if row.tag != proposal.row.tag]
         with self._context.store.read() as session:
-            passed = [] if proposal.approved else let_pass(session, same)
+            passed = [] if proposal.approved else declined(session, same)
         for row in passed:
             return f"it was proposed to you as {self._named(row)}, and you did not approve it"
         for row in same:
@@ -193,12 +193,12 @@ def _state(session: Session, context: RunContext, settings: CompetitionSettings)
     earlier = [row for one in runs if one.id != run.id for row in submissions_of(session, one.id)]
     rows = submissions_of(session, run.id)
     sent = [row for row in (*earlier, *rows) if may_be_there(row)]
-    reading = last(session, run.competition, "competition")
+    reading = last_reading(session, run.competition, "competition")
     site: Mapping[str, Any] = {} if reading is None else reading.data if reading.sha256 is not None else {"gone": True}
     deadline = deadline_of(session, run.competition, own=settings.deadline, card=context.card.deadline)
     rules, changed = _rules(session, run.competition, runs)
     late = deadline is not None and now >= deadline - timedelta(days=settings.reserved_days)
-    limits = last(session, run.competition, "limits")
+    limits = last_reading(session, run.competition, "limits")
     left = {} if limits is None else {name: limits.data.get(name) for name in ("num_allowed_now", "limited_by_total")}
     closed, entered, cap = _closed(site), site.get("user_has_entered"), _cap_reached(context.spending)
     known = (now.date(), late, len(sent), deadline, entered, closed, rules, changed, left, cap is None)
@@ -247,10 +247,10 @@ def _closed(site: Mapping[str, Any]) -> str | None:
 
 def _rules(session: Session, competition: str, runs: Sequence[Run]) -> tuple[str | None, bool]:
     """Return the rules page's hash, and whether it differs from the first run's and from those accepted since."""
-    now = last(session, competition, "page", "rules")
+    now = last_reading(session, competition, "page", "rules")
     if now is None:
         return None, False
-    before = last(session, competition, "page", "rules", runs[0].created_at)
+    before = last_reading(session, competition, "page", "rules", runs[0].created_at)
     if before is None:
         before = history(session, competition, "page", "rules")[0]
     of_them = col(Event.run_id).in_([run.id for run in runs])

@@ -24,7 +24,7 @@ FILES = "submissions"
 OUTPUTS = "outputs"
 """In the competition's folder: files that public kernels have written."""
 
-HandedInAs = Literal["refit", "fold-average", "holdout"]
+HandedInAs = Literal["refit", "fold-average", "holdout", "as-left"]
 MARGIN = 1.2
 """A run on more rows starts only if at least this many times the hold-out run's seconds are left."""
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from sqlmodel import col, select
 
-from bot.engine.attempts import BASELINE
 from bot.engine.context import RunContext
-from bot.engine.tree import NodeView, Tree
+from bot.engine.tree import BASELINE, NodeView, Tree
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import Execution
 from bot.submission.exactly_once import ExactlyOnce, Patience
@@ -31,7 +30,9 @@ class HandedIn:
     final_note: str | None = None
 
 
-async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Worker, *, hurried: bool) -> HandedIn:
+async def hand_in(
+    context: RunContext, tree: Tree, destination: Path, worker: Worker, *, hurried: bool, own: bool = False
+) -> HandedIn:
     """Choose the node with the best validation score, refit it, check it once on the final part, and hand its file in.
 
     It may be called again: a run that was stopped hands in, is resumed, and hands in again.
@@ -42,17 +43,21 @@ async def hand_in(context: RunContext, tree: Tree, destination: Path, worker: Wo
         destination: where the file goes.
         worker: compares the refit's file with the scored one.
         hurried: a person stopped the run: nothing more is run, and the scored file is handed in.
+        own: the agent made the file itself: it is handed in as it was left, scored or not.
 
     Raises:
         SubmissionInDoubt: the file could not be put in place.
         OSError: there is no file of that node.
     """
-    best = _best(context, tree)
+    best = _last_left(tree) if own else _best(context, tree)
     if best is None:
-        return HandedIn(None, None, "no node has a score, so there is nothing to hand in")
+        why = "its coder left no valid file" if own else "no node has a score, so there is nothing to hand in"
+        return HandedIn(None, None, why)
     scored = context.executor.submission_of(best.id, "holdout")
     made = MadeFile(scored, "holdout", "the run was stopped before a refit")
-    if best.score is None:
+    if own:
+        made, hurried = MadeFile(scored, "as-left", "the file as its coder left it"), True
+    elif best.score is None:
         made = MadeFile(scored, "holdout", "the first file that is valid: no script printed a score")
         hurried = True
     final: Execution | None = None
@@ -78,6 +83,11 @@ def _best(context: RunContext, tree: Tree) -> NodeView | None:
         query = select(Evaluation.node).where(Evaluation.run_id == context.run_id, col(Evaluation.valid))
         nodes = session.exec(query.order_by(col(Evaluation.node)).limit(1)).all()
     return tree[nodes[0]] if nodes else None
+
+
+def _last_left(tree: Tree) -> NodeView | None:
+    """Return the last node whose file an agent has made itself."""
+    return next((node for node in reversed(tree.nodes) if node.state == "valid" and not node.baseline), None)
 
 
 def _earlier(context: RunContext, error: BudgetExceeded) -> HandedIn:

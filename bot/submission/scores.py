@@ -16,9 +16,9 @@ from bot.notify.outbox import notify
 from bot.submission.exactly_once import ExactlyOnce, OnChange
 from bot.submission.facts import Reviewer, SubmissionState
 from state.errors import KaggleError, SiteUnavailable, SubmissionRefused
-from state.outward import advance_submission, update_submission
-from state.polled import watermark
-from state.series import last
+from state.polling import watermark
+from state.series import last_reading
+from state.submissions import advance_submission, update_submission
 from state.tables import Node, Reading, Submission
 
 _PROPOSED = timedelta(days=2)
@@ -80,7 +80,7 @@ class PublicScores:
         slug, now = self._context.card.slug, self._context.clock.now()
         with self._context.store.read() as session:
             at = watermark(session, slug, "submissions").at
-            return last(session, slug, "submission", ref), at is not None and now - at < _POLLED
+            return last_reading(session, slug, "submission", ref), at is not None and now - at < _POLLED
 
     def _take(self, row: Submission, reading: Reading) -> bool:
         """Record what a reading shows; return whether that settles the submission."""

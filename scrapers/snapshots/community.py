@@ -136,7 +136,7 @@ RowT = TypeVar("RowT", TopicRow, MessageRow, KernelRow, ObservationRow)
 
 @dataclass(frozen=True)
 class Community:
-    """All rows of `community/`; empty where a file is missing."""
+    """All rows of `community/`; empty for a missing file."""
 
     topics: list[TopicRow] = field(default_factory=list)
     messages: list[MessageRow] = field(default_factory=list)
@@ -170,7 +170,7 @@ class Community:
 
 
 def kernel_file(path: Path) -> Source:
-    """Return what a kernel's file holds, of one too large both ends; bytes that are not UTF-8 are replaced.
+    """Return the content of a kernel's file, or both ends of a file too large; bytes that are not UTF-8 are replaced.
 
     Raises:
         OSError: the file cannot be read.
@@ -190,7 +190,7 @@ def read_community(root: Path, found: Problems) -> Community:
 
     Args:
         root: the snapshot's folder.
-        found: receives every bad line, duplicate id, and reference to a row or file that is not there.
+        found: receives every bad line, duplicate id, and reference to a missing row or file.
     """
     topics = _unique(root, TOPICS, TopicRow, found)
     messages = _unique(root, MESSAGES, MessageRow, found)
@@ -253,9 +253,9 @@ def read_rows(path: Path, name: str, row: type[RowT], found: Problems) -> Iterat
 
     Args:
         path: the file; if it is absent, nothing is yielded.
-        name: how problems call the file.
+        name: the file's name in problems.
         row: the model of one line.
-        found: receives each mistake with its line.
+        found: receives each fault with its line.
     """
     if not path.is_file():
         return

@@ -27,7 +27,7 @@ class Snapshot:
     """The private leaderboard's scores in file order, best first."""
     community: Community
     shift: timedelta = timedelta(0)
-    """By how much the times of the card and of the community are later than the files say; the manifest is as it is."""
+    """Added to the times of the card and of the community; the manifest keeps its own."""
 
     @classmethod
     def load(cls, path: Path, metrics: Mapping[str, Direction]) -> "Snapshot":

@@ -1,4 +1,4 @@
-"""Tables: what the database holds, one class a table; all are declared once this is imported.
+"""The tables of the database, one class per table; importing this declares all of them.
 
 Every time is aware UTC. Community rows are keyed by competition, everything else by run. Derived rows carry
 `known_at`, the latest time among their inputs, and obey the clock as posts do.
@@ -18,7 +18,7 @@ from state.tables.ideas import Analysis, Draft, Idea, IdeaUse, Report
 from state.tables.notices import Letter, LetterPart, Notification
 from state.tables.operation import Control, Note, Pulse, Task
 from state.tables.polling import Author, PolledKernel, PolledTopic, Reading, RequestCount, Watermark
-from state.tables.runs import Blob, Evaluation, Event, Execution, LedgerEntry, ModelCall, Node, Run, Step
+from state.tables.runs import Blob, Evaluation, Event, Execution, Lab, LedgerEntry, ModelCall, Node, Run, Step
 from state.tables.submissions import Approval, Submission, Wish
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "IdeaUse",
     "KeptSketch",
     "KernelVersion",
+    "Lab",
     "LedgerEntry",
     "Letter",
     "LetterPart",

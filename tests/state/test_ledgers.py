@@ -33,9 +33,7 @@ def fill(store: Store, run_id: str, clock: StandingClock) -> None:
         end_run(tx, run_id, "finished")
 
 
-def test_a_ledger_adds_up_what_events_and_rows_tell_as_well(
-    store: Store, run_id: str, clock: StandingClock, tmp_path: Path
-) -> None:
+def test_a_ledger_agrees_with_events_and_rows(store: Store, run_id: str, clock: StandingClock, tmp_path: Path) -> None:
     fill(store, run_id, clock)
     with read_only(tmp_path / "state.db") as session:
         (whole,) = read_ledger(session)

@@ -4,18 +4,21 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
 
+from bot.agents.comind.labs import LabsBriefing, LabsPolicy
 from bot.agents.comind.policy import RoundsPolicy, RoundsSettings
 from bot.coder import Brief
+from bot.coder.lab.playbook import LabPlaybook
+from bot.coder.lab.settings import LabSettings
 from bot.coder.playbook import Assignment, ScriptPlaybook
 from bot.community.planning import draft_row, keep_report, plan_drafts, provenance, report_on
 from bot.community.pool import reports_of
 from bot.community.prompts import ReportAnswer
 from bot.community.reading import learn
-from bot.engine.attempts import BASELINE, attempt, code
+from bot.engine.attempts import attempt, code
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action, Remaining, Strategy
-from bot.engine.tree import Tree
+from bot.engine.tree import BASELINE, Tree
 from state.errors import BotError, BudgetExceeded
 from state.tables import Draft
 
@@ -145,10 +148,14 @@ class CoMindBriefing:
 
 
 def comind(context: RunContext) -> Strategy:
-    """Return CoMind's policy and playbooks."""
+    """Return CoMind's policy and playbooks: labs, or scripts alone."""
+    if context.settings_of(RoundsSettings).coder == "lab":
+        labs = LabsBriefing(context)
+        playbook = LabPlaybook(context, labs, context.settings_of(LabSettings))
+        return Strategy("comind", LabsPolicy(), {"lab": playbook}, labs.finish, reads_posts=True)
     policy = RoundsPolicy(context.settings_of(RoundsSettings))
     briefing = CoMindBriefing(context, policy)
-    playbook = ScriptPlaybook(context, briefing)
+    scripts = ScriptPlaybook(context, briefing)
     return Strategy(
-        "comind", policy, {"draft": playbook, "debug": playbook, "improve": playbook}, briefing.finish, reads_posts=True
+        "comind", policy, {"draft": scripts, "debug": scripts, "improve": scripts}, briefing.finish, reads_posts=True
     )

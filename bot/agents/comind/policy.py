@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +17,9 @@ class RoundsSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    coder: Literal["lab", "script"] = Field(
+        default="script", description="who works on a draft: a shell, or scripts alone"
+    )
     drafts_per_round: int = Field(default=2, ge=2, description="one extends the best so far, one is new")
     steps_per_draft: int = Field(default=20, ge=1, description="scripts a draft at the most")
     draft_share: float = Field(default=0.12, gt=0, le=1, description="share of the run's budget that one draft may use")

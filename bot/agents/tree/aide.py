@@ -7,10 +7,10 @@ from bot.agents.tree.policy import TreeSearchPolicy, TreeSearchSettings
 from bot.coder import Brief
 from bot.coder.playbook import Assignment, ScriptPlaybook
 from bot.coder.prompts import ReviewRun
-from bot.engine.attempts import BASELINE, Attempt, attempt
+from bot.engine.attempts import Attempt, attempt
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action, Strategy
-from bot.engine.tree import Tree
+from bot.engine.tree import BASELINE, Tree
 from bot.models.quoting import line, quoted
 from state.errors import ModelRefused
 

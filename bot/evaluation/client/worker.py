@@ -1,6 +1,6 @@
 """The typed client of the worker process, which holds pandas, numpy and scikit-learn so that the bot's own process never does.
 
-Each method asks the function of its name, where it is said what the arguments are and what is raised. Any of them may
+Each method calls the function with its name, which documents the arguments and the errors. Any of them may
 raise InfrastructureFailure: the worker failed, or took too long.
 """
 
@@ -21,7 +21,7 @@ from bot.evaluation.answers import (
 )
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.client.process import DEFAULT_SECONDS, WorkerProcess
-from scrapers.imports.mle_bench.finding import FoundMetric, Question
+from scrapers.imports.mle_bench.metric_question import FoundMetric, Question
 from scrapers.snapshots.card import TaskCard
 
 # What is no class is no `type` to a type checker.
@@ -30,7 +30,7 @@ _CORRELATION = cast("type[float | None]", float | None)
 
 
 class Worker(WorkerProcess):
-    """What the worker can be asked."""
+    """The functions of the worker."""
 
     async def build_view(
         self, data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Path, labels_dir: Path
@@ -42,6 +42,21 @@ class Worker(WorkerProcess):
             card=card,
             name=name,
             seed=seed,
+            data_dir=data_dir,
+            out_dir=out_dir,
+            labels_dir=labels_dir,
+        )
+
+    async def build_folds(
+        self, data_dir: Path, card: TaskCard, seed: int, folds: int, out_dir: Path, labels_dir: Path
+    ) -> str:
+        """Give each training row of the hold-out view a fold."""
+        return await self.call(
+            "bot.evaluation.views.build:build_folds",
+            str,
+            card=card,
+            seed=seed,
+            folds=folds,
             data_dir=data_dir,
             out_dir=out_dir,
             labels_dir=labels_dir,
@@ -89,6 +104,12 @@ class Worker(WorkerProcess):
             view=view,
             predictions=predictions,
             submission=submission,
+        )
+
+    async def score_predictions(self, view: LabelledView, predictions: Path) -> float:
+        """Score predictions of a view's rows alone; raises InvalidSubmission where they have no score."""
+        return await self.call(
+            "bot.evaluation.scoring.score:score_predictions", float, view=view, predictions=predictions
         )
 
     async def score_noise(

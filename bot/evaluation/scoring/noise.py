@@ -26,7 +26,7 @@ from state.errors import InvalidSubmission
 DRAWS = 200
 """From these the standard error itself is known within 5%."""
 FEWEST = 30
-"""Draws on which the metric must be defined; of fewer nothing is said."""
+"""Draws on which the metric must be defined; with fewer there is no result."""
 
 SMALLEST = 100
 """Rows of a draw, however slow the metric is."""

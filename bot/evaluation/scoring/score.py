@@ -13,7 +13,7 @@ def score_execution(view: LabelledView, predictions: Path | None, submission: Pa
     """Score what one execution wrote.
 
     The score and the validity do not depend on each other: a node is worth something only if it has both. On the
-    view `full` the score is one of training rows and says nothing.
+    view `full` the score is one of training rows and means nothing.
 
     Args:
         view: what it ran on.
@@ -31,11 +31,23 @@ def score_execution(view: LabelledView, predictions: Path | None, submission: Pa
     return ScoredFiles(score, valid, valid and readable, " ".join(filter(None, (fault, invalid))) or None)
 
 
+def score_predictions(view: LabelledView, predictions: Path) -> float:
+    """Score predictions alone.
+
+    Raises:
+        InvalidSubmission: they have no score; says why in one sentence.
+    """
+    score, _, fault = _score(view, predictions)
+    if score is None:
+        raise InvalidSubmission(fault or "the predictions have no score")
+    return score
+
+
 def check_view_scorable(view: LabelledView) -> None:
     """Check that a view's labels can be scored at all: ids and prediction columns, and no more.
 
     Raises:
-        UnsupportedLayout: even right predictions have no score; the text says why, and names the columns.
+        UnsupportedLayout: even right predictions have no score; the text gives the reason, and names the columns.
         SnapshotError: the grader cannot be used at all.
         InfrastructureFailure: it takes more than its limits, or does not start.
         UsageError: the metric is not known, or a parameter of it is wrong.

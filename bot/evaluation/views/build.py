@@ -13,14 +13,17 @@ from bot.evaluation.layouts.data_files import data_files, share
 from bot.evaluation.layouts.file_index import FileTable
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.layouts.reader import read_layout, read_sample
-from bot.evaluation.views.folds import fold_rows
+from bot.evaluation.tables.csv_table import write_table
+from bot.evaluation.views.folds import fold_numbers, fold_rows
 from bot.evaluation.views.leaking_names import check_names
 from bot.evaluation.views.split import Split, SplitKind, few_rows, rows_by, seeded, split_rows
 from bot.evaluation.views.write import (
     ViewRows,
     validation_name,
     write_few_test_rows,
+    write_labels,
     write_others,
+    write_sample,
     write_swapped_rows,
     write_training_rows,
 )
@@ -28,15 +31,17 @@ from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout, UsageError
 
 VERSION = 2
-"""Raised whenever the same seed would give other rows; executions on different versions are not comparable."""
+"""Increased whenever the same seed would give other rows; executions on different versions are not comparable."""
 SAMPLE_TRAIN, SAMPLE_VALIDATION, SAMPLE_TEST = 400, 200, 200
 SAMPLE_PER_CLASS = 5
 FULL_VALIDATION = 20
+FEWEST_FOLDS = 2
+"""Folds that training rows must be in for experiments to be compared on them."""
 _OURS = (*VALIDATION, "sample_validation.csv")
 
 
 class ViewInfo(BaseModel):
-    """What a view holds and what it withholds."""
+    """Facts about a view: what it holds and what it withholds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -45,18 +50,18 @@ class ViewInfo(BaseModel):
     version: int
     train_rows: int
     of_rows: int
-    """All that the competition has to train on."""
+    """All training rows of the competition."""
     validation_rows: int
     withheld_columns: tuple[str, ...]
     label_columns: tuple[str, ...]
     split_kind: SplitKind
     drawn: str
-    """How the rows that are asked for were chosen, in a sentence or two."""
+    """How the validation rows were chosen, in a sentence or two."""
     notes: tuple[str, ...]
 
 
 def view_info(labels_dir: Path) -> ViewInfo | None:
-    """Return what is known of a view, by the folder of its labels; None where none was built."""
+    """Return the facts about a view, by the folder of its labels; None if none was built."""
     file = labels_dir / INFO
     return ViewInfo.model_validate_json(file.read_bytes()) if file.is_file() else None
 
@@ -74,7 +79,7 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
             the metric wants; and what `view_info` reads.
 
     Raises:
-        UnsupportedLayout: labels cannot be withheld from this data; the text says why.
+        UnsupportedLayout: labels cannot be withheld from this data; the text gives the reason.
         UsageError: there is no such view, or the labels would lie in it.
     """
     view = ViewName.parse(name)
@@ -109,6 +114,48 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
     (labels_dir / INFO).write_text(info.model_dump_json(), encoding="utf-8")
     _put_in_place(staging, out_dir)
     return info
+
+
+def build_folds(data_dir: Path, card: TaskCard, seed: int, folds: int, out_dir: Path, labels_dir: Path) -> str:
+    """Give each training row of the hold-out view a fold, so that experiments of all coders can be compared.
+
+    The folds are cut over all labelled rows; those of the training part alone are written.
+
+    Args:
+        data_dir: the competition's files; only read.
+        card: the task.
+        seed: of the views.
+        folds: how many.
+        out_dir: receives folds.csv (`row`, counted from 0 in the view's training rows; the columns that make up their ids, and
+            the key columns; `fold` from 0, -1: never validated), and sample_validation.csv: the form of out-of-fold predictions.
+        labels_dir: receives labels.csv, the labels of the rows that are validated.
+
+    Returns:
+        How they were cut.
+
+    Raises:
+        UnsupportedLayout: labels cannot be withheld from this data, or there are too few rows for so many folds.
+    """
+    layout = read_layout(data_dir, card)
+    split = split_rows(layout, seed, VERSION)
+    labelled = [row for row in range(len(layout.ids)) if layout.has_label(row)]
+    fold_of, _, note = fold_numbers(layout, split, labelled, folds, seed, VERSION)
+    train = split.rows("train")
+    validated = [row for row in train if layout.form.has_prediction_rows(row) and fold_of.get(row, -1) >= 0]
+    # The latest rows, and a few large groups, may be withheld as whole folds: those that are left will do.
+    if len({fold_of[row] for row in validated}) < FEWEST_FOLDS:
+        raise UnsupportedLayout(f"The training rows are too few for {folds} folds ({note}).")
+    staging = _staging(out_dir)
+    labels_dir.mkdir(parents=True, exist_ok=True)
+    rows = ViewRows((), validated, ())
+    write_sample(layout, rows, staging / "sample_validation.csv")
+    write_labels(layout, rows, labels_dir)
+    named = (*layout.id_parts, *card.key_columns)
+    cells = layout.train.columns(named)
+    numbered = ((str(n), *cells[row], str(fold_of.get(row, -1))) for n, row in enumerate(train))
+    write_table(staging / "folds.csv", ("row", *named, "fold"), numbered)
+    _put_in_place(staging, out_dir)
+    return note
 
 
 def share_everything(data_dir: Path, card: TaskCard, reason: str, out_dir: Path, labels_dir: Path) -> None:
@@ -168,12 +215,12 @@ def _drawn(layout: Layout, view: ViewName, split: Split, rows: ViewRows, note: s
 
 
 def _choose(layout: Layout, view: ViewName, split: Split, seed: int) -> tuple[ViewRows, str]:
-    """Choose the rows of a view, and say how they were chosen."""
+    """Choose the rows of a view; return them with a sentence on how."""
     rng = seeded(seed, VERSION, f"rows of {'holdout' if view.kind == 'swap' else view}")
     train, holdout, final = split.rows("train"), split.rows("holdout"), split.rows("final")
     if view.kind == "full":
         everything = range(len(layout.ids))
-        repeated = [row for row in everything if layout.has_label(row) and layout.form.asks(row)]
+        repeated = [row for row in everything if layout.has_label(row) and layout.form.has_prediction_rows(row)]
         return ViewRows(everything, rng.sample(repeated, min(FULL_VALIDATION, len(repeated))), ()), split.note
     if view.kind == "final":
         return ViewRows(sorted(train + holdout), _asked(layout, final, rng), final), split.note
@@ -198,12 +245,12 @@ def _whole(layout: Layout, chosen: list[int], rows: Sequence[int]) -> list[int]:
 
 
 def _asked(layout: Layout, rows: Sequence[int], rng: random.Random) -> list[int]:
-    """Shuffle rows, so that their order tells nothing of a table that was sorted by its labels."""
-    asked = [row for row in rows if layout.form.asks(row)]
+    """Shuffle rows, so that their order reveals nothing if the table was sorted by its labels."""
+    asked = [row for row in rows if layout.form.has_prediction_rows(row)]
     if layout.together is None:
         rng.shuffle(asked)
         return asked
-    # Rows of one id stay in their order: that is how equal ids are told apart.
+    # Rows of one id stay in their order, by which equal ids are distinguished.
     order = list(rows_by(asked, layout.together.__getitem__).values())
     rng.shuffle(order)
     return [row for unit in order for row in unit]

@@ -1,4 +1,4 @@
-"""Cuts what `final` leaves into folds: by class, by whole groups, or by time; the same ones whoever asks."""
+"""Cuts all labelled training rows into folds: by class, by whole groups, or by time; the same ones whoever asks."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -30,15 +30,9 @@ def fold_rows(layout: Layout, split: Split, name: ViewName, seed: int, version: 
     Raises:
         UnsupportedLayout: there are too few rows for so many folds.
     """
-    rows = split.rows("train", "holdout")
+    rows = range(len(layout.ids))
     scored = [row for row in rows if layout.has_label(row)]
-    forward = False
-    if split.kind == "time" and split.column is not None:
-        fold_of, forward, note = _by_time(layout, scored, split.column, name.folds)
-    elif split.kind == "grouped" and split.column is not None:
-        fold_of, note = _by_group(layout, scored, split.column, name.folds, seed, version)
-    else:
-        fold_of, note = _by_stratum(layout, scored, name.folds, seed, version)
+    fold_of, forward, note = fold_numbers(layout, split, scored, name.folds, seed, version)
     number = name.fold - 1
     asked = [row for row in scored if fold_of.get(row) == number]
     train = [row for row in rows if fold_of.get(row) != number]
@@ -47,6 +41,22 @@ def fold_rows(layout: Layout, split: Split, name: ViewName, seed: int, version: 
     if not asked or not any(layout.has_label(row) for row in train):
         raise UnsupportedLayout(f"The training rows are too few for {name.folds} folds ({note}).")
     return FoldRows(train, asked, f"{name}: {note}")
+
+
+def fold_numbers(
+    layout: Layout, split: Split, scored: Sequence[int], folds: int, seed: int, version: int
+) -> tuple[dict[int, int], bool, str]:
+    """Return the fold of each of some labelled rows, whether each fold learns from earlier rows alone, and how they were cut.
+
+    Folds count from 0; -1 is a row that is never validated, and so is one without a number.
+    """
+    if split.kind == "time" and split.column is not None:
+        return _by_time(layout, scored, split.column, folds)
+    if split.kind == "grouped" and split.column is not None:
+        fold_of, note = _by_group(layout, scored, split.column, folds, seed, version)
+    else:
+        fold_of, note = _by_stratum(layout, scored, folds, seed, version)
+    return fold_of, False, note
 
 
 def _by_time(layout: Layout, scored: Sequence[int], column: str, folds: int) -> tuple[dict[int, int], bool, str]:

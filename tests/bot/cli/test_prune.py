@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from bot.cli import app
 from sandbox.instance import OwnedFolder
 from state.clock import SystemClock
-from state.collect import add_community
+from state.community_rows import add_community
 from state.errors import UsageError
 from state.store import Store
 from state.tables import CommunityRow, Message, Topic

@@ -5,7 +5,7 @@ from datetime import timedelta
 from bot.configuration.competition import CompetitionSettings
 from bot.daemon.tasks import prune_ended
 from bot.status.accounts import Allowance
-from state.collect import add_community
+from state.community_rows import add_community
 from state.progress import create_run, end_run
 from state.retention import prunable
 from state.series import take_reading

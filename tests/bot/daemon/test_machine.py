@@ -16,11 +16,11 @@ from bot.execution.prune import Prunable
 from bot.execution.spare import spare_files
 from bot.status.problems import current
 from state.approvals import make_wish
-from state.daily import daily_backups
+from state.daily_backups import daily_backups
 from state.errors import StateCorrupted
-from state.outward import add_submission
 from state.progress import create_node, create_run, end_execution, end_node, end_run, start_execution
 from state.store import NO_RUN, Store
+from state.submissions import add_submission
 from state.tables import Notification
 from tests.state.conftest import StandingClock
 

@@ -21,7 +21,7 @@ from bot.execution.disk_space import DiskSettings
 from bot.service.status import ServiceStatus, status_here
 from sandbox.locks import take
 from state.clock import SystemClock
-from state.daily import daily_backup
+from state.daily_backups import daily_backup
 from state.faults import backup_path
 from state.schema import VERSION
 from state.store import Store

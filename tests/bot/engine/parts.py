@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from bot.agents.builtin import baseline_script
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext, by_class
+from bot.engine.decisions import Decisions
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.executor import Executor, ExecutorSettings
@@ -19,7 +20,7 @@ from bot.execution.stopwatch import Stopwatch
 from bot.models import Model
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
-from sandbox import Limits
+from sandbox import Limits, Sandbox
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.posts.ingest import ingest
@@ -57,9 +58,11 @@ async def opened_on(
     community: bool = True,
     settings: Sequence[BaseModel] = (),
     say: Callable[[str], None] = lambda line: None,
+    sandbox: Sandbox | None = None,
 ) -> AsyncIterator[RunContext]:
     """Give a run on a snapshot, with its community; one that is in the folder already goes on."""
-    run, locks, stopwatch, sandbox = RunFolder(folder / "run"), folder / "locks", Stopwatch(), ProcessSandbox()
+    run, locks, stopwatch = RunFolder(folder / "run"), folder / "locks", Stopwatch()
+    sandbox = sandbox or ProcessSandbox()
     slug = snapshot.card.slug
     for path in (run.path, locks):
         path.mkdir(parents=True, exist_ok=True)
@@ -86,6 +89,7 @@ async def opened_on(
                 baseline=baseline_script,
                 store=store,
                 steps=rows,
+                decisions=Decisions(rows),
                 clock=clock,
                 asker=Asker(model, store, RUN, clock, rows),
                 model_name="m",

@@ -31,13 +31,13 @@ from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
-from state.errors import BudgetExceeded, InfrastructureFailure
+from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmission
 from state.progress import create_node, create_run, end_node
 from state.redaction import Redactor
 from state.spending import spent
 from state.steps import Steps
 from state.store import Store
-from tests.bot.evaluation.parts import card
+from tests.bot.evaluation.parts import card, read, write
 from tests.state.derive import from_events, from_rows
 from tests.tiny_snapshot import write_tiny
 
@@ -279,3 +279,18 @@ async def test_an_execution_that_does_not_fit_is_never_started(trial: Trial) -> 
     with pytest.raises(BudgetExceeded, match="cap on executions is reached: of 100 executions"):
         await trial.execute(node, PREDICTS)
     assert trial.ended(node) == []
+
+
+async def test_a_hint_is_scored_with_its_noise_and_predictions_of_other_rows_are_refused(
+    trial: Trial, tmp_path: Path
+) -> None:
+    folds = await trial.executor.folds()
+    assert folds is not None
+    header, *rows = read(folds)
+    listed = [dict(zip(header, row, strict=True)) for row in rows]
+    ids = [row["id"] for row in listed if row["fold"] != "-1"]
+    found = await trial.executor.score_folds(write(tmp_path / "oof.csv", ["id", "label"], [[i, 0.5] for i in ids]), 5.0)
+    assert found.score == pytest.approx(0.693147, abs=1e-5) and found.error == pytest.approx(0.0, abs=1e-9)
+    withheld = (await trial.executor.view("holdout")).data / "sample_validation.csv"
+    with pytest.raises(InvalidSubmission, match="not in the sample"):
+        await trial.executor.score_folds(withheld, 5.0)

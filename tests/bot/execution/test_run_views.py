@@ -52,3 +52,18 @@ async def test_without_a_sample_submission_nothing_can_be_run(tmp_path: Path, wo
     (tmp_path / "data" / "sample_submission.csv").unlink()
     with pytest.raises(UnsupportedLayout, match=r"no sample_submission.csv"):
         await views(tmp_path, worker).view("holdout")
+
+
+async def test_folds_are_cut_once_and_lie_where_no_view_does(tmp_path: Path, worker: Worker) -> None:
+    competition(tmp_path / "data", [[f"r{n}", n, n] for n in range(100)], [["t", 0]])
+    first = await views(tmp_path, worker).folds()
+    assert first is not None
+    written = (first.data / "folds.csv").stat().st_mtime_ns
+    again = await views(tmp_path, worker).folds()  # as after a restart
+    assert again == first and (first.data / "folds.csv").stat().st_mtime_ns == written
+    assert not first.data.is_relative_to(tmp_path / "run" / "views"), "no script sees labels.csv beside it"
+
+
+async def test_data_that_cannot_be_split_has_no_folds(tmp_path: Path, worker: Worker) -> None:
+    competition(tmp_path / "data", [[f"r{n}", n, n] for n in range(5)], [["t", 0]])
+    assert await views(tmp_path, worker).folds() is None

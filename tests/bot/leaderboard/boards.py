@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from state.polled import mark_read
+from state.polling import mark_read
 from state.series import take_reading
 from state.store import Store
 from state.words import iso

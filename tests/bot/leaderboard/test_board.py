@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from bot.leaderboard.board import Board, SiteSubmission, own_place, read_board, same_score, site_submissions
-from state.series import gone
+from state.series import record_absence
 from state.store import Store
 from tests.bot.leaderboard.boards import OURS, SLUG, Polls, Row, rows
 from tests.state.conftest import START, StandingClock, clock, store
@@ -32,7 +32,7 @@ def test_without_a_reading_there_is_none(store: Store) -> None:
 def test_a_board_that_is_gone_is_none(store: Store) -> None:
     Polls(store).whole(rows([0.1]))
     with store.write() as tx:
-        gone(tx, SLUG, "board", "whole")
+        record_absence(tx, SLUG, "board", "whole")
     with store.read() as session:
         assert read_board(session, SLUG, lower_is_better=True) is None
 

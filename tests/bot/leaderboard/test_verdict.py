@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.client.worker import Worker
-from state.outward import update_submission
+from state.submissions import update_submission
 from tests.bot.leaderboard.boards import placed, rows
 from tests.bot.live.live_runs import DEADLINE, LiveRun, live_run
 from tests.bot.report.finished_runs import RUN, FakeRun

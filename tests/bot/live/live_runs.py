@@ -11,6 +11,7 @@ from pathlib import Path
 from bot.agents.builtin import baseline_script
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
+from bot.engine.decisions import Decisions
 from bot.evaluation.client.worker import Worker
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
@@ -29,9 +30,9 @@ from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.community import CommunityView
-from state.outward import advance_submission, intend_submission
 from state.steps import Steps
 from state.store import Store
+from state.submissions import advance_submission, intend_submission
 from tests.bot.leaderboard.boards import SLUG, Polls
 from tests.bot.report.finished_runs import RUN, FakeRun, fill
 from tests.state.conftest import START, StandingClock
@@ -124,6 +125,7 @@ def live_run(place: Path, worker: Worker, run: FakeRun | None = None) -> Iterato
             baseline=baseline_script,
             store=store,
             steps=steps,
+            decisions=Decisions(steps),
             clock=clock,
             asker=Asker(RecordedModel(place), store, RUN, clock, steps),
             model_name="builtin",

@@ -17,9 +17,9 @@ from bot.live.shared import Shared
 from bot.status.problems import current
 from state.approvals import make_wish, open_wishes
 from state.errors import SiteUnavailable
-from state.outward import intend_submission, submissions_of
 from state.steering import set_control
 from state.store import Store
+from state.submissions import intend_submission, submissions_of
 from state.tables import Node, Notification, Run
 from tests.bot.live.site_parts import shared
 from tests.bot.rehearsal.parts import Served, served, tiny

@@ -14,8 +14,8 @@ from bot.rehearsal.rendering import rendered
 from scrapers.snapshots.demo import write_demo
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import SystemClock
-from state.collect import add_community
 from state.community import CommunityView
+from state.community_rows import add_community
 from state.store import Store
 from tests import needs
 from tests.bot.rehearsal.parts import KERNELS, SEARCH, Served, served

@@ -24,8 +24,8 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.replay.stream import Stream, clock_progress
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
+from state.clock_advances import clock_advances
 from state.knowledge import drafts, ideas
-from state.moves import moves
 from state.progress import end_node
 from state.tables import ModelCall, Node
 from state.words import iso
@@ -78,7 +78,7 @@ def outcome(context: RunContext) -> dict[str, Any]:
     as_of = context.clock.as_of()
     with context.store.read() as session:
         nodes = session.exec(select(Node).order_by(col(Node.id))).all()
-        made = moves(session, RUN)
+        made = clock_advances(session, RUN)
     return {
         "as of": iso(as_of),
         "moves": [(move.decision, iso(move.as_of), move.node) for move in made],

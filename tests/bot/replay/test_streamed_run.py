@@ -10,37 +10,18 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from tests.bot.replay.stream_parts import (
-    MIDDLE_WORDS,
-    POSTS,
-    STEPS,
-    STOOD_AT,
-    StreamAnswers,
-    exported,
-    moves_of,
-    write_streamed,
-)
-from tests.scripted_endpoint import ScriptedEndpoint
+from tests.bot.replay.conftest import Finished
+from tests.bot.replay.stream_parts import MIDDLE_WORDS, POSTS, STOOD_AT, exported, moves_of
 
 Row = dict[str, Any]
 
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture(scope="module")
-def streamed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def streamed(streamed_run: Finished) -> Path:
     """Return the folder of a finished run; nothing in it is changed."""
-    place = tmp_path_factory.mktemp("streamed")
-    snapshot = write_streamed(place / "tiny-table")
-    with pytest.MonkeyPatch.context() as patch, ScriptedEndpoint(StreamAnswers()) as endpoint:
-        patch.setenv("OPENAI_BASE_URL", endpoint.url)
-        options = ["--pace", "stream", "--model", "openai:scripted", "--steps", str(STEPS), "--sandbox", "process"]
-        done = CliRunner().invoke(
-            app, ["replay", str(snapshot), *options, "--out", str(place / "runs"), "--json"], catch_exceptions=False
-        )
-    assert done.exit_code == 0, done.output
-    (folder,) = (place / "runs").iterdir()
-    return folder
+    return streamed_run.folder
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 
 from bot.configuration.competition import CompetitionSettings
 from bot.status.site import deadline, rank, sent
-from state.outward import add_submission, advance_submission, update_submission
 from state.series import take_reading
 from state.store import Store
+from state.submissions import add_submission, advance_submission, update_submission
 from tests.state.conftest import START, StandingClock
 
 NOON = START + timedelta(hours=12)

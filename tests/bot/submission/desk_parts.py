@@ -17,6 +17,7 @@ from bot.budgets.levels import Level, unbounded
 from bot.configuration.competition import CompetitionSettings
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
+from bot.engine.decisions import Decisions
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.findings import Finding, passed
 from bot.evaluation.client.worker import Worker
@@ -45,12 +46,12 @@ from scrapers.posts.duplicates import note_sketches, sketched
 from scrapers.posts.sketches import sketch_of
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.snapshot import Snapshot
-from state.collect import add_community
-from state.outward import submissions_of
+from state.community_rows import add_community
 from state.progress import create_node, create_run, end_node
 from state.series import take_reading
 from state.steps import Steps, finish_step, start_step
 from state.store import Store
+from state.submissions import submissions_of
 from state.tables import Event, KernelVersion, Notification, Submission
 from tests.bot.rehearsal.parts import START, HandClock, Served, served, tiny
 from tests.bot.submission.kaggle_site import AT_ONCE
@@ -248,6 +249,7 @@ def run_context(
         baseline=baseline_script,
         store=store,
         steps=steps,
+        decisions=Decisions(steps),
         clock=clock,
         asker=Asker(RecordedModel(folder.path), store, RUN, clock, steps),
         model_name="recorded",

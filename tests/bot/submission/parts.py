@@ -10,9 +10,9 @@ from pathlib import Path
 
 from bot.submission import Quota, Submitter
 from bot.submission.exactly_once import ExactlyOnce, Patience
-from state.outward import submissions_of
 from state.progress import create_node, create_run
 from state.store import Store, Transaction
+from state.submissions import submissions_of
 from state.tables import Submission
 from tests.scripted_site import ScriptedSite
 from tests.site_submitter import SiteSubmitter, plain_client

@@ -1,4 +1,4 @@
-"""Two hundred submissions on a site's bad days: none is lost, none is there twice, and none is tried beyond the quota."""
+"""A hundred submissions on a site's bad days: none is lost, none is there twice, and none is tried beyond the quota."""
 
 from collections import Counter
 from pathlib import Path
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.integration
 SPAN = 58 * DAY
 """Seconds that the tiny competition lasts, less what is at its ends."""
 QUOTA = 5
-COUNT, SECONDS = 200, 120.0
+COUNT, SECONDS = 100, 60.0
 """Submissions, and the time that all may take."""
 BAD = FaultMix(seed=3, rate_limit=0.03, write_failure=0.25, stall=0.01, stall_seconds=0.8)
 PATIENCE = Patience(looks=2, grace=60.0, sends=3, act_seconds=60.0, ask_seconds=30.0)

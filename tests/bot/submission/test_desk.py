@@ -15,7 +15,7 @@ from bot.evaluation.answers.findings import suspicious
 from bot.evaluation.client.worker import Worker
 from bot.submission.facts import ACCEPTED
 from state.approvals import decide_approval, make_wish, open_wishes
-from state.series import last
+from state.series import last_reading
 from state.tables import Approval
 from tests.bot.rehearsal.parts import DEADLINE
 from tests.bot.submission.desk_parts import GRADED, KERNEL, RUN, SENDING, Ground, Live, add_kernel, live, write
@@ -148,7 +148,7 @@ async def test_rules_that_change_stop_everything_until_their_owner_has_read_them
     (notice,) = run.notices("problem.rules")
     assert notice.urgent
     with run.store.write() as tx:
-        page = last(tx.session, run.context.card.slug, "page", "rules")
+        page = last_reading(tx.session, run.context.card.slug, "page", "rules")
         assert page is not None
         tx.record(ACCEPTED, run_id=RUN, sha256=page.sha256)
     await desk.consider()

@@ -9,6 +9,7 @@ import pytest
 from bot.agents.builtin import baseline_script
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
+from bot.engine.decisions import Decisions
 from bot.engine.tree import NodeView, Tree
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -63,6 +64,7 @@ async def run(tmp_path: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
                 baseline=baseline_script,
                 store=store,
                 steps=steps,
+                decisions=Decisions(steps),
                 clock=clock,
                 asker=Asker(RecordedModel(tmp_path), store, RUN, clock, steps),
                 model_name="recorded",

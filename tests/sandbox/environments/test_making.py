@@ -157,10 +157,10 @@ def test_a_killed_attempt_is_made_anew_by_the_same_command(tmp_path: Path) -> No
 
 
 @pytest.mark.integration
-def test_what_the_installer_cannot_do_is_said_and_nothing_is_complete(tmp_path: Path) -> None:
+def test_what_the_installer_cannot_do_is_reported_and_nothing_is_complete(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("numpy==0.0.1\n")
     recipe = Recipe((), cuda=False, requirements=tmp_path / "requirements.txt", installer="uv")
-    with pytest.raises(InfrastructureFailure, match="uv ended with 1, and has said why"):
+    with pytest.raises(InfrastructureFailure, match="uv ended with 1; its output is above"):
         make_environment(tmp_path / "environments", "default", recipe)
     assert environments_in(tmp_path / "environments") == ([], ["default"])
 

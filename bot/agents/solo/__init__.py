@@ -1,0 +1,46 @@
+"""Solo, the yardstick: one coder in a shell for the whole run, as people use it, on the competition's own files."""
+
+import random
+from collections.abc import Sequence
+
+from bot.coder.lab.playbook import LabAssignment, LabPlaybook
+from bot.coder.lab.settings import LabSettings
+from bot.engine.context import RunContext
+from bot.engine.strategy import Action, Remaining, Strategy
+from bot.engine.tree import Tree
+
+_TASK = (
+    "Do as well as you can on the competition's hidden test rows. You have all the time that is given below: use it, and hand "
+    "in by leaving your best file where it is looked for."
+)
+
+
+class SoloPolicy:
+    """Opens one lab, once."""
+
+    def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
+        """Return the lab, unless it was opened before."""
+        return () if any(not node.baseline for node in tree.nodes) else (Action("lab", draft_id=1),)
+
+
+class SoloBriefing:
+    """Gives the coder the task and nothing else."""
+
+    async def lab(self, action: Action, node: int, tree: Tree) -> LabAssignment:
+        """Return the whole task."""
+        return LabAssignment(title="the competition", draft=_TASK, alone=True)
+
+    async def closed(self, action: Action, node: int, tree: Tree) -> None:
+        """Do nothing: what the coder left is handed in as it is."""
+
+
+def solo(context: RunContext) -> Strategy:
+    """Return the yardstick: no hold-out, no command `lab`, no community; its last submission.csv is graded as it is."""
+    # One lab for the whole run, whatever the share and the turns of a lab are otherwise.
+    settings = context.settings_of(LabSettings).model_copy(update={"share": 1.0, "turns": 1_000})
+    playbook = LabPlaybook(context, SoloBriefing(), settings)
+
+    async def finish(tree: Tree) -> None:
+        """Do nothing."""
+
+    return Strategy("solo", SoloPolicy(), {"lab": playbook}, finish, hands_in_own=True)

@@ -1,0 +1,1 @@
+"""The lab: a sandboxed workplace in which one coder works on one draft, command by command."""

@@ -1,0 +1,124 @@
+"""What programs in a lab may ask of the engine with the command `lab`, and what they are answered."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Protocol
+
+from pydantic import AfterValidator, ConfigDict, StrictBool
+from pydantic.dataclasses import dataclass
+
+from bot.models.quoting import clean, line
+
+__all__ = ["Arguments", "Board", "Done", "Handler", "Ideas", "LabAnswer", "LabCall", "Log", "Note", "Score", "Status"]
+
+_NAME, _NOTE, _REPORT = 100, 500, 2000
+"""Characters."""
+
+
+def _paragraphs(text: str) -> str:
+    """Return a part of a report, cleaned and cut."""
+    text = clean(text).strip()
+    more = len(text) - _REPORT
+    return text if more <= 0 else f"{text[:_REPORT]}… [{more} more characters left out]"
+
+
+def _said(text: str) -> str:
+    if not text:
+        raise ValueError("it is empty")
+    return text
+
+
+_Name = Annotated[str, AfterValidator(partial(line, limit=_NAME)), AfterValidator(_said)]
+_Remark = Annotated[str, AfterValidator(partial(line, limit=_NOTE))]
+_Paragraphs = Annotated[str, AfterValidator(_paragraphs)]
+
+# Whoever makes one has it cleaned and cut: all texts are foreign.
+_FOREIGN = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, config=_FOREIGN)
+class Status:
+    """What is left of time, money, looks and turns."""
+
+
+@dataclass(frozen=True, config=_FOREIGN)
+class Board:
+    """The cards of other nodes."""
+
+    all: StrictBool = False
+    """Those of all nodes, not only of ancestors, siblings and the best."""
+
+
+@dataclass(frozen=True, config=_FOREIGN)
+class Score:
+    """Score a script on the hold-out view."""
+
+    note: _Remark = ""
+    background: StrictBool = False
+    """Whether the answer is not waited for."""
+
+
+@dataclass(frozen=True, config=_FOREIGN)
+class Log:
+    """Log an experiment by its out-of-fold predictions."""
+
+    name: _Name
+    note: _Remark = ""
+
+
+@dataclass(frozen=True, config=_FOREIGN)
+class Ideas:
+    """The pool's ideas for this draft."""
+
+
+@dataclass(frozen=True, config=_FOREIGN)
+class Note:
+    """Leave a line that other labs' cards show."""
+
+    text: Annotated[_Remark, AfterValidator(_said)]
+
+
+@dataclass(frozen=True, config=_FOREIGN)
+class Done:
+    """Close the lab, with a report whose parts may be empty."""
+
+    believed: _Paragraphs = ""
+    seen: _Paragraphs = ""
+    why: _Paragraphs = ""
+    condition: _Paragraphs = ""
+    """Under which it holds."""
+    other: _Paragraphs = ""
+    """What was said under no such heading."""
+
+
+Arguments = Status | Board | Score | Log | Ideas | Note | Done
+
+
+@dataclass(frozen=True)
+class LabCall:
+    """One call, bounded and cleaned."""
+
+    arguments: Arguments
+    script: str | None = None
+    """With `Score`: the script's text, as it was sent."""
+    file: Path | None = None
+    """With `Log`: the out-of-fold file, in a temporary file that is removed when the call is answered."""
+
+
+@dataclass(frozen=True)
+class LabAnswer:
+    """The answer to a call."""
+
+    status: int
+    """Exit status of the command: 0 for success, 1 for a refusal, 2 for misuse."""
+    text: str
+
+
+class Handler(Protocol):
+    """Answers one lab's calls."""
+
+    news: list[str]
+    """What the coder shall be told with its next observation."""
+
+    async def __call__(self, call: LabCall) -> LabAnswer:
+        """Answer a call; several may run at a time."""

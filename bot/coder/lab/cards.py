@@ -1,0 +1,133 @@
+"""Cards: what each scored script of a run is, in a line made by code."""
+
+import re
+from collections.abc import Sequence
+
+from bot.engine.attempts import code
+from bot.engine.context import RunContext
+from bot.engine.results import Result
+from bot.engine.tree import BASELINE
+from state.labs import labs
+
+_FAMILIES = (
+    ("blend", re.compile(r"\b(?:VotingClassifier|VotingRegressor|StackingClassifier|StackingRegressor)\b")),
+    ("transformer", re.compile(r"\b(?:transformers|sentence_transformers)\b")),
+    ("neural net", re.compile(r"\b(?:torch|tensorflow|keras|MLPClassifier|MLPRegressor)\b")),
+    ("lightgbm", re.compile(r"\b(?:lightgbm|LGBM\w+)\b")),
+    ("xgboost", re.compile(r"\b(?:xgboost|XGB\w+)\b")),
+    ("catboost", re.compile(r"\b(?:catboost|CatBoost\w+)\b")),
+    ("boosted trees", re.compile(r"\b(?:HistGradientBoosting\w+|GradientBoosting\w+|AdaBoost\w+)\b")),
+    ("forest", re.compile(r"\b(?:RandomForest\w+|ExtraTrees\w+)\b")),
+    ("kernel method", re.compile(r"\b(?:SVC|SVR|LinearSVC|LinearSVR|KernelRidge|GaussianProcess\w+|NuSVC|NuSVR)\b")),
+    ("neighbours", re.compile(r"\b(?:KNeighbors\w+|faiss|NearestNeighbors)\b")),
+    ("naive Bayes", re.compile(r"\b\w+NB\b")),
+    ("discriminant analysis", re.compile(r"\b(?:LinearDiscriminantAnalysis|QuadraticDiscriminantAnalysis)\b")),
+    ("linear", re.compile(r"\b(?:LogisticRegression|Ridge\w*|Lasso\w*|ElasticNet\w*|LinearRegression|SGD\w+)\b")),
+)
+_MOST_FAMILIES = 3
+BEST = 5
+_COLUMNS = "node · score ± its standard error · gain over the node it builds on · family · seconds · what"
+
+
+def families(script: str) -> tuple[str, ...]:
+    """Return the families of models that a script uses, by its imports and estimators, at most three."""
+    found = tuple(name for name, mark in _FAMILIES if mark.search(script))
+    return found[:_MOST_FAMILIES] or ("other",)
+
+
+def card(context: RunContext, result: Result, rounded: bool = True) -> str:
+    """Return the line of one node."""
+    noise = f" ± {result.noise:.2g}" if result.noise is not None else ""
+    score = (
+        "no score"
+        if result.score is None
+        else f"{shown(result.score, result.noise) if rounded else result.score}{noise}"
+    )
+    gain = "" if result.gain is None else f" · gain {shown_gain(result.gain, result.gain_error)}"
+    family = "baseline" if result.node == BASELINE else " + ".join(families(code(context, result.node)))
+    error = f" · failed: {result.error[:200]}" if result.error else ""
+    parents = f" (on node {result.parents[0]})" if result.parents else ""
+    return f"node {result.node}{parents} · {score}{gain} · {family} · {result.seconds:.0f} s · {result.title}{error}"
+
+
+def board(context: RunContext, lab: int | None = None, everything: bool = False) -> list[str]:
+    """Return the board's lines: the best nodes, a lab's own and those that it starts from, and the labs' experiments.
+
+    Args:
+        context: the run.
+        lab: whose board it is.
+        everything: all nodes that the run's table of results shows.
+    """
+    results = context.results
+    rows = {one.id: one for one in labs(context.store, context.run_id)}
+    own = set(context.decisions.of_lab(lab)) if lab is not None else set()
+    if lab is not None and lab in rows:
+        own |= set(rows[lab].parents)
+    scored = sorted(
+        (one for one in results if one.score is not None),
+        key=lambda one: (-context.card.oriented(one.score or 0.0), one.node),
+    )
+    kept = {one.node for one in scored[:BEST]} | own
+    lines = [card(context, one) for one in results if everything or one.node in kept]
+    for row in rows.values():
+        lines += [hint_line(row.id, hint) for hint in row.hints if everything or row.id == lab]
+    return [f"[{_COLUMNS}]", *lines] if lines else ["nothing has been scored yet"]
+
+
+def hint_line(lab: int, hint: dict[str, object]) -> str:
+    """Return the line of an experiment that a coder cross-validated itself."""
+    score, error = hint["score"], hint["error"]
+    noise = f" ± {error:.2g}" if isinstance(error, float) else ""
+    note = f" · {hint['note']}" if hint["note"] else ""
+    return f"lab {lab}, folds · {hint['name']} · {score:.6g}{noise}{note}"
+
+
+def lab_cards(context: RunContext, without: int) -> tuple[str, ...]:
+    """Return a line for each lab that has ended: its title, what it scored, what it concluded."""
+    lines = []
+    best = {one.node: one for one in context.results if one.score is not None}
+    for row in labs(context.store, context.run_id):
+        if row.id == without or row.ended_at is None:
+            continue
+        scored = [best[node] for node in context.decisions.of_lab(row.id) if node in best]
+        top = max(scored, key=lambda one: context.card.oriented(one.score or 0.0), default=None)
+        score = "nothing scored" if top is None else f"best node {top.node}: {shown(top.score or 0.0, top.noise)}"
+        said = "; ".join(f"{key}: {value}" for key, value in row.report.items() if value)
+        lines.append(f"lab {row.id}, {row.title}: {score}; {len(row.hints)} experiments logged; {said or row.reason}")
+    return tuple(lines)
+
+
+def lab_notes(context: RunContext, without: int) -> tuple[str, ...]:
+    """Return the notes that other labs left, oldest first."""
+    return tuple(
+        f"lab {row.id}: {text}"
+        for row in labs(context.store, context.run_id)
+        if row.id != without
+        for text in row.notes
+    )
+
+
+def failures(results: Sequence[Result]) -> tuple[str, ...]:
+    """Return what scripts failed of, each sentence once, the newest last."""
+    return tuple(dict.fromkeys(one.error for one in results if one.error))[-8:]
+
+
+def shown(value: float, noise: float | None) -> str:
+    """Return a score as a coder may see it: rounded to two significant digits of its noise, so that it tells no label."""
+    if noise is None or not noise > 0:
+        return f"{value:.4g}"
+    return f"{value:.{max(0, _decimals(noise))}f}"
+
+
+def shown_gain(gain: float, error: float | None) -> str:
+    """Return a gain as a coder may see it, and whether it is beyond noise."""
+    if error is None or not error > 0:
+        return f"{gain:+.3g}"
+    beyond = "beyond noise" if abs(gain) > 2 * error else "within noise"
+    return f"{gain:+.{max(0, _decimals(error))}f} ± {error:.2g} ({beyond})"
+
+
+def _decimals(noise: float) -> int:
+    """Return the decimals at which a noise has two significant digits."""
+    exponent = int(f"{noise:e}".partition("e")[2])
+    return 1 - exponent

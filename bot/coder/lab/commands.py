@@ -1,0 +1,164 @@
+"""What the command `lab` does: the engine's end of it, for one lab."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+
+from bot.coder.lab.calls import Board, Done, Ideas, LabAnswer, LabCall, Log, Note, Score, Status
+from bot.coder.lab.cards import board, hint_line, shown
+from bot.coder.lab.leases import LabLease
+from bot.coder.lab.looks import Looks, NoLook
+from bot.engine.attempts import load_tree
+from bot.engine.context import RunContext
+from bot.engine.scripts import best_seconds
+from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmission
+from state.labs import add_hint, add_note, keep_report, lab
+
+_MOST_HINTS, _MOST_NOTES = 200, 20
+_NOISE_SECONDS = 1.0
+"""For the draws of one experiment's standard error."""
+
+
+@dataclass
+class Commands:
+    """Answers one lab's calls."""
+
+    context: RunContext
+    number: int
+    looks: Looks
+    left: Callable[[], float]
+    """Returns the seconds that the lab has left."""
+    turns_left: Callable[[], int]
+    lease: LabLease
+    ideas: Callable[[], tuple[str, ...]]
+    """Returns the pool's ideas for this draft, as of the clock."""
+    turn: int = 0
+    done: bool = False
+    """Whether the coder has ended its work."""
+    news: list[str] = field(default_factory=list)
+    """What nobody was there to hear: the next observation tells it."""
+    _asked_again: bool = False
+    _running: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def __call__(self, call: LabCall) -> LabAnswer:
+        """Answer a call; whatever goes wrong is a sentence for the coder."""
+        try:
+            return LabAnswer(0, await self._answered(call))
+        except (NoLook, InvalidSubmission, BudgetExceeded) as error:
+            return LabAnswer(1, str(error))
+        except InfrastructureFailure as error:
+            return LabAnswer(1, f"the engine failed, which says nothing of your file: {error}")
+
+    async def _answered(self, call: LabCall) -> str:
+        arguments = call.arguments
+        if isinstance(arguments, Status):
+            return self.status()
+        if isinstance(arguments, Board):
+            return "\n".join(board(self.context, self.number, arguments.all))
+        if isinstance(arguments, Ideas):
+            return "\n".join(self.ideas()) or "there are no ideas for this draft"
+        if isinstance(arguments, Score):
+            return await self._score(call.script or "", arguments)
+        if isinstance(arguments, Log):
+            return await self._log(call, arguments)
+        if isinstance(arguments, Note):
+            return self._note(arguments.text)
+        return self._done(arguments)
+
+    def status(self) -> str:
+        """Return what is left, and the best score."""
+        context = self.context
+        best = load_tree(context).best()
+        noise = next((one.noise for one in context.results if best is not None and one.node == best.id), None)
+        kept = context.budget.left() - context.budget.usable(best_seconds(context, load_tree(context)))
+        lines = [
+            f"{self.left():.0f} s of this lab left; of the run's {context.budget.left():.0f} s {kept:.0f} s are kept for "
+            "handing in the best script, which is run again",
+            *(["a script is being scored in the background"] if self._running else []),
+            f"{max(0, self.looks.allowed - 1 - self.looks.used)} looks left, and one for the end",
+            f"{self.turns_left()} replies left",
+        ]
+        if best is not None:
+            lines.append(
+                f"best of the run: node {best.id}, {shown(best.score or 0.0, noise)} ({context.card.metric.direction})"
+            )
+        return "\n".join([*lines, *context.left[1:]])
+
+    async def _score(self, script: str, arguments: Score) -> str:
+        if not arguments.background:
+            return await self._run(script, arguments.note)
+
+        async def score() -> None:
+            try:
+                told = await self._run(script, arguments.note)
+            except (NoLook, BudgetExceeded, InfrastructureFailure) as error:
+                told = str(error)
+            self.news.append(told)
+
+        task = asyncio.create_task(score())
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return "it runs beside what else you run, on the same cores; its score will stand under what you see next"
+
+    async def _run(self, script: str, note: str) -> str:
+        async with self.lease.hold() as lease:
+            return await self.looks.score(script, note, lease)
+
+    async def _log(self, call: LabCall, arguments: Log) -> str:
+        if call.file is None:
+            raise InvalidSubmission("no file was sent")
+        context = self.context
+        row = lab(context.store, context.run_id, self.number)
+        if row is not None and len(row.hints) >= _MOST_HINTS:
+            raise InvalidSubmission(f"{_MOST_HINTS} experiments were logged, which is the most a lab keeps")
+        found = await context.executor.score_folds(call.file, _NOISE_SECONDS)
+        hint = {"name": arguments.name, "score": found.score, "error": found.error, "note": arguments.note}
+        with context.store.write() as tx:
+            add_hint(
+                tx,
+                context.run_id,
+                self.number,
+                name=arguments.name,
+                score=found.score,
+                error=found.error,
+                note=arguments.note,
+                turn=self.turn,
+            )
+        return hint_line(self.number, hint)
+
+    def _note(self, text: str) -> str:
+        context = self.context
+        row = lab(context.store, context.run_id, self.number)
+        if row is not None and len(row.notes) >= _MOST_NOTES:
+            raise InvalidSubmission(f"{_MOST_NOTES} notes were left, which is the most a lab keeps")
+        with context.store.write() as tx:
+            add_note(tx, context.run_id, self.number, text)
+        return "noted"
+
+    def _done(self, report: Done) -> str:
+        if not self._asked_again and not any(load_tree(self.context)[node].valid for node in self.looks.nodes):
+            self._asked_again = True
+            raise NoLook(
+                "no script of this lab has a score yet, and nothing would come of it; to end it all the same, say it again"
+            )
+        with self.context.store.write() as tx:
+            keep_report(tx, self.context.run_id, self.number, {k: v for k, v in asdict(report).items() if v})
+        self.done = True
+        return "this lab ends after this command"
+
+    async def settle(self) -> None:
+        """Wait for what is scored in the background."""
+        while self._running:
+            await asyncio.wait(set(self._running))
+
+    async def cancel(self) -> None:
+        """End what is scored in the background, as its run ends; it is finished when that goes on."""
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    def take_news(self) -> list[str]:
+        """Return what happened meanwhile, once."""
+        news = list(self.news)
+        self.news.clear()
+        return news

@@ -1,0 +1,173 @@
+"""Looks: a lab's scripts, run clean on the hold-out view and scored; each is a node."""
+
+import ast
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bot.coder.lab.cards import shown, shown_gain
+from bot.engine.attempts import attempt, code, load_tree
+from bot.engine.context import RunContext
+from bot.engine.scripts import Limits, best_seconds, run_script
+from bot.engine.strategy import Action, Script
+from sandbox import Lease
+from state.errors import BudgetExceeded
+from state.progress import create_node, end_node, update_node
+
+_OUTPUT = 3_000
+"""Characters of a failed script's output that its coder sees."""
+_PLAN = 4_000
+
+
+class NoLook(Exception):
+    """Why a script is not scored, in a sentence for its coder."""
+
+
+@dataclass
+class Looks:
+    """The scored scripts of one lab."""
+
+    context: RunContext
+    lab: int
+    draft_id: int | None
+    parents: tuple[int, ...]
+    title: str
+    allowed: int
+    left: Callable[[], float]
+    """Returns the seconds that the lab has left."""
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def nodes(self) -> list[int]:
+        """Numbers of the nodes that have been begun, oldest first."""
+        known = {node.id: node for node in load_tree(self.context).nodes}
+        numbers = [number for number in self.context.decisions.of_lab(self.lab) if number in known]
+        # The first one is there from the start, and waits for a script.
+        return [number for number in numbers if code(self.context, number)]
+
+    @property
+    def used(self) -> int:
+        """How many looks were spent."""
+        return len(self.nodes)
+
+    def best(self) -> int | None:
+        """Return the lab's best node, the one that it starts from where it has none; None without either."""
+        tree = load_tree(self.context)
+        own = [tree[node] for node in self.nodes if tree[node].valid]
+        top = max(own, key=lambda node: (node.fitness, -node.id), default=None)
+        return top.id if top is not None else next(iter(self.parents), None)
+
+    async def score(self, script: str, note: str, lease: Lease | None, closing: bool = False) -> str:
+        """Run and score a script, and return what its coder is told.
+
+        Args:
+            script: its source.
+            note: what is new, in a line.
+            lease: what the command that asks holds; None: the script waits for cores of its own.
+            closing: whether it is the look that is kept for the lab's end.
+
+        Raises:
+            NoLook: it is not scored, and costs no look.
+            BudgetExceeded: no time or money is left for it.
+        """
+        try:
+            ast.parse(script)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise NoLook(f"the script does not compile: {error}; that cost no look") from None
+        async with self._lock:
+            for node in self.nodes:
+                if code(self.context, node) == script:
+                    return f"this script was scored before, which cost no look. {self.answer(node)}"
+            kept = 0 if closing else 1
+            if self.used >= self.allowed - kept:
+                raise NoLook(
+                    "no looks are left; the last is kept for the end, when work/solution.py is scored: compare on folds, "
+                    "and keep your best script there"
+                )
+            seconds = self._seconds()
+            node = await self._begin(script, note)
+            await self._run(node, script, note, seconds, lease)
+        return self.answer(node)
+
+    def _seconds(self) -> float:
+        seconds = self.context.budget.execution_seconds(best_seconds(self.context, load_tree(self.context)))
+        room = self.left()
+        if seconds is None or room < 5:
+            raise NoLook("no time is left to run a script")
+        return min(seconds, room)
+
+    async def _begin(self, script: str, note: str) -> int:
+        context, best = self.context, self.best()
+        kind, parents = ("improve", (best,)) if best is not None else ("draft", ())
+        action = Action(
+            "improve" if kind == "improve" else "draft", parents, self.draft_id, lab=self.lab, look=self.used + 1
+        )
+        node = await context.decisions.look(action)
+        with context.store.write() as tx:
+            create_node(
+                tx,
+                context.run_id,
+                id=node,
+                action=kind,
+                parents=parents,
+                draft_id=None if self.draft_id is None else str(self.draft_id),
+                model=context.model_name,
+            )
+            update_node(tx, context.run_id, node, plan=self._plan(note), code=script)
+        context.say(f"lab {self.lab}: node {node}" + (f": {note[:100]}" if note else ""))
+        return node
+
+    def _plan(self, note: str) -> str:
+        return (f"{self.title}: {note}" if note else self.title)[:_PLAN]
+
+    async def _run(self, node: int, script: str, note: str, seconds: float, lease: Lease | None) -> None:
+        context, tree = self.context, load_tree(self.context)
+        compared = next(iter(tree[node].parents), None)
+        if compared is None and (best := tree.best()) is not None:
+            compared = best.id
+        written = Script(self._plan(note), script, "draft" if not tree[node].parents else "improve")
+        try:
+            await run_script(
+                context, node, written, best_seconds(context, tree), Limits(seconds, None), compared, None, lease
+            )
+        except BudgetExceeded as error:
+            with context.store.write() as tx:
+                end_node(tx, context.run_id, node, "failed", error=str(error))
+            raise
+
+    async def finish_begun(self, lease: Lease | None = None) -> list[str]:
+        """Finish what an earlier start of the bot had begun to score, and return what its coder is told of it."""
+        told = []
+        async with self._lock:
+            tree = load_tree(self.context)
+            for node in self.nodes:
+                if tree[node].state == "running":
+                    await self._run(node, code(self.context, node), "", self._seconds(), lease)
+                    told.append(self.answer(node))
+        return told
+
+    def answer(self, node: int) -> str:
+        """Return what the coder of this lab is told of a node."""
+        context = self.context
+        done, tree = attempt(context, node), load_tree(context)
+        left = max(0, self.allowed - 1 - self.used)
+        looks = f"Looks left: {left}, and one for the end."
+        if done.score is None:
+            output = done.output.strip()[-_OUTPUT:]
+            return f"node {node} has no score: {done.error or 'it did not end'}\n{output}\n{looks}".replace(
+                "\n\n", "\n"
+            )
+        noise = f" ± {done.noise:.2g}" if done.noise is not None else ""
+        lines = [
+            f"node {node}: {context.card.metric.name} {shown(done.score, done.noise)}{noise} "
+            f"({context.card.metric.direction}) on the withheld rows, {done.seconds:.0f} s"
+        ]
+        if done.gain is not None:
+            base = next(iter(tree[node].parents), None)
+            against = f"node {base}" if base is not None else "the best before it"
+            lines.append(f"against {against}, paired, above 0 is better: {shown_gain(done.gain, done.gain_error)}")
+        lines += [f"a check found: {finding}" for finding in done.findings]
+        best = tree.best()
+        if best is not None and best.id != node:
+            lines.append(f"best of the run: node {best.id}, {shown(best.score or 0.0, done.noise)}")
+        return "\n".join([*lines, looks])

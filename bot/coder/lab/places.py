@@ -1,0 +1,119 @@
+"""A lab's folder on the host: what its coder finds, written by the engine before it opens."""
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.coder.lab.cards import shown
+from bot.engine.attempts import code
+from bot.engine.context import RunContext
+from bot.models import Item
+from bot.models.quoting import clean, line
+from state.community import Post
+from state.knowledge import analyses
+
+MOST_KERNELS, MOST_TOPICS = 150, 300
+MOST_BYTES = 400_000
+"""Of one post's file."""
+_BEST_KERNELS, _MOST_VOTED = 2, 8
+_SUFFIX = {"python": "py", "r": "R", "markdown": "md"}
+
+
+@dataclass(frozen=True)
+class Community:
+    """What was written into a lab's community folder."""
+
+    items: tuple[Item, ...] = ()
+    """All that a coder could read there."""
+    kernels: tuple[str, ...] = ()
+    """The best by score: file, score, votes and title."""
+    topics: tuple[str, ...] = ()
+    """Those with the most votes: file, messages, votes and title."""
+
+
+def write_community(context: RunContext, folder: Path) -> Community:
+    """Write what the community posted, as of the clock: an index, the public scripts, and the forum by topic."""
+    view = context.community
+    if view is None:
+        return Community()
+    posts = view.posts()
+    summaries = {one.post_id: one.summary for one in analyses(context.store, context.run_id, context.clock.as_of())}
+    kernels = _chosen([p for p in posts if p.kind == "kernel"], context.card.lower_is_better)[:MOST_KERNELS]
+    (folder / "kernels").mkdir(parents=True, exist_ok=True)
+    (folder / "topics").mkdir(exist_ok=True)
+    index, best, most = ["# Public scripts, best score first", ""], list[str](), list[str]()
+    for post in kernels:
+        text = _bounded(post.text)
+        # A notebook is its text with its code in fences.
+        suffix = "md" if "\n```" in text else _SUFFIX.get((post.language or "").lower(), "txt")
+        name = f"kernels/{_plain(post.id)}.{suffix}"
+        (folder / name).write_text(text, encoding="utf-8")
+        about = f"{name} · {_facts(post)} · {len(text) / 1000:.0f} kB · {line(post.title, 120)}"
+        best.append(f"/lab/community/{about}")
+        index.append(f"- {about}{_summary(summaries, post)}")
+    topics: dict[str, list[Post]] = {}
+    for post in posts:
+        if post.kind == "message" and post.topic_id is not None:
+            topics.setdefault(post.topic_id, []).append(post)
+    index += ["", "# Forum, most votes first", ""]
+    ranked = sorted(topics.items(), key=lambda pair: -sum(p.votes or 0 for p in pair[1]))[:MOST_TOPICS]
+    for topic, messages in ranked:
+        name = f"topics/{_plain(topic)}.md"
+        text = _bounded(
+            "\n\n".join(f"## {line(p.author or 'somebody', 60)}, {_facts(p)}\n\n{p.text}" for p in messages)
+        )
+        (folder / name).write_text(f"# {line(messages[0].title)}\n\n{text}", encoding="utf-8")
+        about = (
+            f"{len(messages)} messages · {sum(p.votes or 0 for p in messages)} votes · {line(messages[0].title, 120)}"
+        )
+        index.append(f"- {name} · {about}{_summary(summaries, *messages)}")
+        most.append(f"/lab/community/{name} · {about}")
+    (folder / "index.md").write_text("\n".join(index) + "\n", encoding="utf-8")
+    shown_posts = [*kernels, *(p for _, messages in ranked for p in messages)]
+    return Community(
+        tuple(Item(p.item, p.time) for p in shown_posts), tuple(best[:_BEST_KERNELS]), tuple(most[:_MOST_VOTED])
+    )
+
+
+def _chosen(kernels: Sequence[Post], lower_is_better: bool) -> list[Post]:
+    """Return kernels with the best score first, then those without one by votes."""
+    sign = 1 if lower_is_better else -1
+    return sorted(
+        kernels, key=lambda p: (p.public_score is None, sign * (p.public_score or 0.0), -(p.votes or 0), p.time, p.id)
+    )
+
+
+def _facts(post: Post) -> str:
+    score = [] if post.public_score is None else [f"score {post.public_score:g}"]
+    votes = [] if post.votes is None else [f"{post.votes} votes"]
+    return ", ".join([*score, *votes]) or "no votes known"
+
+
+def _summary(summaries: Mapping[str, str], *posts: Post) -> str:
+    found = next((summaries[p.id] for p in posts if p.id in summaries), None)
+    return f": {line(found, 300)}" if found else ""
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:80]
+
+
+def _bounded(text: str) -> str:
+    return clean(text.encode(errors="replace")[:MOST_BYTES].decode(errors="ignore"))
+
+
+def write_bank(context: RunContext, folder: Path, nodes: Sequence[int]) -> None:
+    """Write the scripts and predictions of some nodes, a folder each."""
+    results = {one.node: one for one in context.results}
+    for node in nodes:
+        place = folder / f"node{node}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "solution.py").write_text(code(context, node), encoding="utf-8")
+        for file in (context.executor.predictions_of(node), context.executor.submission_of(node, "holdout")):
+            if file.is_file() and not file.is_symlink():
+                shutil.copyfile(file, place / file.name)
+        result = results.get(node)
+        if result is not None and result.score is not None:
+            (place / "score.txt").write_text(f"{shown(result.score, result.noise)}\n", encoding="utf-8")

@@ -1,0 +1,104 @@
+"""A lab's conversation: what opens it, and one turn of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bot.execution.machine import Machine
+from bot.execution.task import TaskText
+from bot.models import Item, Message
+from bot.models.commands import command_in
+from bot.models.parsing import without_reasoning
+from bot.models.template import TemplatePrompt
+from bot.models.tools import Tool
+
+SHELL = Tool(
+    name="sh",
+    description="Run one command in the lab's bash and see what it prints.",
+    parameter="command",
+    parameter_description="The command, of one line or many.",
+)
+
+
+@dataclass(frozen=True)
+class LabTask(TemplatePrompt[None]):
+    """What a coder is told when its lab opens: who it is, and TASK.md."""
+
+    template: ClassVar[str] = "lab_task.j2"
+
+    task: TaskText
+    preview: str
+    machine: Machine
+    title: str
+    draft: str
+    codebase: str | None
+    """Where the script lies that the draft starts from, as a path in the lab."""
+    board: tuple[str, ...]
+    """What has been scored so far, a line each."""
+    cards: tuple[str, ...]
+    failures: tuple[str, ...]
+    """What failed before in this run, a sentence each."""
+    notes: tuple[str, ...]
+    """What other labs wish this one to know."""
+    kernels: tuple[str, ...]
+    """The best published kernels: file, score, votes and title, a line each."""
+    topics: tuple[str, ...]
+    """The topics with the most votes: file, messages, votes and title, a line each."""
+    posts: int
+    folds: bool
+    seconds: float
+    """Of the lab."""
+    turns: int
+    looks: int
+    score_seconds: float
+    """Time limit of a scored script."""
+    lab: bool = True
+    """Whether there is the command `lab`; a coder alone (`solo`) has none."""
+
+    def parse(self, text: str) -> None:
+        """Nothing: it is the head of a conversation, never asked by itself."""
+
+    def items(self) -> Sequence[Item]:
+        """Return the owner's notes."""
+        return self.task.items()
+
+
+@dataclass(frozen=True)
+class LabReply:
+    """One reply of the coder."""
+
+    text: str
+    command: str | None
+    """None where it held none."""
+
+
+@dataclass(frozen=True)
+class LabTurn:
+    """One turn: the conversation so far, of which nothing that was sent before ever changes but by leaving out what is old."""
+
+    head: tuple[Message, ...]
+    turns: tuple[tuple[str, str], ...]
+    """Replies with what was observed, oldest first."""
+    known: tuple[Item, ...] = ()
+    """All that the coder could have read in its lab."""
+
+    tool: ClassVar[Tool] = SHELL
+
+    @property
+    def name(self) -> str:
+        """The prompt's name."""
+        return "lab_turn"
+
+    def messages(self) -> Sequence[Message]:
+        """Return the whole conversation."""
+        said = (m for reply, seen in self.turns for m in (Message("assistant", reply), Message("user", seen)))
+        return (*self.head, *said)
+
+    def parse(self, text: str) -> LabReply:
+        """Read the command of a reply; one without a command is a reply too."""
+        text = without_reasoning(text)
+        return LabReply(text.strip() or "(no answer)", command_in(text))
+
+    def items(self) -> Sequence[Item]:
+        """Return what the coder could have read."""
+        return self.known

@@ -1,0 +1,35 @@
+"""How much one lab may use."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class LabSettings(BaseModel):
+    """The table `[lab]` of bot.toml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    turns: int = Field(default=60, ge=1, description="replies of the model in one lab")
+    looks: int = Field(
+        default=6, ge=1, description="scripts scored on the hold-out in one lab, the last one at its close"
+    )
+    share: float = Field(
+        default=0.12, gt=0, le=1, description="share of a run's time for one lab, half an hour at the least"
+    )
+    work_bytes: int = Field(default=8 * 1000**3, gt=0, description="that a lab's working folder may hold (bytes)")
+    context_characters: int = Field(
+        default=240_000, ge=20_000, description="of a conversation before its older turns are left out"
+    )
+
+    def seconds(self, total: float, left: float) -> float:
+        """Return the time (seconds) of a lab that opens now: its share of the run, or all that is left where little is.
+
+        Args:
+            total: seconds of the whole run.
+            left: seconds that are left for labs.
+        """
+        own = max(SHORTEST, self.share * total)
+        return left if left < own + SHORTEST / 2 else own
+
+
+SHORTEST = 1500.0
+"""Seconds of a lab, where the run has them: a run under an hour has one lab or two."""

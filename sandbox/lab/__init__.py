@@ -1,0 +1,108 @@
+"""Labs: sandboxes that stay open, in which commands are run one by one and background jobs go on between them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from state.errors import InfrastructureFailure
+from state.redaction import Redactor
+
+__all__ = ["CommandResult", "Lab", "LabDied", "LabLimits", "LabRequest"]
+
+
+class LabDied(InfrastructureFailure):
+    """A lab has ended, or could not be opened; its files stay, and it may be opened again."""
+
+
+@dataclass(frozen=True)
+class LabLimits:
+    """What all processes of a lab together may use; what goes over a limit ends them, but not the lab."""
+
+    memory_bytes: int
+    """Files in memory (/tmp, /dev/shm) included."""
+    disk_bytes: int
+    """Of what lies in `work`."""
+    tasks: int = 256
+    """Processes and threads."""
+    output_bytes: int = 20_000_000
+    """Of one command's output, in its log."""
+    shown_characters: int = 10_000
+    """Of one command's output, in its result: the first and the last part."""
+
+
+@dataclass(frozen=True)
+class LabRequest:
+    """One lab."""
+
+    lab_id: str
+    """Unique in the run, such as `lab3`: letters, digits, dot, underscore and minus."""
+    folder: Path
+    """Folder on the host whose parent only the bot's user can enter. It holds `work` (the lab's own, kept between two
+    openings), `logs` (a file per command, to be read inside in /lab/logs), `socket` (inside /lab/.engine), and `code`."""
+    mounts: Mapping[str, Path]
+    """Folders and files that are found read-only under /lab, by their paths there; `data` and `weights` in /lab/work, too."""
+    limits: LabLimits
+    redactor: Redactor | None = field(default=None, compare=False, repr=False)
+    """Takes the bot's own secrets out of logs and results."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that commands find beside the sandbox's own."""
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What came of a command."""
+
+    output: str
+    """stdout and stderr, interleaved, as a terminal would show it; where something was left out, a line says how much."""
+    exit_code: int | None
+    """As a shell says it; none if the command was ended for its time, for a limit, or with the lab."""
+    seconds: float
+    """Wall time."""
+    timed_out: bool
+    ended: str | None
+    """A sentence on a limit that has ended processes, or on how the lab died, since the command before."""
+    jobs: int
+    """Processes that go on in the background."""
+    folder: str
+    """Where the next command starts."""
+
+
+class Lab(Protocol):
+    """An open lab."""
+
+    async def run(
+        self, number: int, command: str, *, seconds: float, cpus: Sequence[int], gpus: Sequence[str] = ()
+    ) -> CommandResult:
+        """Run a command of bash to its end; what it left in the background goes on.
+
+        Cancelling the task ends the command's session and re-raises.
+
+        Args:
+            number: Its own in this lab; its whole output is in /lab/logs/<number>.txt.
+            command: Where it starts is where the one before ended.
+            seconds: When they are over, all of its session is killed; what was started with `setsid` goes on.
+            cpus: Numbers of the cores that it stays on, with all that it starts.
+            gpus: UUIDs of the GPUs that it is told of.
+
+        Raises:
+            LabDied: The lab had ended before.
+            RuntimeError: Another command is running.
+        """
+
+    async def wait_idle(self) -> None:
+        """Return when no process runs any more; at once where the lab has ended."""
+
+    @property
+    def jobs(self) -> int:
+        """How many processes run in the background, as last counted."""
+
+    async def end_jobs(self) -> None:
+        """Kill all processes."""
+
+    async def close(self) -> None:
+        """End everything; the files stay."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can run commands."""

@@ -1,0 +1,467 @@
+"""What keeps a lab from outside, in a thread of its own: passes orders on, takes in what it prints, and holds its limits."""
+
+import os
+import queue
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sandbox import Breach, ExitReason
+from sandbox.lab import CommandResult, LabDied, LabRequest, agent
+from sandbox.lab.channel import Exited, Frame, FrameReader, NotUnderstood, order, read_count, read_exited, run_order
+from sandbox.lab.layout import DEEP, TMP, limits_of
+from sandbox.lab.log import CommandLog
+from sandbox.memory import oom_kills
+from sandbox.output import CappedOutput
+from sandbox.running import Running
+from sandbox.watcher import Watcher
+from state.errors import BotError
+from state.redaction import Redactor
+
+_INTERVAL = 0.2
+_FIRST_CHECK = 0.05
+_DUTY = 20
+"""Of the time, what looking at the disk may take: a lab may be busy for hours, and hold many files."""
+_QUICK = 0.03
+"""A look at the disk that takes less is taken at the end of each command."""
+_CHUNK = 1 << 18
+_ENGINE_BYTES = 4_000
+_OPENING = 60.0
+_ANSWER = 15.0
+"""Seconds for the agent to carry out an order to end something."""
+_DEATH = 10.0
+_KILLED = 137
+_LASTING = {ExitReason.OUT_OF_MEMORY, ExitReason.DISK_LIMIT}
+"""Limits that files may exceed when no process is left."""
+_CLEAN_MEMORY = ["find", TMP, "/dev/shm", "-xdev", "-mindepth", "1", "-delete"]  # noqa: S108 - inside
+_CLEAN_DEEP = ["find", agent.WORK, "-xdev", *DEEP, "-delete"]
+
+Start = Callable[[Watcher], Running]
+"""Starts the agent; called in the thread that then lasts as long as the lab, since bwrap dies with it."""
+
+
+class _Over(Exception):
+    """The lab is over; its text says why, and is empty if it was asked to close."""
+
+
+@dataclass
+class _Command:
+    """The command that runs in the foreground."""
+
+    number: int
+    log: CommandLog
+    done: "Future[CommandResult]"
+    began: float
+    deadline: float
+    killed: bool = False
+    """Whether it was told to end for its time, or because nobody wants it any more."""
+    exited: Exited | None = None
+    seconds: float = 0.0
+    ended: bool = False
+    """Whether a limit ended it."""
+
+
+@dataclass
+class _Ending:
+    """The end of all processes, while it is carried out."""
+
+    deadline: float
+    breach: Breach | None
+    cleaned: bool = False
+
+
+@dataclass(frozen=True)
+class RunOrder:
+    """Run a command."""
+
+    number: int
+    command: str
+    environment: Mapping[str, str]
+    cpus: Sequence[int]
+    seconds: float
+    done: "Future[CommandResult]" = field(default_factory=Future)
+
+
+class Keeper:
+    """One lab while it is open."""
+
+    def __init__(self, request: LabRequest, work: Path, start: Start) -> None:
+        """Take what it is, and how its agent is started."""
+        self._request = request
+        self._start = start
+        self._watcher = Watcher(limits_of(request), (work,), duty=_DUTY)
+        self._redactor = request.redactor or Redactor()
+        self._requests: queue.SimpleQueue[tuple[Callable[[], None], Future[Any] | None]] = queue.SimpleQueue()
+        self._wake = os.eventfd(0)
+        self._selector = selectors.DefaultSelector()
+        self._frames = FrameReader()
+        self._outgoing = bytearray()
+        self._engine = CappedOutput(_ENGINE_BYTES)
+        self._logs: dict[int, CommandLog] = {}
+        self._command: _Command | None = None
+        self._ending: _Ending | None = None
+        self._busy = False
+        self._runs = 0
+        self._due = 0.0
+        self._looked = 0.0
+        self._look_seconds = 0.0
+        self._notice: str | None = None
+        self._ooms = oom_kills()
+        self._waiting: list[Future[None]] = []
+        self._jobs = 0
+        self._alive = False
+        self._lock = threading.Lock()
+        self.opened: Future[None] = Future()
+        """Set once it can run commands; its error is LabDied."""
+        self.closed: Future[None] = Future()
+        """Set once all of it is gone."""
+        self._thread = threading.Thread(target=self._last, name=request.lab_id, daemon=True)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can run commands."""
+        return self._alive
+
+    @property
+    def jobs(self) -> int:
+        """Processes in the background, as last counted."""
+        return self._jobs
+
+    def open(self) -> None:
+        """Start it; `opened` tells when that is done."""
+        self._thread.start()
+
+    def run(self, wanted: RunOrder) -> None:
+        """Have a command run; raises LabDied."""
+        if not self._ask(lambda: self._run(wanted), wanted.done):
+            raise LabDied("The lab has ended.")
+
+    def stop(self, number: int) -> None:
+        """Have a command ended."""
+        self._ask(lambda: self._stop(number))
+
+    def idle(self) -> "Future[None]":
+        """Return what is set once no process runs any more."""
+        waiting: Future[None] = Future()
+        if not self._ask(lambda: self._when_idle(waiting), waiting):
+            waiting.set_result(None)
+        return waiting
+
+    def end_all(self) -> None:
+        """Have all processes ended, unless they just are."""
+        self._ask(lambda: None if self._ending else self._end(None))
+
+    def close(self) -> None:
+        """Have it closed; `closed` tells when that is done."""
+        self._ask(self._close)
+
+    def _ask(self, act: Callable[[], None], waiting: "Future[Any] | None" = None) -> bool:
+        """Have something done in our thread; return whether there is one. Who waits learns if it was not done."""
+        with self._lock:
+            if self._wake < 0:
+                return False
+            self._requests.put((act, waiting))
+            os.eventfd_write(self._wake, 1)
+            return True
+
+    def _last(self) -> None:
+        """Be the thread."""
+        why = "The lab failed."
+        try:
+            running = self._start(self._watcher)
+            try:
+                self._serve(running)
+            finally:
+                self._take_down(running)
+        except _Over as over:
+            why = self._died(str(over))
+        except BotError as error:
+            self.opened.set_exception(error)
+        except (OSError, NotUnderstood) as error:
+            why = self._died(str(error))
+        finally:
+            self._forget(why)
+
+    def _died(self, why: str) -> str:
+        said = self._engine.text().strip()
+        return f"The lab's sandbox ended: {why or 'it was closed'}" + (f" ({said})." if said else ".")
+
+    def _serve(self, running: Running) -> None:
+        descriptors = {"output": running.output, "engine": running.engine, "exit": running.ended, "wake": self._wake}
+        for name, descriptor in descriptors.items():
+            self._selector.register(descriptor, selectors.EVENT_READ, name)
+        opening = time.monotonic() + _OPENING
+        while True:
+            now = time.monotonic()
+            if self._alive:
+                self._hold(running, now)
+            elif now > opening:
+                raise _Over("it did not start in time")
+            self._read(running, self._next(opening) - time.monotonic())
+
+    def _next(self, opening: float) -> float:
+        """Return when there is something to do at the latest; an idle lab costs nothing."""
+        times = [opening] if not self._alive else []
+        if self._busy:
+            times.append(self._due)
+        if self._command and not self._command.exited:
+            times.append(self._command.deadline)
+        if self._ending:
+            times.append(self._ending.deadline)
+        return min(times, default=float("inf"))
+
+    def _hold(self, running: Running, now: float) -> None:
+        """Hold the limits."""
+        command = self._command
+        if self._ending and now >= self._ending.deadline:
+            raise _Over("it did not carry out an order")
+        if command and not command.exited and now >= command.deadline:
+            if command.killed:
+                raise _Over("it did not carry out an order")
+            self._stop(command.number)
+        if self._busy and now >= self._due:
+            if not self._ending:
+                self._measure(running)
+            self._due = time.monotonic() + _INTERVAL
+
+    def _measure(self, running: Running) -> None:
+        usage, breach = running.measure()
+        if self._command is None and usage.processes is not None:
+            self._jobs = max(0, usage.processes - 1)
+        if breach:
+            self._end(breach)
+
+    def _look(self) -> Breach | None:
+        """Look at the disk once more at a command's end, if that does not take long."""
+        began = time.monotonic()
+        if self._look_seconds > _QUICK and began - self._looked < _DUTY * self._look_seconds:
+            return None
+        breach = self._watcher.check_disk()
+        self._looked = time.monotonic()
+        self._look_seconds = self._looked - began
+        return breach
+
+    def _read(self, running: Running, timeout: float) -> None:
+        events = selectors.EVENT_WRITE if self._outgoing else 0
+        self._writable(running.input, events)
+        wait = None if timeout == float("inf") else max(0.0, timeout)
+        ready = {key.data for key, _ in self._selector.select(wait)}
+        if "input" in ready:
+            self._send(running)
+        if "engine" in ready:
+            self._take(running.engine, self._engine.add)
+        if "output" in ready:
+            self._take(running.output, lambda chunk: self._hear(running, chunk))
+        elif "exit" in ready:  # all that it said has been read
+            raise _Over("its first process ended")
+        if "wake" in ready:
+            os.eventfd_read(self._wake)
+            while not self._requests.empty():
+                self._requests.get()[0]()
+
+    def _take(self, descriptor: int, take: Callable[[bytes], None]) -> None:
+        chunk = os.read(descriptor, _CHUNK)
+        if chunk:
+            take(chunk)
+        else:
+            self._selector.unregister(descriptor)
+
+    def _writable(self, stream: socket.socket | None, events: int) -> None:
+        if stream is None:
+            return
+        registered = stream in self._selector.get_map()
+        if events and not registered:
+            self._selector.register(stream, events, "input")
+        elif registered and not events:
+            self._selector.unregister(stream)
+
+    def _send(self, running: Running) -> None:
+        try:
+            sent = running.input.send(self._outgoing, socket.MSG_DONTWAIT) if running.input else 0
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise _Over(f"it takes no orders ({error.strerror})") from error
+        del self._outgoing[:sent]
+
+    def _hear(self, running: Running, chunk: bytes) -> None:
+        for frame in self._frames.feed(chunk):
+            self._heard(running, frame)
+
+    def _heard(self, running: Running, frame: Frame) -> None:
+        log = self._logs.get(frame.number)
+        command = self._command
+        match frame.kind:
+            case agent.READY if not self._alive:
+                self._alive = True
+                self._watcher.tolerate()
+                self.opened.set_result(None)
+            case agent.OUTPUT if log:
+                log.add(frame.content)
+            case agent.LEFT_OUT if log:
+                log.leave_out(read_count(frame.content))
+            case agent.CLOSED if log:
+                log.close()
+                del self._logs[frame.number]
+            case agent.EXITED if command and command.number == frame.number and not command.exited:
+                self._exited(command, read_exited(frame.content))
+            case agent.IDLE if frame.number < self._runs:
+                pass  # another command was on its way
+            case agent.IDLE if self._busy and frame.number == self._runs:
+                self._busy = False
+                self._jobs = 0
+                self._tell_idle()
+            case agent.ENDED if self._ending:
+                self._all_ended(running, self._ending)
+            case _:
+                raise NotUnderstood(f"it sent what nobody waits for ({frame.kind})")
+
+    def _run(self, wanted: RunOrder) -> None:
+        if not wanted.done.set_running_or_notify_cancel():
+            return
+        if self._command:
+            wanted.done.set_exception(RuntimeError("a lab runs one command at a time"))
+            return
+        limits = self._request.limits
+        log = CommandLog(self._request.folder / "logs", wanted.number, limits, self._redactor)
+        self._logs[wanted.number] = log
+        now = time.monotonic()
+        self._command = _Command(wanted.number, log, wanted.done, now, now + wanted.seconds)
+        self._outgoing += run_order(
+            wanted.number, wanted.command, wanted.environment, list(wanted.cpus), limits.output_bytes
+        )
+        self._busy = True
+        self._runs += 1
+        self._due = now + _FIRST_CHECK
+
+    def _stop(self, number: int) -> None:
+        command = self._command
+        if command and command.number == number and not command.exited and not command.killed:
+            command.killed = True
+            command.deadline = time.monotonic() + _ANSWER
+            self._outgoing += order("kill", number=number)
+
+    def _when_idle(self, waiting: "Future[None]") -> None:
+        self._waiting.append(waiting)
+        if not self._busy and not self._ending:
+            self._tell_idle()
+
+    def _tell_idle(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            if one.set_running_or_notify_cancel():
+                one.set_result(None)
+
+    def _end(self, breach: Breach | None, cleaning: Sequence[Sequence[str]] = ()) -> None:
+        """Have all processes ended; what was cleaned up says so in the result."""
+        if self._command and not self._command.exited:
+            self._command.ended = True
+        before = self._ending
+        self._ending = _Ending(time.monotonic() + _ANSWER, breach or (before and before.breach) or None, bool(cleaning))
+        self._outgoing += order("end", cleaning=[list(one) for one in cleaning])
+
+    def _all_ended(self, running: Running, ending: _Ending) -> None:
+        if ending.breach:
+            if ending.breach.reason is ExitReason.DISK_LIMIT:
+                self._watcher.tolerate()
+            _, still = running.measure()
+            if still and still.reason in _LASTING and not ending.cleaned:
+                self._end(ending.breach, [_CLEAN_MEMORY, _CLEAN_DEEP])
+                return
+            notice = f"{ending.breach.detail} All processes of the lab were ended."
+            if ending.cleaned:
+                notice += " What lay in /tmp and /dev/shm was removed, as were folders nested too deep."
+            self._note(notice)
+        self._ending = None
+        if not self._busy:
+            self._tell_idle()
+        self._reply()
+
+    def _exited(self, command: _Command, exited: Exited) -> None:
+        command.exited = exited
+        command.seconds = time.monotonic() - command.began
+        self._jobs = exited.jobs
+        if not self._ending and (breach := self._look()):
+            self._end(breach)
+        self._note_oom(command, exited)
+        self._reply()
+
+    def _note_oom(self, command: _Command, exited: Exited) -> None:
+        """Say it where the kernel seems to have killed a command for memory, as it does in a container."""
+        before, self._ooms = self._ooms, oom_kills()
+        if self._ooms > before and exited.code == _KILLED and not command.killed and not command.ended:
+            limit = self._request.limits.memory_bytes
+            self._note(f"The kernel killed a process for memory; {limit} bytes are allowed.")
+
+    def _note(self, sentence: str) -> None:
+        self._notice = f"{self._notice} {sentence}" if self._notice else sentence
+
+    def _reply(self) -> None:
+        """Give the result of the command that has exited, unless processes are just being ended."""
+        command = self._command
+        if command is None or command.exited is None or self._ending:
+            return
+        self._command = None
+        killed = command.killed and command.exited.code == _KILLED
+        none = killed or (command.ended and command.exited.code == _KILLED)
+        notice, self._notice = self._notice, None
+        result = CommandResult(
+            output=command.log.shown(),
+            exit_code=None if none else command.exited.code,
+            seconds=command.seconds,
+            timed_out=killed and not command.ended,
+            ended=notice,
+            jobs=self._jobs,
+            folder=command.exited.folder,
+        )
+        command.done.set_result(result)
+
+    def _close(self) -> None:
+        raise _Over("")
+
+    def _take_down(self, running: Running) -> None:
+        """Kill all of it, reading what comes, and reap it."""
+        self._alive = False
+        self._writable(running.input, 0)
+        running.kill()
+        deadline = time.monotonic() + _DEATH
+        ended = False
+        while not ended and (left := deadline - time.monotonic()) > 0:
+            for key, _ in self._selector.select(left):
+                if key.data == "exit":
+                    ended = True
+                elif key.data == "wake" or not (chunk := os.read(key.fd, _CHUNK)):
+                    self._selector.unregister(key.fd)
+                elif key.data == "engine":
+                    self._engine.add(chunk)
+        if ended:
+            running.reap()
+        running.close()
+
+    def _forget(self, why: str) -> None:
+        """Answer all who wait."""
+        self._alive = False
+        self._jobs = 0
+        with self._lock:
+            os.close(self._wake)
+            self._wake = -1
+        self._selector.close()
+        if not self.opened.done():
+            self.opened.set_exception(LabDied(why))
+        for log in self._logs.values():
+            log.close()
+        if command := self._command:
+            seconds = time.monotonic() - command.began
+            command.done.set_result(CommandResult(command.log.shown(), None, seconds, False, why, 0, agent.WORK))
+        while not self._requests.empty():
+            _, waiting = self._requests.get()
+            if waiting and waiting.set_running_or_notify_cancel():
+                waiting.set_exception(LabDied(why))
+        self._tell_idle()
+        self.closed.set_result(None)

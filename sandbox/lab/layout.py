@@ -1,0 +1,134 @@
+"""Where the parts of a lab lie: its folder on the host, and what is found inside."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sandbox import Limits
+from sandbox.disk import DEEPEST, folder_usage, open_folder
+from sandbox.lab import LabRequest, agent
+from sandbox.launch import base_environment
+from sandbox.seccomp import pinning_program
+
+HOME = "/lab"
+LOGS = f"{HOME}/logs"
+AGENT = f"{HOME}/.code/agent.py"
+FILTER = f"{HOME}/.code/pinned.bpf"
+TMP = "/tmp"  # noqa: S108 - a file system in memory, the lab's alone
+
+DEEP = ("-mindepth", str(DEEPEST))
+"""What finds all that lies deeper than is measured."""
+
+_MOST_FILES = 1_000_000
+_PRELUDE = f"{HOME}/.code/prelude.sh"
+_BESIDE_SCRIPTS = ("data", "weights")
+"""What a script finds in its working folder when it is scored, and so here."""
+_OURS = {"work", "logs", "bin", ".engine", ".code"}
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def check_lab(request: LabRequest) -> None:
+    """Raise ValueError for a request that no caller should make."""
+    parts = [part for path in request.mounts for part in path.split("/")]
+    for name in (request.lab_id, *parts):
+        if not _PLAIN_NAME.fullmatch(name) or name in {".", ".."}:
+            raise ValueError(f"not a plain name: {name!r}")
+    if taken := _OURS & {path.split("/")[0] for path in request.mounts}:
+        raise ValueError(f"nothing else can be mounted as {sorted(taken)}")
+
+
+def prepare(request: LabRequest) -> Path:
+    """Make the folders of a lab, and what it is started with; return its working folder, which may hold files already.
+
+    No process of the lab may run: the working folder is as it was left, links where folders should be included.
+
+    Raises:
+        OSError: The disk or its permissions do not allow it, or there is nothing to mount.
+    """
+    for source in request.mounts.values():
+        source.stat()
+    code, work = request.folder / "code", request.folder / "work"
+    for folder in (request.folder / "logs", request.folder / "socket", code / "bin"):
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o755)
+    code.chmod(0o755)
+    here = Path(__file__).parent
+    _write(code / "agent.py", Path(agent.__file__).read_bytes())
+    _write(code / "pinned.bpf", pinning_program() or b"")
+    _write(code / "prelude.sh", (here / "prelude.sh").read_bytes())
+    if (client := here / "client.py").is_file():
+        _write(code / "bin" / "lab", client.read_bytes(), 0o755)
+    _real_folder(work)
+    os.close(open_folder(str(work)))
+    work.chmod(0o755)
+    for name in _found_in_work(request):
+        _real_folder(work / name)
+    if folder_usage(work, enough_files=_MOST_FILES).too_deep:  # deeper than Python could go
+        subprocess.run(["find", work, "-xdev", *DEEP, "-delete"], check=False, capture_output=True)
+    return work
+
+
+def readable(request: LabRequest) -> Mapping[str, Path]:
+    """Return what is mounted read-only, by its path inside."""
+    folder = request.folder
+    ours = {
+        ".code": folder / "code",
+        "bin": folder / "code" / "bin",
+        "logs": folder / "logs",
+        ".engine": folder / "socket",
+    }
+    beside = {f"work/{name}": request.mounts[name] for name in _found_in_work(request)}
+    return {f"{HOME}/{path}": source for path, source in {**ours, **request.mounts, **beside}.items()}
+
+
+def limits_of(request: LabRequest) -> Limits:
+    """Return the limits of all processes of a lab, its agent included."""
+    own = request.limits
+    return Limits(
+        seconds=float("inf"),
+        memory_bytes=own.memory_bytes,
+        processes=own.tasks,
+        written_bytes=own.disk_bytes,
+        output_bytes=own.output_bytes,
+    )
+
+
+def command_environment(
+    request: LabRequest, path: str, packages: str | None, *, seconds: float, cpus: int, gpus: Sequence[str]
+) -> dict[str, str]:
+    """Return the environment of a command.
+
+    Args:
+        request: Its own variables are added last.
+        path: The PATH of a script.
+        packages: Folder of packages that Python does not find by itself.
+        seconds: Time that the command has.
+        cpus: How many cores.
+        gpus: UUIDs.
+    """
+    environment = base_environment(tmp=TMP, cpus=cpus, path=f"{HOME}/bin:{path}", seconds=seconds, gpus=gpus)
+    environment["BASH_ENV"] = _PRELUDE
+    if packages:
+        environment["PYTHONPATH"] = packages
+    return {**environment, **request.environment}
+
+
+def _found_in_work(request: LabRequest) -> list[str]:
+    return [name for name in _BESIDE_SCRIPTS if name in request.mounts]
+
+
+def _real_folder(path: Path) -> None:
+    """Make a folder of a path, whatever else stands there."""
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        path.unlink()
+    path.mkdir(exist_ok=True)
+
+
+def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_bytes(content)
+    partial.chmod(mode)
+    shutil.move(partial, path)

@@ -1,0 +1,132 @@
+"""An open lab as its user sees it: asynchronous, on top of the thread that keeps it."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from sandbox.lab import CommandResult, Lab, LabDied, LabRequest
+from sandbox.lab.keeper import Keeper, RunOrder
+from sandbox.lab.layout import check_lab, command_environment, prepare
+from sandbox.running import Running
+from sandbox.watcher import Watcher
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class SearchPaths:
+    """Where commands find what they name."""
+
+    programs: str
+    """PATH."""
+    packages: str | None = None
+    """PYTHONPATH."""
+
+
+@asynccontextmanager
+async def opened(
+    request: LabRequest, start: Callable[[LabRequest, Path, Watcher], Running], paths: SearchPaths
+) -> AsyncIterator[Lab]:
+    """Open a lab, closed at the end.
+
+    Args:
+        request: The lab.
+        start: Starts its agent in its working folder.
+        paths: Where its commands find programs and packages.
+
+    Raises:
+        LabDied: It could not be opened.
+        ValueError: No caller should make this request.
+    """
+    check_lab(request)
+    try:
+        work = await asyncio.to_thread(prepare, request)
+        keeper = Keeper(request, work, partial(start, request, work))
+    except OSError as error:
+        raise LabDied(f"The lab could not be opened: {error}") from error
+    lab = OpenLab(request, keeper, paths)
+    keeper.open()
+    try:
+        await asyncio.shield(asyncio.wrap_future(keeper.opened))
+        yield lab
+    finally:
+        await lab.close()
+
+
+class OpenLab:
+    """A `Lab`."""
+
+    def __init__(self, request: LabRequest, keeper: Keeper, paths: SearchPaths) -> None:
+        """Take what keeps it, and where its commands find programs and packages."""
+        self._request = request
+        self._keeper = keeper
+        self._paths = paths
+
+    async def run(
+        self, number: int, command: str, *, seconds: float, cpus: Sequence[int], gpus: Sequence[str] = ()
+    ) -> CommandResult:
+        """See `Lab`."""
+        cores = tuple(cpus) or tuple(sorted(os.sched_getaffinity(0)))
+        environment = command_environment(
+            self._request,
+            self._paths.programs,
+            self._paths.packages,
+            seconds=seconds,
+            cpus=len(cores),
+            gpus=gpus,
+        )
+        wanted = RunOrder(number, command, environment, cores, seconds)
+        self._keeper.run(wanted)
+        running = asyncio.wrap_future(wanted.done)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            self._keeper.stop(number)
+            await _until_done(running)
+            raise
+
+    async def wait_idle(self) -> None:
+        """See `Lab`."""
+        try:
+            await asyncio.wrap_future(self._keeper.idle())
+        except LabDied:
+            return
+
+    @property
+    def jobs(self) -> int:
+        """See `Lab`."""
+        return self._keeper.jobs
+
+    async def end_jobs(self) -> None:
+        """See `Lab`."""
+        self._keeper.end_all()
+        await self.wait_idle()
+
+    async def close(self) -> None:
+        """See `Lab`."""
+        self._keeper.close()
+        closing = asyncio.wrap_future(self._keeper.closed)
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await _until_done(closing)
+            raise
+
+    @property
+    def alive(self) -> bool:
+        """See `Lab`."""
+        return self._keeper.alive
+
+
+async def _until_done(future: "asyncio.Future[_T]") -> None:
+    """Wait for it, however often one is asked to stop meanwhile."""
+    while not future.done():
+        try:
+            await asyncio.wait({future})
+        except asyncio.CancelledError:
+            continue
