@@ -18,8 +18,8 @@ def test_nothing_is_submitted_unless_it_is_configured() -> None:
         CompetitionSettings.model_validate({"submit": "true"}, strict=True)
 
 
-def test_agents_are_those_that_there_are() -> None:
-    assert set(get_args(CompetitionSettings.model_fields["agent"].annotation)) == set(AGENTS)
+def test_agents_are_those_that_there_are_but_the_yardstick() -> None:
+    assert set(get_args(CompetitionSettings.model_fields["agent"].annotation)) == set(AGENTS) - {"solo"}
 
 
 def test_a_reserve_is_a_part_of_what_may_be_sent() -> None:
