@@ -48,7 +48,7 @@ docs: $(VENV)/.dev ## write the parts of docs/ that are generated: commands.md, 
 	$(BIN)/python -m tests.commands
 	$(BIN)/python -m tests.hostile.table --write
 
-hostile: $(VENV)/.dev ## what hostile code tries, in bubblewrap and (with an engine and make image) in docker; 4 minutes
+hostile: $(VENV)/.dev ## what hostile code tries, in bubblewrap and (with an engine and make image) in docker; 7 minutes
 	$(BIN)/python -m pytest -m integration tests/hostile
 
 image: setup ## image of the docker sandbox; needs an engine, and a registry or debootstrap

@@ -32,7 +32,7 @@ def decide_approval(tx: Transaction, id: int, verdict: Verdict, by: str) -> Appr
     """Record a decision.
 
     Raises:
-        UsageError: the opposite was decided before.
+        UsageError: another decision was made before.
     """
     row = tx.session.get_one(Approval, id)
     if row.decision is not None:

@@ -26,7 +26,7 @@ COMMANDS = {
     ),
     "status": (
         "bot.cli.status:status",
-        "Show how the daemon and each of its competitions stand: what it does, waits for, has spent, and does next.",
+        "Show the status of the daemon and each of its competitions: what it does, waits for, has spent, and does next.",
     ),
     "submissions": (
         "bot.cli.submissions:submissions",

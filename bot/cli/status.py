@@ -1,4 +1,4 @@
-"""`bot status`: how the daemon and its competitions stand, or runs in folders."""
+"""`bot status`: the status of the daemon and its competitions, or of runs in folders."""
 
 import tomllib
 from pathlib import Path
@@ -22,17 +22,17 @@ def status(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="runs, folders that hold runs, or competitions of the daemon; default: the daemon, else runs",
+            help="runs, folders with runs, or competitions of the daemon; default: the daemon, else runs",
             show_default=False,
         ),
     ] = None,
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object, or one a run")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object, or one per run")] = False,
 ) -> None:
-    """Show how the daemon and each of its competitions stand: what it does, waits for, has spent, and does next.
+    """Show the status of the daemon and each of its competitions: what it does, waits for, has spent, and does next.
 
-    With paths it shows how the runs in these folders stand, with competitions those of the daemon alone. Nothing is written
-    or held up: it may be asked while they go on. The exit status is 1 if a run cannot be read.
+    With paths it shows the runs in these folders, with names only these competitions of the daemon. Nothing is written or
+    held up: it may be used while they run. The exit status is 1 if a run cannot be read.
 
     Example: bot status
 
@@ -55,11 +55,11 @@ def status(
         return
     print_page(Page(**found))
     if not question.names and _RUNS.is_dir():
-        typer.echo(f"there are folders of runs as well: `bot status {_RUNS}` shows them")
+        typer.echo(f"there are also folders of runs: `bot status {_RUNS}` shows them")
 
 
 def _asked(file: Path | None, question: Question) -> dict[str, Any] | None:
-    """Return what a running daemon answers; None where none does, or the file is no right one."""
+    """Return a running daemon's answer; None if none answers, or the file is wrong."""
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8")).get("daemon", {}).get("dir") if file else None
         folder = state_folder(beside(Path(given), file.parent) if file and given is not None else None)
@@ -69,17 +69,17 @@ def _asked(file: Path | None, question: Question) -> dict[str, Any] | None:
 
 
 def _read(config: Path | None, question: Question) -> dict[str, Any] | None:
-    """Return what the daemon's database says; None where there is none, but runs are.
+    """Return the status from the daemon's database; None if there is no database, but runs.
 
     Raises:
-        UsageError: there are neither, or it is not known what is asked for.
+        UsageError: there is neither, or a name is unknown.
         ConfigurationError: the configuration is wrong.
         StateCorrupted: the database is damaged.
         StateUnavailable: it cannot be used now.
     """
     database = daemon_database(config)
     if database.is_file():
-        # Here, as only who has a database should pay for what reads it.
+        # Imported here: only a command with a database should pay for what reads it.
         from bot.cli.daemon_reading import daemon_to_read
         from bot.cli.status_daemon import look
 
@@ -87,8 +87,8 @@ def _read(config: Path | None, question: Question) -> dict[str, Any] | None:
             return look(store, question)
     if question.names:
         raise UsageError(
-            f"there is no folder {question.names[0]}, and no daemon's database that would know a competition of that "
-            "name: name a run, the folder that holds the runs, or with --config the bot.toml that `bot run` uses"
+            f"there is no folder {question.names[0]}, and no daemon's database with a competition of that name: name a "
+            "run, the folder that holds the runs, or with --config the bot.toml that `bot run` uses"
         )
     if not _RUNS.is_dir():
         raise UsageError(
@@ -99,7 +99,7 @@ def _read(config: Path | None, question: Question) -> dict[str, Any] | None:
 
 
 def _show_runs(asked: list[Path], *, json: bool) -> None:
-    # Here, as only who has runs should pay for what reads them.
+    # Imported here: only a command on runs should pay for what reads them.
     from bot.cli.status_runs import show_runs
 
     show_runs(asked, json=json)

@@ -1,4 +1,4 @@
-"""`bot status` of the daemon: what its database says, for a person or as JSON."""
+"""`bot status` of the daemon, from its database, for a person or as JSON."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,10 +16,10 @@ from state.store import Store
 
 
 def look(store: Store, question: Question) -> dict[str, Any]:
-    """Return how the daemon and its competitions stand, or those of some names alone: all of it, or as a page.
+    """Return the status of the daemon and its competitions, or only the named ones: as data, or as a page.
 
     Raises:
-        UsageError: one of the names is no competition's.
+        UsageError: a name is not a competition's.
         ConfigurationError: the configuration is wrong.
         StateCorrupted: the database is damaged.
         StateUnavailable: it cannot be used now.
@@ -29,7 +29,7 @@ def look(store: Store, question: Question) -> dict[str, Any]:
     if names:
         known = [one.competition for one in found.competitions]
         if unknown := next((name for name in names if name not in known), None):
-            listed = f"they are {', '.join(known)}" if known else "it has none"
+            listed = f"it has {', '.join(known)}" if known else "it has none"
             raise UsageError(f"{unknown} is neither a folder nor a competition of the daemon: {listed}")
         found = replace(found, competitions=tuple(one for one in found.competitions if one.competition in names))
     return as_json(found) if question.json else asdict(_page(found))
@@ -38,7 +38,7 @@ def look(store: Store, question: Question) -> dict[str, Any]:
 def _page(found: Status) -> Page:
     above = list(daemon_lines(found.daemon))
     if not found.competitions:
-        return Page([*above, "there are no competitions: each is a table [competitions.SLUG] of bot.toml"])
+        return Page([*above, "there are no competitions: add a table [competitions.SLUG] to bot.toml"])
     return Page(
         above,
         [COLUMNS, *map(row, found.competitions)],

@@ -1,4 +1,4 @@
-"""How the status of a daemon reads: a line on it, a table of competitions, and a few lines on each."""
+"""The text of a daemon's status: lines on the daemon, a table of competitions, and a few lines on each."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -23,14 +23,14 @@ _NAME = 22
 
 
 def daemon_lines(one: DaemonStatus) -> Iterator[str]:
-    """Yield what is to be said of the daemon itself, what needs a person first of all."""
+    """Yield the lines on the daemon itself."""
     yield from _wrapped("daemon", f"{_running(one)}; {_disk(one)}")
     spent = one.spent
     yield from _wrapped("today", f"{_money(spent)}, {_tokens(spent)}")
     for problem in one.problems:
         yield from _wrapped("NEEDS YOU", f"{problem.sentence} (for {span(one.now, problem.since)})")
     for task in one.dead:
-        yield from _wrapped("given up", f"{task.key} ({_tried(task.tries)}): {task.error or 'it does not say why'}")
+        yield from _wrapped("given up", f"{task.key} ({_tried(task.tries)}): {task.error or 'no reason is known'}")
     for service, letters in one.letters.items():
         failing = f", {letters.failing} tried in vain: {letters.error}" if letters.failing else ""
         yield from _wrapped("letters", f"{letters.waiting} wait{f' for {service}' if service else ''}{failing}")
@@ -58,12 +58,12 @@ def detail_lines(one: CompetitionStatus, now: datetime) -> Iterator[str]:
     """Yield what the table has no room for."""
     run = f": {one.run.agent} with {one.run.model}, run {one.run.id} ({one.run.status})" if one.run else ": no run yet"
     yield from textwrap.wrap(one.competition + run, WIDTH, subsequent_indent="  ")
-    said = [f"{one.state}{f' for {span(now, one.since)}' if one.since else ''}", one.why]
+    parts = [f"{one.state}{f' for {span(now, one.since)}' if one.since else ''}", one.why]
     if one.control != "running":
-        said.append(f"you have {one.control} it")
+        parts.append(f"you have {one.control} it")
     if not one.configured:
-        said.append("it has no table in bot.toml")
-    yield from _wrapped("state", "; ".join(part for part in said if part))
+        parts.append("it has no table in bot.toml")
+    yield from _wrapped("state", "; ".join(part for part in parts if part))
     if one.deadline is not None:
         yield from _wrapped("ends", f"{_time(one.deadline)}, {_ends(one)}")
     yield from _polled(one, now)
@@ -85,14 +85,14 @@ def detail_lines(one: CompetitionStatus, now: datetime) -> Iterator[str]:
 
 
 def doubt_lines(doubts: Sequence[Doubt]) -> Iterator[str]:
-    """Yield what guards have against nodes and data."""
+    """Yield the guards' doubts about nodes and data."""
     for doubt in doubts:
         about = "the data" if doubt.node is None else f"node {doubt.node}"
         yield from _wrapped("doubts", f"{about}: {doubt.sentence}")
 
 
 def span(now: datetime, since: datetime) -> str:
-    """Return for how long something is so, such as `12 min`."""
+    """Return how long something has lasted, such as `12 min`."""
     return _span((now - since).total_seconds())
 
 
@@ -106,7 +106,7 @@ def _span(seconds: float) -> str:
 
 
 def _wrapped(label: str, text: str) -> Iterator[str]:
-    # What others wrote has line ends of its own, and must not steer the terminal.
+    # Foreign text has line ends of its own, and must not control the terminal.
     text = " ".join(clean(text).split())
     first = f"  {label:{_LABEL}}"
     yield from textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first)) or [first.rstrip()]
@@ -114,10 +114,10 @@ def _wrapped(label: str, text: str) -> Iterator[str]:
 
 def _running(one: DaemonStatus) -> str:
     if one.since is None:
-        return "running" if one.running else "not running, and never was: `bot run` starts it"
+        return "running" if one.running else "never started: `bot run` starts it"
     began = f"{_time(one.since)} ({span(one.now, one.since)}), version {one.version}, process {one.process}"
     if one.running:
-        # One from before it began says nothing of it.
+        # A sign of life from before it began is an earlier daemon's.
         alive = f", last sign of life {span(one.now, one.alive)} ago" if one.alive and one.alive >= one.since else ""
         return f"running since {began}{alive}"
     end = f"ended {_time(one.ended)}" if one.ended else "it did not end in order"
@@ -138,7 +138,7 @@ def _polled(one: CompetitionStatus, now: datetime) -> Iterator[str]:
     yield from _wrapped("polled", f"{ages} ago" if ages else "never yet")
     for part in one.polled:
         if part.failures:
-            yield from _wrapped("trouble", _failed(part, now))
+            yield from _wrapped("problem", _failed(part, now))
 
 
 def _failed(part: PartPolled, now: datetime) -> str:
@@ -169,7 +169,7 @@ def _doing(work: Doing, now: datetime) -> str:
 
 def _sent(one: CompetitionStatus) -> str:
     sent = one.sent
-    left = "how many are left is not known" if sent.left_today is None else f"{sent.left_today} left today"
+    left = "an unknown number left" if sent.left_today is None else f"{sent.left_today} left today"
     parts = [f"{sent.today} today, {left}, {sent.all} in all", f"last public score {number(sent.last_score)}"]
     if sent.open:
         parts.append(f"{sent.open} not settled")

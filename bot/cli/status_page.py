@@ -1,4 +1,4 @@
-"""The status of a daemon as a person reads it: what is printed, whether the daemon was asked or its database read."""
+"""The page of `bot status` for people, whether the daemon answered or its database was read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ import typer
 from bot.cli.output import print_table
 
 WIDTH = 100
-"""Characters of a line at most."""
+"""Most characters of a line."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """Lines, a table, and lines."""
+    """Lines, a table, and more lines."""
 
     above: Sequence[str]
     table: Sequence[Sequence[str]] = ()
-    """The names of its columns first; empty: there is none."""
+    """The columns' names come first; empty: there is no table."""
     below: Sequence[str] = ()
 
 

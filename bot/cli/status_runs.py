@@ -9,7 +9,7 @@ import typer
 from bot.budgets.figures import Figure
 from bot.cli.output import number, print_json, print_table
 from bot.execution.folder import run_folders
-from bot.status.runs import RunStanding, standing
+from bot.status.runs import RunStatus, run_status
 from bot.status.work import Doing
 from state.errors import UsageError
 
@@ -28,7 +28,7 @@ _COLUMNS = (
 
 
 def show_runs(asked: list[Path], *, json: bool) -> None:
-    """Print how the runs in some folders stand, and exit with 1 if one of them cannot be read.
+    """Print the status of the runs in some folders, and exit with 1 if one of them cannot be read.
 
     Raises:
         UsageError: there is no such folder.
@@ -36,7 +36,7 @@ def show_runs(asked: list[Path], *, json: bool) -> None:
     if missing := [path for path in asked if not path.is_dir()]:
         raise UsageError(f"there is no folder {missing[0]}: name a run, or the folder that holds the runs")
     now = datetime.now(UTC)
-    found = [standing(folder, now) for folder in run_folders(asked)]
+    found = [run_status(folder, now) for folder in run_folders(asked)]
     if json:
         for one in found:
             print_json(asdict(one))
@@ -47,7 +47,7 @@ def show_runs(asked: list[Path], *, json: bool) -> None:
     raise typer.Exit(int(any(one.status == "unreadable" for one in found)))
 
 
-def _row(one: RunStanding, now: datetime) -> tuple[str, ...]:
+def _row(one: RunStatus, now: datetime) -> tuple[str, ...]:
     doing = "; ".join(_doing(work, now) for work in one.doing) or one.note or ""
     if not one.budget:
         return (one.run_id, one.status, *["–"] * 7, doing)

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from bot.coder import Brief, CoderBudget
+from bot.coder.brief import Brief, CoderBudget
 from bot.coder.prompts import ScriptAnswer, WriteScript
 from bot.coder.writing import write_script
 from bot.engine.attempts import Attempt, holdout_seconds

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.coder import CoderBudget
+from bot.coder.brief import CoderBudget
 from bot.engine.attempts import Attempt
 from bot.engine.results import Result
 from bot.execution.machine import Machine

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from bot.coder import Brief, CoderBudget
+from bot.coder.brief import Brief, CoderBudget
 from bot.coder.prompts import ScriptAnswer, WriteScript
 from bot.engine.attempts import Attempt
 from bot.engine.strategy import Script, ScriptKind

@@ -1,4 +1,4 @@
-"""Answering `bot status` from the daemon, which need not load first what reads its database."""
+"""Answering `bot status` from the daemon, which has already loaded what reads its database."""
 
 import json
 import logging
@@ -14,21 +14,21 @@ from bot.status.asking import SOCKET, Question, address, addressee, as_line
 from state.store import Store
 
 Look = Callable[[Store, Question], dict[str, Any]]
-"""Returns what is to be shown."""
+"""Returns the status to show."""
 
 _LOG = logging.getLogger(__name__)
 _SECONDS = 1.0
-"""That who asks may take."""
+"""Time limit for receiving a question."""
 _LONGEST = 100_000
-"""Bytes of a question."""
+"""Most bytes of a question."""
 
 
 @contextmanager
 def answering(store: Store, look: Look) -> Iterator[None]:
-    """Answer this user, and root, at a socket beside the database while this lasts; to be called by who holds the daemon's lock.
+    """Answer this user, and root, at a socket beside the database; the caller must hold the daemon's lock.
 
-    A thread answers one question after the other, also while the event loop is busy. Where there can be no such socket the
-    daemon goes on without: whoever asks reads the database.
+    A thread answers one question after the other, even while the event loop is busy. If the socket cannot be created, the
+    daemon runs without it: `bot status` then reads the database.
     """
     path = store.path.with_name(SOCKET)
     try:
@@ -56,13 +56,13 @@ class _Server(UnixStreamServer):
         super().__init__(at, _Asked)
 
     def server_activate(self) -> None:
-        # Before it listens, so that nobody else can connect in between.
+        # Before it listens, so that nobody else can connect first.
         Path(str(self.server_address)).chmod(0o600)
         super().server_activate()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        # Without an answer the database is read, by what then says what is wrong.
-        _LOG.info("a question of `bot status` is not answered: %s", sys.exception())
+        # Without an answer the command reads the database, and reports what is wrong.
+        _LOG.info("a question of `bot status` was not answered: %s", sys.exception())
 
 
 class _Asked(StreamRequestHandler):

@@ -80,7 +80,7 @@ def serve_metrics(
 
 
 class _Database(Collector):
-    """What the database says; one scrape at a time reads it, so that many cannot take all of its connections."""
+    """The figures in the database; only one scrape at a time reads it, so that many cannot take all its connections."""
 
     def __init__(self, store: Store, allowance: Callable[[], Allowance]) -> None:
         self._store, self._allowance = store, allowance

@@ -1,4 +1,4 @@
-"""The service: everything that `bot run` starts, in the order in which it depends on one another, and its end."""
+"""The service: everything that `bot run` starts, in the order of dependency, and its end."""
 
 import asyncio
 import os
@@ -31,16 +31,16 @@ from state.redaction import Redactor
 from state.store import Store
 
 _GRACE = 15.0
-"""Real seconds that tasks may still take when the daemon is to end."""
+"""Real seconds that tasks may still take when the daemon ends."""
 _LOOK = 1.0
-"""Real seconds between two looks at what other processes have written."""
+"""Real seconds between two checks for what other processes have written."""
 _DELIVER = 30.0
-"""Of the clock, between two rounds of notifications."""
+"""Seconds of the clock between two rounds of notifications."""
 _LAST_ROUNDS = 10
 _SHORTEST_ROUND = 0.5
 """Real seconds."""
 _ENTRY_PAUSE = 600.0
-"""Of the clock, after which a competition whose work broke is taken up again."""
+"""Seconds of the clock after which failed work on a competition is resumed."""
 
 _CLAIM = "claim/"
 """Problems of competitions that another process works on."""
@@ -48,7 +48,7 @@ _CLAIM = "claim/"
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says."""
+    """The options of the command line."""
 
     file: Path | None
     until_over: bool = False
@@ -58,18 +58,18 @@ class Options:
 async def serve(
     configuration: Configuration, options: Options, redactor: Redactor, say: Callable[[str, str], None], look: Look
 ) -> None:
-    """Compete until somebody ends it.
+    """Compete until stopped.
 
     Args:
-        configuration: as it was read at the start.
+        configuration: as read at the start.
         options: of the command line.
-        redactor: takes secrets out of whatever is written.
-        say: logs a line, of a competition or of none (empty).
+        redactor: removes secrets from whatever is written.
+        say: logs a line, for a competition or for none (empty).
         look: answers `bot status`.
 
     Raises:
         UsageError: another daemon works in the same folder, or for the same account on one of the competitions; or
-            something that is configured cannot be had.
+            something that is configured cannot be used.
         KeepsFailing: a part of it failed again and again.
         StateCorrupted: the database is damaged.
     """
@@ -123,7 +123,7 @@ class _Daemon:
         self._stop = asyncio.Event()
 
     async def run(self) -> None:
-        """Run until SIGTERM, SIGINT, or, where that is asked for, until all competitions are over."""
+        """Run until SIGTERM or SIGINT, or, with the option, until all competitions are over."""
         self._configure(self._shared.settings)
         shared, wake = self._shared, self._workers.wake
         schedule(self._ticks, shared.store, self._entries, wake, shared.speed, shared.settings.polling.outputs)
@@ -149,7 +149,7 @@ class _Daemon:
                 stop.cancel()
                 over.cancel()
                 await self._ticks.stop()
-                # Tasks first: they work with what competitions hold open.
+                # Tasks first: they use what competitions hold open.
                 await self._workers.stop(_GRACE)
                 for slug in self._entries:
                     await self._supervisor.remove(_loop(slug))
@@ -158,7 +158,7 @@ class _Daemon:
                 await self._deliver_the_last()
 
     def _configure(self, settings: Settings) -> None:
-        """Begin what is new, and change what has changed."""
+        """Start new competitions, and pass changed settings to the others."""
         with self._shared.store.write() as tx:
             for one in current(tx.session):
                 if one.key.startswith(_CLAIM):
@@ -171,7 +171,7 @@ class _Daemon:
                 self._supervisor.add(_loop(slug), lambda slug=slug: self._attend(slug))  # type: ignore[misc]
 
     def _is_claimed(self, slug: str) -> bool:
-        """Claim a competition; one that another process works on is left alone, and the owner is warned."""
+        """Claim a competition; one that another process works on is left alone, and the owner is notified."""
         try:
             self._claims.take(slug)
         except UsageError as error:
@@ -182,7 +182,7 @@ class _Daemon:
         return True
 
     async def _attend(self, slug: str) -> None:
-        """Have a competition worked on; one whose work breaks takes nothing else down, and is taken up again."""
+        """Keep the work on a competition going; a failure takes nothing else down, and the work is resumed later."""
         entry, shared = self._entries[slug], self._shared
         while True:
             try:
@@ -193,7 +193,7 @@ class _Daemon:
                 with shared.store.write() as tx:
                     record_failure(tx, "entry.failed", error, competition=slug)
                     begin_work_broken(tx, f"entry/{slug}", slug, f"{type(error).__name__}: {error}")
-                shared.say(slug, f"its work broke, and is taken up again later: {error}")
+                shared.say(slug, f"its work failed, and is resumed later: {error}")
                 await shared.clock.sleep(_ENTRY_PAUSE)
             else:
                 self._claims.release(slug)
@@ -211,9 +211,9 @@ class _Daemon:
         try:
             found = read_configuration(self._options.file).settings
         except ConfigurationError as error:
-            self._shared.say("", f"the configuration is wrong, and the earlier one goes on: {error}")
+            self._shared.say("", f"the configuration is wrong, and the earlier one stays in effect: {error}")
             with store.write() as tx:
-                why = f"it is wrong, and the configuration from before goes on: {error}"
+                why = f"it is wrong, and the earlier configuration stays in effect: {error}"
                 begin_work_broken(tx, "configuration", "bot.toml", why)
         else:
             with store.write() as tx:
@@ -229,7 +229,7 @@ class _Daemon:
         self._systemd.ready(self._status())
 
     async def _deliver(self) -> None:
-        """Send what is to be told, again and again."""
+        """Send notices, again and again."""
         while True:
             await self._deliver_once()
             await asyncio.sleep(max(_SHORTEST_ROUND, _DELIVER / self._shared.speed))
@@ -239,14 +239,14 @@ class _Daemon:
         return await deliver(shared.store, self._services, shared.clock, shared.settings.notify)
 
     async def _deliver_the_last(self) -> None:
-        """Send what is left, once more after a moment where it fails: an attempt that was broken off may still go on."""
+        """Send what is left; after a failure try again in a moment, as a cancelled attempt may still be under way."""
         for _ in range(_LAST_ROUNDS):
             if not (await self._deliver_once()).failed:
                 return
             await asyncio.sleep(_LOOK)
 
     async def _watch_steering(self) -> None:
-        """Have competitions look again when another process has written to the database."""
+        """Make competitions check again when another process has written to the database."""
         seen = None
         while True:
             version = self._shared.store.foreign_version()
@@ -259,7 +259,7 @@ class _Daemon:
             await asyncio.sleep(_LOOK)
 
     async def _until_over(self) -> None:
-        """Return when nothing is left to be done for any competition; never where that is not asked for."""
+        """Return when nothing is left to do for any competition; without the option, never."""
         while not self._options.until_over or any(_loop(slug) in self._supervisor.loops for slug in self._entries):
             await asyncio.sleep(_LOOK)
 
@@ -267,8 +267,8 @@ class _Daemon:
         counts: dict[str, int] = {}
         for entry in self._entries.values():
             counts[entry.state] = counts.get(entry.state, 0) + 1
-        told = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-        return f"competitions: {told}" if told else "no competition is configured"
+        states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+        return f"competitions: {states}" if states else "no competition is configured"
 
     def _tick_failed(self, name: str, error: Exception) -> None:
         self._shared.say("", f"the tick {name} failed: {error}")
@@ -284,7 +284,7 @@ def _loop(slug: str) -> str:
 
 @contextmanager
 def _signals(stop: Callable[[], object], reload: Callable[[], None]) -> Iterator[None]:
-    """End in order with SIGTERM and Ctrl-C, and read the configuration again with SIGHUP."""
+    """End in order on SIGTERM and Ctrl-C, and read the configuration again on SIGHUP."""
     loop = asyncio.get_running_loop()
     handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reload}
     for number, handler in handlers.items():

@@ -57,7 +57,7 @@ class Verdict:
 
     @property
     def shown(self) -> float | None:
-        """The score of the team's place, public or private as `private` says; another member may have sent it."""
+        """The score of the team's place, public or private as in `private`; another member may have sent it."""
         known = self.leaderboard is not None and self.leaderboard.standing.private == self.private
         return self.leaderboard.standing.score if self.leaderboard is not None and known else None
 

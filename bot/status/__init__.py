@@ -1,1 +1,1 @@
-"""Looking in: what a daemon's database says, read while the daemon runs."""
+"""Status: what a daemon's database holds, read while the daemon runs."""

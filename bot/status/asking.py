@@ -1,7 +1,7 @@
-"""Asking a running daemon how it stands: it has loaded all that reads its database, which takes a command most of its time.
+"""Asking a running daemon for its status: it has already loaded what reads its database, which takes a command most of its time.
 
-At a unix socket in the daemon's folder one line of JSON is the question and one the answer. Whoever gets no answer reads the
-database: no daemon runs, it hangs, or something is wrong, which is then told in the same way as ever.
+At a unix socket in the daemon's folder, one line of JSON is the question and one is the answer. Without an answer the
+command reads the database itself: no daemon runs, it hangs, or something is wrong, which is then reported as usual.
 """
 
 import json
@@ -17,23 +17,23 @@ from typing import Any
 SOCKET = "status.sock"
 """In the daemon's folder; a daemon that was killed leaves it behind."""
 _SECONDS = 2.0
-"""After which a daemon is held to hang."""
+"""Time without an answer after which the daemon counts as hung."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be shown of how a daemon stands."""
+    """Which part of a daemon's status to show, and how."""
 
     file: str | None
-    """The bot.toml by which it is shown, as an absolute path; None: all is as by default."""
+    """The bot.toml to use, as an absolute path; None: the default settings."""
     names: tuple[str, ...] = ()
-    """Of competitions; none: all."""
+    """Names of competitions; empty: all."""
     json: bool = False
-    """Whether it is for a program."""
+    """Whether the answer is for a program."""
 
 
 def ask(folder: Path, question: Question) -> dict[str, Any] | None:
-    """Return the answer of the daemon that works in a folder; None where it gives none within two seconds."""
+    """Return the answer of the daemon that works in a folder; None without one within two seconds."""
     try:
         with socket.socket(socket.AF_UNIX) as asking, address(folder) as at:
             asking.settimeout(_SECONDS)
@@ -48,12 +48,12 @@ def ask(folder: Path, question: Question) -> dict[str, Any] | None:
 
 
 def addressee(folder: Path) -> list[str]:
-    """Return who may answer for a folder: another version, or one that knows it by another path, would show other words."""
+    """Return the daemon that may answer for a folder: another version, or another path of it, would show other text."""
     return [metadata.version("kaggle-bot"), str(folder)]
 
 
 def as_line(value: dict[str, Any]) -> bytes:
-    """Return a question or an answer as it is sent.
+    """Return a question or an answer as the line that is sent.
 
     Raises:
         ValueError: a number in it is NaN or infinite.
@@ -63,7 +63,7 @@ def as_line(value: dict[str, Any]) -> bytes:
 
 @contextmanager
 def address(folder: Path) -> Iterator[str]:
-    """Give the socket's address, by way of the opened folder: an address holds 107 bytes, and a path may be longer.
+    """Yield the socket's address, through the opened folder: an address holds 107 bytes, and a path may be longer.
 
     Raises:
         OSError: the folder cannot be opened.

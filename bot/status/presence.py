@@ -1,4 +1,4 @@
-"""Presence: that a daemon has begun and ended, which version it is and what its clock shows, for other processes to see."""
+"""Presence: when a daemon began and ended, its version and its clock, for other processes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,43 +17,43 @@ from state.store import NO_RUN, Transaction
 LOCK = "daemon.lock"
 """In the daemon's folder; held while it runs."""
 PULSE = "daemon"
-"""Under which `state.pulses` has the daemon's last sign of life."""
+"""The name in `state.pulses` of the daemon's last sign of life."""
 _BEGAN, _ENDED = "daemon.began", "daemon.ended"
 
 
 @dataclass(frozen=True)
 class Presence:
-    """What the daemon that began last said of itself."""
+    """What the latest daemon recorded of itself."""
 
     since: datetime
     version: str
     process: int
     ended: datetime | None
-    """When it ended in order; None: it runs, or was killed."""
+    """When it ended in order; None: it is running, or was killed."""
     clock: Clock
 
 
 def began(tx: Transaction, process: int) -> None:
-    """Write down that a daemon begins; its clock is that of the transaction.
+    """Record that a daemon begins, with the transaction's clock.
 
     Args:
         tx: the transaction.
         process: its number.
     """
     clock = tx.clock
-    told = None
+    data = None
     if isinstance(clock, FastClock):
-        told = {"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began}
-    tx.record(_BEGAN, run_id=NO_RUN, process=process, version=_version(), clock=told)
+        data = {"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began}
+    tx.record(_BEGAN, run_id=NO_RUN, process=process, version=_version(), clock=data)
 
 
 def ended(tx: Transaction) -> None:
-    """Write down that the daemon ends in order."""
+    """Record that the daemon ends in order."""
     tx.record(_ENDED, run_id=NO_RUN)
 
 
 def presence(session: Session) -> Presence | None:
-    """Return what the daemon that began last said; None: there was none."""
+    """Return what the latest daemon recorded; None: there was none."""
     row = latest(session, NO_RUN, (_BEGAN,))
     if row is None:
         return None
@@ -63,20 +63,20 @@ def presence(session: Session) -> Presence | None:
 
 
 def daemon_clock(session: Session, default: Clock) -> Clock:
-    """Return the clock of the daemon that began last; in a rehearsal it is another than the machine's."""
-    said = presence(session)
-    return default if said is None else said.clock
+    """Return the latest daemon's clock, which in a rehearsal is not the machine's."""
+    found = presence(session)
+    return default if found is None else found.clock
 
 
-def clock_of(told: Mapping[str, Any] | None) -> Clock:
-    """Return the clock that a daemon said it has: in a rehearsal the site's, else the machine's."""
-    if told is None:
+def clock_of(data: Mapping[str, Any] | None) -> Clock:
+    """Return the clock that a daemon recorded: in a rehearsal the site's, else the machine's."""
+    if data is None:
         return SystemClock()
-    return FastClock(datetime.fromisoformat(told["start"]), float(told["speed"]), float(told["began"]))
+    return FastClock(datetime.fromisoformat(data["start"]), float(data["speed"]), float(data["began"]))
 
 
 def is_running(folder: Path) -> bool:
-    """Return whether a daemon works in a folder, or may."""
+    """Return whether a daemon works in a folder, or may do so."""
     return is_held(folder / LOCK)
 
 

@@ -1,4 +1,4 @@
-"""How a run stands, read from its folder without writing to it: also while it goes on."""
+"""The status of a run, read from its folder without writing to it, even while it is running."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,23 +24,23 @@ Status = Literal["not started", "running", "stopped", "finished", "failed", "liv
 
 
 @dataclass(frozen=True)
-class RunStanding:
-    """How one run stands."""
+class RunStatus:
+    """The status of one run."""
 
     run: str
     """The run's folder."""
     run_id: str
     status: Status
     note: str | None = None
-    """What else is to be said, in one sentence."""
+    """What else to know, in one sentence."""
     nodes: int = 0
     steps: int | None = None
-    """Nodes that there may be, where they are bounded."""
+    """The most nodes allowed, if there is a limit."""
     best_score: float | None = None
     budget: Mapping[str, Figure] = field(default_factory=dict)
     """By kind, of the run itself; projected only while it runs."""
     unpriced_calls: int = 0
-    """Calls whose price is unknown, so that money is more than is said."""
+    """Calls whose price is unknown: more money was spent than the figure shows."""
     doing: Sequence[Doing] = ()
 
 
@@ -53,41 +53,41 @@ class _Settings(BaseModel):
 
 
 class _Config(BaseModel):
-    """What a status needs of config.json."""
+    """The part of config.json that a status needs."""
 
     run_id: str
     settings: _Settings
 
 
-def standing(folder: RunFolder, now: datetime) -> RunStanding:
-    """Return how the run in a folder stands.
+def run_status(folder: RunFolder, now: datetime) -> RunStatus:
+    """Return the status of the run in a folder.
 
     Args:
         folder: the run's, with its config.json.
-        now: aware; until when a run that goes on has taken time.
+        now: aware; until when a running run has taken time.
     """
     place, name = str(folder.path), folder.path.name
     try:
         record = json.loads(folder.config.read_text(encoding="utf-8"))
         if is_live(record):
-            told = "of the daemon: `bot status` without a path, with its bot.toml, shows it"
-            return RunStanding(place, name, "live", told)
+            note = "of the daemon: `bot status` without a path, with its bot.toml, shows it"
+            return RunStatus(place, name, "live", note)
         config = _Config.model_validate(record)
     except (OSError, ValueError) as error:
-        return RunStanding(place, name, "unreadable", f"{folder.config} cannot be read: {error}")
+        return RunStatus(place, name, "unreadable", f"{folder.config} cannot be read: {error}")
     if not folder.database.exists():
-        return RunStanding(place, config.run_id, "not started", steps=config.settings.steps)
+        return RunStatus(place, config.run_id, "not started", steps=config.settings.steps)
     try:
         with read_only(folder.database) as session:
             return _read(session, folder, config.run_id, config.settings, now)
     except InfrastructureFailure as error:
-        return RunStanding(place, config.run_id, "unreadable", str(error))
+        return RunStatus(place, config.run_id, "unreadable", str(error))
 
 
-def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings, now: datetime) -> RunStanding:
+def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings, now: datetime) -> RunStatus:
     run = session.get(Run, run_id)
     if run is None:
-        return RunStanding(str(folder.path), run_id, "not started", steps=settings.steps)
+        return RunStatus(str(folder.path), run_id, "not started", steps=settings.steps)
     status, note = _status(run.status, folder)
     (ledger,) = [one for one in read_ledger(session) if one.run_id == run_id]
     nodes = nodes_of(session, run_id, lower=lower_is_better(run.config))
@@ -96,7 +96,7 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
         last = select(Event.at).where(Event.run_id == run_id).order_by(col(Event.seq).desc()).limit(1)
         wall += max(0.0, (now - session.exec(last).one()).total_seconds())
     done = share(nodes.all, settings.steps, wall, settings.seconds) if status == "running" else None
-    return RunStanding(
+    return RunStatus(
         run=str(folder.path),
         run_id=run_id,
         status=status,
@@ -111,7 +111,7 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
 
 
 def _status(stored: str, folder: RunFolder) -> tuple[Status, str | None]:
-    """Return the status and what is to be said: a database says `running` of a run that was killed, too."""
+    """Return the status and a note: in the database a killed run is still `running`."""
     if stored == "running":
         return ("running", None) if is_running(folder) else ("stopped", "its process is gone; it can be resumed")
     known: dict[str, Status] = {"finished": "finished", "stopped": "stopped", "failed": "failed"}

@@ -1,4 +1,4 @@
-"""How a daemon and its competitions stand, all read from one state of its database."""
+"""The status of a daemon and its competitions, all read from one state of its database."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class RunLine:
 
 @dataclass(frozen=True)
 class CompetitionStatus:
-    """How one competition stands."""
+    """The status of one competition."""
 
     competition: str
     configured: bool
@@ -53,7 +53,7 @@ class CompetitionStatus:
     """What it waits for, in a sentence."""
     since: datetime | None
     control: str
-    """What the owner said last: `running`, `paused` or `stopped`."""
+    """The owner's last order: `running`, `paused` or `stopped`."""
     run: RunLine | None
     deadline: datetime | None
     days_left: float | None
@@ -64,37 +64,37 @@ class CompetitionStatus:
     doing: tuple[Doing, ...]
     sent: Sent
     doubts: tuple[Doubt, ...]
-    """What guards found last that has not passed, the latest first."""
+    """The guards' latest findings that did not pass, latest first."""
     held: tuple[int, ...]
-    """By which submissions that wait for the owner's word are approved."""
+    """Numbers by which held submissions are approved."""
     rank: Rank
     spent: tuple[Account, ...]
-    """Of the competition, its day and its run."""
+    """The accounts of the competition, its day and its run."""
     next: tuple[Queued, ...]
     notes: tuple[NoteRead, ...]
 
 
 @dataclass(frozen=True)
 class DaemonStatus:
-    """How the daemon itself stands."""
+    """The status of the daemon itself."""
 
     folder: str
     running: bool
     now: datetime
     """By its clock."""
     since: datetime | None
-    """When it began last; None: never."""
+    """When it last began; None: never."""
     ended: datetime | None
-    """When it ended in order; None while it runs, and where it was killed."""
+    """When it ended in order; None while it runs, or if it was killed."""
     alive: datetime | None
-    """When it last proved to be at work; None: never."""
+    """When it last proved that it works; None: never."""
     version: str | None
     process: int | None
     database_bytes: int
     free_bytes: int
     """On the disk of its folder."""
     spent: Account
-    """Of the day, over all competitions."""
+    """The account of the day, over all competitions."""
     problems: tuple[Problem, ...]
     """What needs a person."""
     dead: tuple[Queued, ...]
@@ -106,62 +106,62 @@ class DaemonStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """All that `bot status` shows."""
+    """Everything that `bot status` shows."""
 
     daemon: DaemonStatus
     competitions: tuple[CompetitionStatus, ...]
 
 
 def status_of(store: Store, allowance: Allowance) -> Status:
-    """Return how all stands.
+    """Return the status.
 
     Args:
         store: the daemon's database; its folder is the daemon's.
-        allowance: what is configured.
+        allowance: what may be spent, as configured.
     """
     with store.read() as session:
-        said = presence(session)
-        now = (said.clock if said is not None else store.clock).now()
-        look = _Look(session, store.path, allowance, now, said, latest_runs(session), entries(session))
-        slugs = sorted({*allowance.competitions, *look.runs, *look.told})
+        found = presence(session)
+        now = (found.clock if found is not None else store.clock).now()
+        reader = _StatusReader(session, store.path, allowance, now, found, latest_runs(session), entries(session))
+        slugs = sorted({*allowance.competitions, *reader.runs, *reader.entries})
         spent, known, asked = accounts(session, allowance, now), posts(session), controls(session)
         return Status(
-            look.daemon(spent[0]),
+            reader.daemon(spent[0]),
             tuple(
-                look.competition(slug, spent, known.get(slug, Posts()), asked.get(slug, "running")) for slug in slugs
+                reader.competition(slug, spent, known.get(slug, Posts()), asked.get(slug, "running")) for slug in slugs
             ),
         )
 
 
 def entries(session: Session) -> dict[str, Event]:
-    """Return by competition the event that says how it stands: `entry.waiting` and the like."""
+    """Return each competition's latest event of its state, such as `entry.waiting`."""
     return latest_of_each(session, NO_RUN, _ENTRY_EVENTS, "competition")
 
 
 @dataclass(frozen=True)
-class _Look:
-    """One look into one state of a database."""
+class _StatusReader:
+    """Reads one state of a database."""
 
     session: Session
     database: Path
     allowance: Allowance
     now: datetime
-    said: Presence | None
+    presence: Presence | None
     runs: Mapping[str, Run]
-    told: Mapping[str, Event]
+    entries: Mapping[str, Event]
 
     def daemon(self, spent: Account) -> DaemonStatus:
-        session, said, folder = self.session, self.said, self.database.parent
+        session, found, folder = self.session, self.presence, self.database.parent
         pulse = last_pulse(session, PULSE)
         return DaemonStatus(
             folder=str(folder),
             running=is_running(folder),
             now=self.now,
-            since=said.since if said else None,
-            ended=said.ended if said else None,
+            since=found.since if found else None,
+            ended=found.ended if found else None,
             alive=pulse.at if pulse else None,
-            version=said.version if said else None,
-            process=said.process if said else None,
+            version=found.version if found else None,
+            process=found.process if found else None,
             database_bytes=_bytes(self.database),
             free_bytes=free_bytes(folder),
             spent=spent,
@@ -173,7 +173,7 @@ class _Look:
 
     def competition(self, slug: str, spent: Sequence[Account], posts: Posts, control: str) -> CompetitionStatus:
         session, settings = self.session, self.allowance.competitions.get(slug)
-        run, entry = self.runs.get(slug), self.told.get(slug)
+        run, entry = self.runs.get(slug), self.entries.get(slug)
         ends = deadline(session, slug, settings, run)
         own = [one for one in spent if one.competition == slug]
         return CompetitionStatus(
@@ -213,11 +213,11 @@ def _state(entry: Event | None) -> EntryState:
 def _why(entry: Event | None) -> str | None:
     if entry is None:
         return None
-    told = (entry.data.get(name) for name in ("line", "why"))
-    return next((str(one) for one in told if one), None)
+    sentences = (entry.data.get(name) for name in ("line", "why"))
+    return next((str(one) for one in sentences if one), None)
 
 
 def _bytes(path: Path) -> int:
-    """Return what a database takes on the disk, its log included."""
+    """Return a database's size on disk, including its log."""
     files = (path, path.with_name(f"{path.name}-wal"))
     return sum(file.stat().st_size for file in files if file.exists())

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bot.agents.comind.labs import LabsBriefing, LabsPolicy
 from bot.agents.comind.policy import RoundsPolicy, RoundsSettings
-from bot.coder import Brief
+from bot.coder.brief import Brief
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
 from bot.coder.playbook import Assignment, ScriptPlaybook

@@ -4,7 +4,7 @@ import asyncio
 from collections import defaultdict
 
 from bot.agents.tree.policy import TreeSearchPolicy, TreeSearchSettings
-from bot.coder import Brief
+from bot.coder.brief import Brief
 from bot.coder.playbook import Assignment, ScriptPlaybook
 from bot.coder.prompts import ReviewRun
 from bot.engine.attempts import Attempt, attempt

@@ -74,7 +74,7 @@ class Commands:
         lines = [
             f"{self.left():.0f} s of this lab left; of the run's {context.budget.left():.0f} s {kept:.0f} s are kept for "
             "handing in the best script, which is run again",
-            *(["a script is being scored in the background"] if self._running else []),
+            *([self.looks.progress] if self.looks.progress else []),
             f"{max(0, self.looks.allowed - 1 - self.looks.used)} looks left, and one for the end",
             f"{self.turns_left()} replies left",
         ]

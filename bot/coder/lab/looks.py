@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -17,10 +18,28 @@ from state.progress import create_node, end_node, update_node
 _OUTPUT = 3_000
 """Characters of a failed script's output that its coder sees."""
 _PLAN = 4_000
+_LEAST, _SHORTEST, _SHARE = 5.0, 60.0, 0.1
+"""Seconds that a scored script needs; and seconds, or a share of the run's time, that it may take: in the end it is run again."""
 
 
 class NoLook(Exception):
     """Why a script is not scored, in a sentence for its coder."""
+
+
+def look_seconds(context: RunContext, room: float) -> float:
+    """Return the time limit (seconds) of a script that is scored now.
+
+    Args:
+        context: the run.
+        room: seconds that its lab has left.
+
+    Raises:
+        NoLook: there is too little time.
+    """
+    seconds = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
+    if seconds is None or room < _LEAST:
+        raise NoLook("no time is left to run a script")
+    return min(seconds, room, max(_SHORTEST, _SHARE * context.budget.seconds))
 
 
 @dataclass
@@ -36,6 +55,8 @@ class Looks:
     left: Callable[[], float]
     """Returns the seconds that the lab has left."""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _running: tuple[int, float, float] | None = None
+    """Node, when its script was started, and its time limit (seconds)."""
 
     @property
     def nodes(self) -> list[int]:
@@ -84,17 +105,10 @@ class Looks:
                     "no looks are left; the last is kept for the end, when work/solution.py is scored: compare on folds, "
                     "and keep your best script there"
                 )
-            seconds = self._seconds()
+            seconds = look_seconds(self.context, self.left())
             node = await self._begin(script, note)
             await self._run(node, script, note, seconds, lease)
         return self.answer(node)
-
-    def _seconds(self) -> float:
-        seconds = self.context.budget.execution_seconds(best_seconds(self.context, load_tree(self.context)))
-        room = self.left()
-        if seconds is None or room < 5:
-            raise NoLook("no time is left to run a script")
-        return min(seconds, room)
 
     async def _begin(self, script: str, note: str) -> int:
         context, best = self.context, self.best()
@@ -125,6 +139,7 @@ class Looks:
         compared = next(iter(tree[node].parents), None)
         if compared is None and (best := tree.best()) is not None:
             compared = best.id
+        self._running = node, time.monotonic(), seconds
         written = Script(self._plan(note), script, "draft" if not tree[node].parents else "improve")
         try:
             await run_script(
@@ -134,6 +149,16 @@ class Looks:
             with context.store.write() as tx:
                 end_node(tx, context.run_id, node, "failed", error=str(error))
             raise
+        finally:
+            self._running = None
+
+    @property
+    def progress(self) -> str | None:
+        """Return how far the script is that is being scored; None: there is none."""
+        if self._running is None:
+            return None
+        node, start, limit = self._running
+        return f"node {node} is being scored: {time.monotonic() - start:.0f} s of at most {limit:.0f} s"
 
     async def finish_begun(self, lease: Lease | None = None) -> list[str]:
         """Finish what an earlier start of the bot had begun to score, and return what its coder is told of it."""
@@ -142,7 +167,13 @@ class Looks:
             tree = load_tree(self.context)
             for node in self.nodes:
                 if tree[node].state == "running":
-                    await self._run(node, code(self.context, node), "", self._seconds(), lease)
+                    try:
+                        seconds = look_seconds(self.context, self.left())
+                    except NoLook as error:
+                        with self.context.store.write() as tx:
+                            end_node(tx, self.context.run_id, node, "failed", error=str(error))
+                    else:
+                        await self._run(node, code(self.context, node), "", seconds, lease)
                     told.append(self.answer(node))
         return told
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from bot.coder.lab.cards import board, failures, lab_cards, lab_notes
 from bot.coder.lab.commands import Commands
 from bot.coder.lab.leases import LabLease
-from bot.coder.lab.looks import Looks, NoLook
+from bot.coder.lab.looks import Looks, NoLook, look_seconds
 from bot.coder.lab.places import Community, write_bank, write_community
 from bot.coder.lab.prompts import LabReply, LabTask, LabTurn
 from bot.coder.lab.server import LabServer
@@ -192,9 +192,10 @@ class _Work:
         if folds is not None:
             await asyncio.to_thread(shutil.copyfile, folds, folder / "folds.csv")
         seconds = self.settings.seconds(context.budget.seconds, self._room())
-        limit = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
-        if limit is None:
-            raise BudgetExceeded("no time is left for a lab")
+        try:
+            limit = look_seconds(context, seconds)
+        except NoLook as error:
+            raise BudgetExceeded(str(error)) from None
         prompt = LabTask(
             task=context.task,
             preview=context.preview,
@@ -215,7 +216,7 @@ class _Work:
             seconds=seconds,
             turns=self.settings.turns,
             looks=self.settings.looks,
-            score_seconds=min(limit, seconds),
+            score_seconds=limit,
             lab=not alone,
         )
         head = prompt.messages()
@@ -361,6 +362,8 @@ class _Work:
         alone = self.assignment.alone
         line = f"[{left:.0f} s left; " + ("" if alone else f"{looks} looks and one for the end; ")
         line += f"reply {turn} of {self.settings.turns}]"
+        if self.looks.progress:
+            line += f"\n[{self.looks.progress}]"
         ending = min(_WARNING, self.opened["seconds"] / 4)
         if left < ending:
             line += f"\n{_ENDING_ALONE if alone else _ENDING}"

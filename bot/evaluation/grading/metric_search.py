@@ -232,12 +232,12 @@ def search_result(search: Search, left: Sequence[Candidate], board_lower_is_bett
     notes: list[str] = []
     if left:
         name, params = left[0].metric.name, dict(left[0].params)
-        how = f"{left[0]} says what {OWN_GRADER} says of {asked}"
+        how = f"{left[0]} agrees with {OWN_GRADER} on {asked}"
         if len(left) > 1:
             notes.append(f"here the same as {left[0]}: {', '.join(map(str, left[1:6]))}")
     else:
         name, params = OWN_GRADER, {"predictions": search.kind()}
-        how = f"no metric of the registry says what {OWN_GRADER} says of {asked}: it is scored by {OWN_GRADER}"
+        how = f"no metric of the registry agrees with {OWN_GRADER} on {asked}: it is scored by {OWN_GRADER}"
         if search.direction() is None:
             notes.append(
                 f"the answers themselves do not get {OWN_GRADER}'s best score; its direction is the leaderboard's"
@@ -254,7 +254,7 @@ def _direction(search: Search, left: Sequence[Candidate], board_lower_is_better:
         by_board = "minimize" if board_lower_is_better else "maximize"
     direction = left[0].metric.direction if left else seen or by_board
     if direction is None:
-        what = "does not say whether smaller is better: neither do its scores of the answers, nor the leaderboard"
+        what = "does not show whether smaller is better: neither do its scores of the answers, nor the leaderboard"
         raise SnapshotError([Problem(OWN_GRADER, None, what)])
     for other, who in ((seen, f"{OWN_GRADER}'s scores say"), (by_board, "the leaderboard's order says")):
         if other is not None and other != direction:

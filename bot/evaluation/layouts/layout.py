@@ -161,7 +161,7 @@ def match_classes(values: set[str], predicted: Sequence[str]) -> Mapping[str, in
 
 
 def check_rows(layout: Layout) -> None:
-    """Check that every row can be told by its id, and that labels are numbers where they must be.
+    """Check that every row is identified by its id, and that labels are numbers where they must be.
 
     Raises:
         UnsupportedLayout: it is not so.

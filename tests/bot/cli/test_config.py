@@ -58,7 +58,7 @@ def test_every_mistake_is_a_line_on_stderr_and_the_exit_status_is_2(
     ]
 
 
-def test_mistakes_are_told_to_programs_as_well(here: Path) -> None:
+def test_mistakes_are_reported_to_programs_as_well(here: Path) -> None:
     (here / "own.toml").write_text(WRONG)
     done = config("check", "own.toml", "--json")
     found = json.loads(done.stdout)
@@ -76,7 +76,7 @@ def test_mistakes_are_told_to_programs_as_well(here: Path) -> None:
     "command",
     [["prune", "."], ["weights", "list"], ["replay", "snapshot", "--model", "builtin"], ["config", "show"]],
 )
-def test_every_command_that_reads_the_file_tells_the_same(here: Path, command: list[str]) -> None:
+def test_every_command_that_reads_the_file_reports_the_same(here: Path, command: list[str]) -> None:
     (here / "bot.toml").write_text(WRONG)
     with pytest.raises(ConfigurationError) as error:
         CliRunner().invoke(app, command, catch_exceptions=False)

@@ -137,7 +137,7 @@ def test_the_models_endpoint_is_asked(
 @pytest.mark.parametrize(
     ("key", "noted"), [("EMPTY", True), ("sk-no-key-required", True), ("sk-4f9a1c77e2b05d38", False)]
 )
-def test_a_dummy_key_is_said_and_fine_for_a_server_of_ones_own(
+def test_a_dummy_key_is_noted_and_fine_for_a_server_of_ones_own(
     monkeypatch: pytest.MonkeyPatch, key: str, noted: bool
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
@@ -179,7 +179,7 @@ def test_every_endpoint_of_the_list_is_asked(monkeypatch: pytest.MonkeyPatch, tm
     assert found[3]["fix"] == "check `base_url` of fallback 3 under [models] in bot.toml, and that the server runs"
 
 
-def test_a_fallback_whose_key_is_not_set_is_said_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_fallback_whose_key_is_not_set_is_reported_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.delenv("OTHER_API_KEY", raising=False)
@@ -267,7 +267,7 @@ def test_an_environment_that_is_configured_and_not_there_fails() -> None:
     assert checks["environment"]["fix"].startswith("bot env create vision")
 
 
-def test_it_says_what_a_script_may_use_and_warns_where_that_is_more_than_there_is() -> None:
+def test_it_shows_what_a_script_may_use_and_warns_if_that_is_too_much() -> None:
     Path("bot.toml").write_text("[sandbox]\nmemory_gb = 1.5\ndisk_gb = 20\n")
     _, checks = doctor()
     assert checks["machine"]["status"] == "warning", "that is little"

@@ -93,7 +93,7 @@ def test_who_follows_sees_what_another_process_writes_until_he_stops(tmp_path: P
     assert (following.returncode, errors) == (0, "")
 
 
-def test_without_a_database_it_says_where_one_would_be(tmp_path: Path) -> None:
+def test_without_a_database_it_shows_where_one_would_be(tmp_path: Path) -> None:
     (tmp_path / "state" / "bot.db").unlink()
     with pytest.raises(UsageError, match=r"there is no database .*bot\.db"):
         logs()

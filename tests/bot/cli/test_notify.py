@@ -28,7 +28,7 @@ def notify_test(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["notify", "test", *arguments], catch_exceptions=False)
 
 
-def test_each_service_gets_one_message_and_is_told_of_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_service_gets_one_message_and_is_shown_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     configured("HOOK_URL", "MAIL_URL")
     with HookSite() as site, MailServer(user=("bot", "hunter2secret")) as mail:
         monkeypatch.setenv("HOOK_URL", f"{site.url}/hunter2secret")
@@ -54,7 +54,7 @@ def test_one_that_fails_is_named_the_other_is_tried_and_the_status_is_1(monkeypa
     assert "hunter2secret" not in done.output
 
 
-def test_without_a_service_or_its_address_it_says_what_to_do() -> None:
+def test_without_a_service_or_its_address_it_names_what_to_do() -> None:
     with pytest.raises(UsageError, match=r"there is no service to test: name one in bot.toml"):
         notify_test()
     configured("HOOK_URL")

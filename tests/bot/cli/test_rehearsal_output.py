@@ -26,7 +26,7 @@ def site_of(*snapshots: Snapshot, begins: datetime = START) -> Iterator[tuple[Si
     site.close()
 
 
-def test_programs_are_told_of_every_competition_and_by_how_much_it_was_moved(tmp_path: Path) -> None:
+def test_programs_get_every_competition_and_by_how_much_it_was_moved(tmp_path: Path) -> None:
     with site_of(*both(tmp_path)) as (site, clock):
         announced = announcement(site, clock, URL)
     assert "competition" not in announced
@@ -46,14 +46,14 @@ def test_programs_are_told_of_every_competition_and_by_how_much_it_was_moved(tmp
     ]
 
 
-def test_of_one_alone_they_are_told_as_ever(tmp_path: Path) -> None:
+def test_a_single_one_is_printed_as_usual(tmp_path: Path) -> None:
     with site_of(both(tmp_path)[0]) as (site, clock):
         announced = announcement(site, clock, URL)
     assert (announced["competition"], announced["url"], announced["token"]) == ("tiny-table", URL, "KGAT_rehearsal")
     assert announced["clock"] == {"start": clock.start.isoformat(), "speed": 1000.0, "began": clock.began}
 
 
-def test_people_are_told_what_was_moved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_people_are_shown_what_was_moved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with site_of(*both(tmp_path)) as (site, clock):
         announce(site, clock, URL, json=False)
     lines = capsys.readouterr().out.splitlines()

@@ -94,7 +94,7 @@ def test_a_port_that_is_taken_is_a_usage_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-def test_programs_are_told_the_address_and_the_clock_and_at_the_end_the_standing(tmp_path: Path) -> None:
+def test_programs_get_the_address_and_the_clock_and_at_the_end_the_standing(tmp_path: Path) -> None:
     with rehearsing(write_tiny(tmp_path / "tiny"), "--json", "--speed", "50") as process:
         announced = line(process)
         assert (announced["competition"], announced["clock"]["speed"]) == ("tiny-table", 50)
@@ -106,7 +106,7 @@ def test_programs_are_told_the_address_and_the_clock_and_at_the_end_the_standing
 
 
 @pytest.mark.integration
-def test_people_are_told_the_address_the_token_and_how_to_reach_it(tmp_path: Path) -> None:
+def test_people_are_shown_the_address_the_token_and_how_to_reach_it(tmp_path: Path) -> None:
     with rehearsing(
         write_tiny(tmp_path / "tiny"), "--token", "KGAT_mine", "--start", "2020-01-20T00:00:00Z"
     ) as process:

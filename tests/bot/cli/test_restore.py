@@ -61,7 +61,7 @@ def test_a_damaged_database_is_kept_aside_and_its_backup_restored(run: Path) -> 
     assert (run / "state.db.backup").exists()
 
 
-def test_it_says_from_when_the_backup_is_and_where_the_damaged_file_lies(run: Path) -> None:
+def test_it_shows_when_the_backup_was_made_and_where_the_damaged_file_is(run: Path) -> None:
     os.truncate(run / "state.db", 0)
     done = restore(run / "state.db").stdout
     assert "restored" in done

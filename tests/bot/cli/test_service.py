@@ -21,7 +21,7 @@ def changes(*arguments: object) -> list[str]:
     return found
 
 
-def test_install_says_what_it_changes_and_then_that_there_is_nothing_to_change(tmp_path: Path) -> None:
+def test_install_lists_its_changes_and_then_that_nothing_is_left_to_change(tmp_path: Path) -> None:
     first = service("install", "--root", tmp_path).stdout.splitlines()
     assert f"write {tmp_path}/etc/systemd/system/kaggle-bot.service" in first
     assert service("install", "--root", tmp_path).stdout == "everything is up to date: nothing to change\n"
@@ -47,7 +47,7 @@ def test_docker_and_gpus_are_chosen_and_given_up(tmp_path: Path) -> None:
     assert len(changes(*place, "--no-docker")) == 4
 
 
-def test_uninstall_says_what_stays(tmp_path: Path) -> None:
+def test_uninstall_lists_what_stays(tmp_path: Path) -> None:
     service("install", "--root", tmp_path)
     assert "stay; --purge removes them" in service("uninstall", "--root", tmp_path).stdout
     assert changes("uninstall", "--root", tmp_path, "--purge") == [f"remove {tmp_path}/etc/kaggle-bot with its content"]

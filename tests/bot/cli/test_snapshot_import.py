@@ -64,7 +64,7 @@ def test_json_says_the_same(folders: list[str]):
     assert small["left_out"] == []
 
 
-def test_a_broken_list_is_told_in_the_table_and_by_the_exit_status(folders: list[str]):
+def test_a_broken_list_is_shown_in_the_table_and_by_the_exit_status(folders: list[str]):
     (Path(folders[0]) / "small/discussions/info.json").write_text('{"a":')
     done = mle_live(*folders, "--competition", "small")
     assert done.exit_code == 1, done.output
@@ -82,7 +82,7 @@ def test_an_empty_list_or_none_is_no_failure(folders: list[str], content: str | 
     assert mle_live(*folders, "--competition", "small").exit_code == 0
 
 
-def test_nothing_imported_and_a_failure_are_told_by_the_exit_status(folders: list[str], tmp_path: Path):
+def test_nothing_imported_and_a_failure_show_in_the_exit_status(folders: list[str], tmp_path: Path):
     assert mle_live(*folders, "--competition", "another").exit_code == 1
     assert mle_live(*folders, "--competition", "small").exit_code == 0
     assert mle_live(*folders).exit_code == 0, "what is there already is as good"

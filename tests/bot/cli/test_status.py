@@ -71,7 +71,7 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
-def test_every_status_is_told(out: Path) -> None:
+def test_every_status_is_shown(out: Path) -> None:
     prepared(out, "waits")
     for ended in ("finished", "stopped", "failed"):
         write(prepared(out, ended), ended, datetime.now(UTC))
@@ -90,7 +90,7 @@ def test_every_status_is_told(out: Path) -> None:
     assert found["finished"]["budget"]["wall_seconds"] == {"cap": 1000, "spent": 100, "left": 900, "projected": None}
 
 
-def test_a_run_that_goes_on_tells_what_it_does_and_what_it_comes_to(out: Path) -> None:
+def test_a_running_run_shows_what_it_does_and_what_it_will_cost(out: Path) -> None:
     folder = prepared(out, "busy", steps=8, max_cost=2.0)
     write(folder, None, datetime.now(UTC) - timedelta(seconds=160))
     before = {path: path.stat().st_mtime_ns for path in folder.path.iterdir()}
@@ -125,7 +125,7 @@ def test_a_run_is_read_while_its_database_is_being_written(out: Path) -> None:
         assert status(out)["written"]["nodes"] == 2, "what is not committed is not seen"
 
 
-def test_what_cannot_be_read_is_told_and_stops_no_other(out: Path) -> None:
+def test_what_cannot_be_read_is_shown_and_stops_no_other(out: Path) -> None:
     prepared(out, "garbage").database.write_bytes(b"garbage" * 100)
     prepared(out, "torn").config.write_text("{")
     write(prepared(out, "well"), "finished", datetime.now(UTC))
@@ -149,7 +149,7 @@ def test_a_run_of_the_daemons_is_named_as_such_and_is_nothing_to_audit(out: Path
         CliRunner().invoke(app, ["audit", str(run.path)], catch_exceptions=False)
 
 
-def test_a_folder_that_is_not_there_is_wrong_use_and_one_without_runs_is_said_to_be_empty(out: Path) -> None:
+def test_a_missing_folder_is_wrong_use_and_one_without_runs_is_reported_empty(out: Path) -> None:
     with pytest.raises(UsageError, match="no folder"):
         CliRunner().invoke(app, ["status", str(out)], catch_exceptions=False)
     out.mkdir()

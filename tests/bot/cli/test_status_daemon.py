@@ -71,20 +71,20 @@ def lines(text: str, label: str) -> list[str]:
     return found
 
 
-def test_each_competition_is_told_of_in_a_table_and_in_lines_that_fit_a_screen(folder: Path) -> None:
+def test_each_competition_is_shown_in_a_table_and_in_lines_that_fit_a_screen(folder: Path) -> None:
     parts.busy(folder)
     shown = invoke().stdout
     assert max(map(len, shown.splitlines())) <= 100
     assert "84 of 1241" in shown
     assert "bronze" in shown
-    (trouble,) = lines(shown, "NEEDS YOU")
-    assert trouble.startswith(f"accept the rules of {NOMAD} on its page (for ")
+    (problem,) = lines(shown, "NEEDS YOU")
+    assert problem.startswith(f"accept the rules of {NOMAD} on its page (for ")
     assert lines(shown, "given up") == [f"learn:{SPOOKY} (failed once): no answer"]
     assert lines(shown, "state")[0].endswith("its rules are not accepted")
     assert lines(shown, "knows") == ["1 message in 1 topic, 1 kernel, 2 analysed; 2 ideas, 1 draft, 1 report"]
     assert lines(shown, "nodes") == ["5: 1 running, 2 valid, 1 buggy, 1 failed; best by validation: 0.4 of node 3"]
     assert lines(shown, "now")[0].startswith("node 4: n4-holdout-0 on holdout for ")
-    assert lines(shown, "trouble")[0].endswith("Kaggle answered 503 to kernels/list")
+    assert lines(shown, "problem")[0].endswith("Kaggle answered 503 to kernels/list")
     assert lines(shown, "note") == [
         "1 of 2026-11-20 08:00 UTC, read by the planner 2026-11-20 09:00 UTC: look at punctuation",
         "2 of 2026-11-20 09:40 UTC, not read yet: and at stop words",
@@ -99,9 +99,7 @@ def test_one_competition_is_shown_alone_and_another_name_is_refused_with_those_t
     assert SPOOKY in shown
     assert lines(shown, "state") == lines(invoke().stdout, "state")[1:]
     assert [one["competition"] for one in json.loads(invoke(SPOOKY, "--json").stdout)["competitions"]] == [SPOOKY]
-    with pytest.raises(
-        UsageError, match=f"titanic is neither a folder nor a competition .*: they are {NOMAD}, {SPOOKY}"
-    ):
+    with pytest.raises(UsageError, match=f"titanic is neither a folder nor a competition .*: it has {NOMAD}, {SPOOKY}"):
         invoke("titanic")
     with pytest.raises(UsageError, match="there is no folder runs/titanic"):
         invoke("runs/titanic")
@@ -135,7 +133,7 @@ def test_a_program_gets_one_object_with_all_of_it(folder: Path) -> None:
     assert [(note["id"], note["read_by"]) for note in spooky["notes"]] == [(1, "planner"), (2, None)]
 
 
-def test_a_daemon_that_runs_is_told_apart_from_one_that_was_killed_or_ended(folder: Path) -> None:
+def test_a_daemon_that_runs_differs_from_one_that_was_killed_or_ended(folder: Path) -> None:
     parts.busy(folder)
     assert "NOT RUNNING" in invoke().stdout
     assert "did not end in order" in " ".join(invoke().stdout.split())
@@ -200,11 +198,11 @@ def test_the_owners_word_stands_beside_the_state(folder: Path) -> None:
     assert status()["competitions"][1]["control"] == "paused"
 
 
-def test_a_new_database_without_anything_is_no_trouble(folder: Path) -> None:
+def test_a_new_database_without_anything_is_no_problem(folder: Path) -> None:
     Store.open(folder / "bot.db", parts.StandingClock(NOW)).close()
     found = status()
     assert [one["state"] for one in found["competitions"]] == ["not begun", "not begun"]
-    assert "never was" in invoke().stdout
+    assert "never started" in invoke().stdout
 
 
 def test_runs_in_folders_are_shown_as_before_and_named_where_there_is_a_daemon_too(folder: Path) -> None:

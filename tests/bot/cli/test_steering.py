@@ -55,7 +55,7 @@ def texts(here: Path, competition: str = "titanic") -> list[str]:
         return [one.text for one in notes(session, competition, store.clock.now())]
 
 
-def test_a_note_is_kept_before_there_is_a_daemon_and_it_is_said_that_none_runs(here: Path) -> None:
+def test_a_note_is_kept_before_there_is_a_daemon_and_the_answer_notes_that_none_runs(here: Path) -> None:
     done = bot("note", "titanic", "look", "at the tickets")
     assert done.stdout == "note 1 on titanic is kept; no daemon runs: it takes effect when one starts\n"
     assert texts(here) == ["look at the tickets"]
@@ -63,7 +63,7 @@ def test_a_note_is_kept_before_there_is_a_daemon_and_it_is_said_that_none_runs(h
 
 
 @pytest.mark.usefixtures("daemon")
-def test_it_is_said_that_a_running_daemon_will_see_it() -> None:
+def test_the_answer_notes_that_a_running_daemon_will_see_it() -> None:
     assert "the daemon sees it within seconds" in bot("note", "titanic", "look").stdout
     assert printed("pause", "titanic")["daemon_running"] is True
 
@@ -161,7 +161,7 @@ def test_no_database_is_made_in_another_users_folder(here: Path) -> None:
     assert not (theirs / "bot.db").exists()
 
 
-def test_without_a_configuration_it_says_how_to_name_one(here: Path) -> None:
+def test_without_a_configuration_it_asks_for_one(here: Path) -> None:
     (here / "bot.toml").rename(here / "other.toml")
     with pytest.raises(UsageError, match="name the file with --config"):
         bot("pause", "titanic")

@@ -74,14 +74,14 @@ def test_what_was_sent_and_what_waits_is_listed_with_scores_and_why() -> None:
         bot("submissions", "wine")
 
 
-def test_what_was_decided_against_is_told_too(store: Store) -> None:
+def test_what_was_decided_against_is_shown_too(store: Store) -> None:
     with store.write() as tx:
         answer = {"decision": "never", "until": None, "of_file": False, "state": "x", "submission": None}
         tx.record(CONSIDERED, run_id=RUN, node=2, why="the gain is too small", **answer)
     assert "node 2 is not sent: the gain is too small" in bot("submissions").stdout
 
 
-def test_without_a_database_each_says_so() -> None:
+def test_without_a_database_each_reports_it() -> None:
     for command in (("submissions",), ("approve", "1"), ("submit", "titanic", "2")):
         with pytest.raises(UsageError, match="there is no database"):
             bot(*command)
@@ -119,7 +119,7 @@ def test_changed_rules_are_accepted_as_they_were_read(store: Store) -> None:
     assert event.data == {"sha256": answer["rules"], "by": "ada"}
 
 
-def test_a_wish_that_nobody_has_looked_at_is_kept_and_said_so(store: Store) -> None:
+def test_a_wish_that_nobody_has_answered_is_kept_and_shown_so(store: Store) -> None:
     done = bot("submit", "titanic", "2", "--wait", "0", status=1)
     assert done.stdout.strip() == (
         "node 2 on titanic is requested; no daemon runs: it will be decided when `bot run` starts"
@@ -138,7 +138,7 @@ def test_a_wish_that_nobody_has_looked_at_is_kept_and_said_so(store: Store) -> N
         ("open", 0, "waits: too bad"),
     ],
 )
-def test_what_the_daemon_says_is_told(store: Store, state: str, status: int, words: str) -> None:
+def test_the_daemons_status_line_is_shown(store: Store, state: str, status: int, words: str) -> None:
     def daemon() -> None:
         with Store.open(store.path, SystemClock()) as other:
             while True:

@@ -25,7 +25,7 @@ def removed(store: Store, **configured: CompetitionSettings) -> list[str]:
     return [one.competition for one in prune_ended(store, Allowance(competitions=configured), 90.0, START)]
 
 
-def test_the_end_is_as_the_owner_the_site_or_the_run_says(store: Store, clock: StandingClock) -> None:
+def test_the_end_is_the_owners_the_sites_or_the_runs(store: Store, clock: StandingClock) -> None:
     long_ago, lately = START - timedelta(days=91), START - timedelta(days=89)
     for name in ("owners", "sites", "runs", "lately", "endless"):
         collect(store, name)

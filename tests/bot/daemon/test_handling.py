@@ -43,13 +43,13 @@ async def test_whatever_it_raises_has_failed(error: BaseException) -> None:
     assert await outcome(raising(error)) == Outcome("failed", error)
 
 
-async def test_it_may_say_when_to_try_again() -> None:
+async def test_it_may_set_when_to_try_again() -> None:
     error = Retry(90, "the quota is used up", counted=False)
     assert await outcome(raising(error)) == Outcome("later", error, 90, counted=False)
     assert (await outcome(raising(Retry(-5)))).seconds == 0
 
 
-async def test_trouble_of_the_database_is_not_the_tasks() -> None:
+async def test_a_failure_of_the_database_is_not_the_tasks() -> None:
     error = StateUnavailable("locked")
     assert await outcome(raising(error)) == Outcome("later", error, None, counted=False)
 

@@ -122,7 +122,7 @@ def test_of_a_run_that_ended_the_best_node_alone_keeps_them(store: Store) -> Non
 
 
 @pytest.mark.parametrize("direction", [None, "sideways"])
-def test_where_it_cannot_be_told_which_nodes_are_good_nothing_goes(store: Store, direction: str | None) -> None:
+def test_without_a_known_direction_nothing_goes(store: Store, direction: str | None) -> None:
     folder = a_run(store, direction)
     a_node(store, folder, 1, None)
     assert spare(store, 1) == set()
@@ -139,7 +139,7 @@ def test_replays_are_left_alone_and_so_are_links(store: Store, tmp_path: Path) -
     assert spare(store, 1) == {"n1/validation_predictions.csv"}
 
 
-def test_what_may_go_goes_and_is_told_once(store: Store) -> None:
+def test_what_may_go_goes_and_is_recorded_once(store: Store) -> None:
     folder = a_run(store)
     left = a_node(store, folder, 1, None)
     good = a_node(store, folder, 2, 0.5)
@@ -164,9 +164,7 @@ def test_views_of_a_finished_run_go_and_those_of_one_that_goes_on_stay(store: St
     assert going.views.is_dir()
 
 
-def test_where_the_disk_is_nearly_full_what_is_not_so_old_goes_too_and_the_owner_is_told(
-    store: Store, tmp_path: Path
-) -> None:
+def test_if_the_disk_is_nearly_full_newer_files_go_too_and_the_owner_is_notified(store: Store, tmp_path: Path) -> None:
     a_node(store, a_run(store), 1, None, days=1)
     assert bound(store) == []
     beyond = shutil.disk_usage(tmp_path).free / 1e9 + 1_000
@@ -178,7 +176,7 @@ def test_where_the_disk_is_nearly_full_what_is_not_so_old_goes_too_and_the_owner
     assert (notice.kind, str(tmp_path) in notice.body) == ("problem.disk", True)
 
 
-def test_the_trouble_is_over_only_when_there_is_clearly_enough(store: Store, tmp_path: Path) -> None:
+def test_the_problem_is_over_only_when_there_is_clearly_enough(store: Store, tmp_path: Path) -> None:
     free = shutil.disk_usage(tmp_path).free / 1e9
     bound(store, free_gb=free * 2)
     bound(store, free_gb=free * 0.9)
@@ -187,7 +185,7 @@ def test_the_trouble_is_over_only_when_there_is_clearly_enough(store: Store, tmp
     assert problems(store) == {}
 
 
-def test_the_days_backup_ends_the_trouble_that_there_was_none(store: Store) -> None:
+def test_the_days_backup_ends_the_problem_that_there_was_none(store: Store) -> None:
     (store.path.parent / "backups").write_text("in the way")
     assert back_up_daily(store) is None
     assert problems(store)["backup"].startswith("there is no backup of this day: ")
@@ -198,7 +196,7 @@ def test_the_days_backup_ends_the_trouble_that_there_was_none(store: Store) -> N
     assert problems(store) == {}
 
 
-def test_a_damaged_database_is_told_of_and_ends_the_work(tmp_path: Path) -> None:
+def test_a_damaged_database_is_a_problem_and_ends_the_work(tmp_path: Path) -> None:
     path = tmp_path / "bot.db"
     with Store.open(path, StandingClock()) as store, store.write() as tx:
         for number in range(3_000):

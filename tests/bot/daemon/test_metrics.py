@@ -44,7 +44,7 @@ def of(**labels: str) -> Labels:
     return tuple(sorted(labels.items()))
 
 
-def test_a_scrape_tells_what_the_database_says(tmp_path: Path) -> None:
+def test_a_scrape_shows_the_databases_figures(tmp_path: Path) -> None:
     clock = busy(tmp_path)
     with opened(tmp_path, clock) as store:
         with store.write() as tx:
@@ -95,7 +95,7 @@ def test_names_are_as_prometheus_wants_them_and_the_global_registry_has_none_of_
     assert not [one.name for one in REGISTRY.collect() if one.name.startswith("kaggle_bot")]
 
 
-def test_a_database_that_cannot_be_read_is_told_and_the_rest_still_is(tmp_path: Path) -> None:
+def test_a_database_that_cannot_be_read_is_shown_and_so_is_the_rest(tmp_path: Path) -> None:
     clock = busy(tmp_path)
     with Store.open(tmp_path / "bot.db", clock, busy_seconds=0.2) as store, serve_metrics(store, 0) as port:
         with ExitStack() as readers:
@@ -108,7 +108,7 @@ def test_a_database_that_cannot_be_read_is_told_and_the_rest_still_is(tmp_path: 
         assert scrape(port)["kaggle_bot_database_up"] == {(): 1.0}
 
 
-def test_it_listens_on_loopback_alone_while_it_lasts_and_a_taken_port_is_said(tmp_path: Path) -> None:
+def test_it_listens_on_loopback_only_and_a_taken_port_is_reported(tmp_path: Path) -> None:
     clock = busy(tmp_path)
     with opened(tmp_path, clock) as store:
         with serve_metrics(store, 0) as port:

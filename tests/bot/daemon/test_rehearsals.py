@@ -101,7 +101,7 @@ def check_samples(samples: Sequence[Sample]) -> None:
     assert median(one.descriptors for one in late) <= median(one.descriptors for one in early) + 4
 
 
-def check_told(it: Rehearsal) -> None:
+def check_notices(it: Rehearsal) -> None:
     """Both services got all notices."""
     kinds = {kind for (kind,) in rows(it, "SELECT DISTINCT kind FROM notification")}
     assert {"submission.scored", "run.best", "selection.proposed", "summary.daily"} <= kinds
@@ -129,7 +129,7 @@ def test_two_competitions_from_the_first_poll_to_the_deadline(tmp_path: Path) ->
             check_result(it, slug, final[slug])
         # What the first script reaches on the other is hardly beaten by more than chance in so short a time.
         assert gain(it, SLUGS[0]) > 0 and gain(it, SLUGS[1]) >= 0
-        check_told(it)
+        check_notices(it)
         check_database(it)
         (read,) = rows(it, "SELECT count(*) FROM modelcall WHERE items LIKE '%\"note/1\"%'")[0]
         assert read > 0, "no prompt held the owner's note"
@@ -155,5 +155,5 @@ def test_faults_and_kills_lose_and_double_nothing(tmp_path: Path) -> None:
         check_submissions(it, final)
         for slug in SLUGS:
             check_result(it, slug, final[slug])
-        check_told(it)
+        check_notices(it)
         check_database(it)

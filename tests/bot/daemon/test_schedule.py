@@ -45,7 +45,7 @@ def hour_of(clock: Clock) -> datetime:
     return clock.now().replace(minute=0, second=0, microsecond=0)
 
 
-async def test_on_a_fast_clock_ticks_tell_slots_of_that_clock_each_once() -> None:
+async def test_on_a_fast_clock_ticks_name_slots_of_that_clock_each_once() -> None:
     clock = FastClock(START, 7200.0)
     ticks, seen = ticks_of(clock, 7200.0), list[datetime]()
     ticks.every("poll", HOUR, seen.append)
@@ -128,7 +128,7 @@ async def test_a_clock_that_is_put_back_stops_no_tick_and_gives_no_slot_twice() 
     assert first < again < first + hour and second < on < second + hour
 
 
-async def test_a_callback_that_fails_is_told_and_called_again_for_the_same_slot_and_others_go_on() -> None:
+async def test_a_callback_that_fails_is_reported_and_called_again_for_the_same_slot_and_others_go_on() -> None:
     clock, calls, others = PutClock(), list[datetime](), list[datetime]()
     failures: list[tuple[str, Exception]] = []
 

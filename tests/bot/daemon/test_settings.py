@@ -12,14 +12,14 @@ from bot.configuration.daemon import DaemonSettings
 from scrapers.kaggle.card.overrides import CardOverrides
 
 
-def test_nothing_is_submitted_unless_it_is_said() -> None:
+def test_nothing_is_submitted_unless_it_is_configured() -> None:
     assert CompetitionSettings().submit is False
     with pytest.raises(ValidationError):
         CompetitionSettings.model_validate({"submit": "true"}, strict=True)
 
 
-def test_agents_are_those_that_there_are() -> None:
-    assert set(get_args(CompetitionSettings.model_fields["agent"].annotation)) == set(AGENTS)
+def test_agents_are_those_that_there_are_but_the_yardstick() -> None:
+    assert set(get_args(CompetitionSettings.model_fields["agent"].annotation)) == set(AGENTS) - {"solo"}
 
 
 def test_a_reserve_is_a_part_of_what_may_be_sent() -> None:
@@ -36,13 +36,13 @@ def test_a_weight_is_above_zero(weight: float) -> None:
         CompetitionSettings(weight=weight)
 
 
-def test_what_is_said_of_the_task_goes_to_its_card() -> None:
+def test_settings_of_the_task_go_to_its_card() -> None:
     settings = CompetitionSettings(metric="mae", prediction_columns=("price",), submit=True)
     assert type(settings.card) is CardOverrides
     assert settings.card == CardOverrides(metric="mae", prediction_columns=("price",))
 
 
-def test_the_state_lies_where_it_is_said_else_where_systemd_or_the_user_keeps_it(
+def test_the_state_is_where_it_is_configured_else_where_systemd_or_the_user_keeps_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

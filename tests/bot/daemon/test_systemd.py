@@ -43,7 +43,7 @@ def test_each_message_is_one_datagram_of_assignments(address: str) -> None:
     ]
 
 
-def test_a_reload_says_when_it_began(address: str) -> None:
+def test_a_reload_reports_when_it_began(address: str) -> None:
     before = time.monotonic_ns() // 1000
     with listening(address) as listener:
         Systemd(address).reloading()

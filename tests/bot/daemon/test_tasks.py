@@ -84,7 +84,7 @@ async def test_a_tick_puts_a_poll_that_is_due_and_none_behind_it(tmp_path: Path)
             assert (task.kind, woken) == ("poll", [1])
 
 
-async def test_the_day_is_told_and_old_tasks_go(tmp_path: Path) -> None:
+async def test_the_day_is_summed_up_and_old_tasks_go(tmp_path: Path) -> None:
     with served(tiny(tmp_path)) as site:
         slug = site.competition.slug
         async with shared(site, tmp_path / "state") as here:

@@ -137,7 +137,7 @@ async def test_pauses_between_tries_grow_up_to_a_bound(empty_database: Path) -> 
     assert len(set(pauses)) == len(pauses)
 
 
-async def test_a_handler_says_when_to_try_again(empty_database: Path) -> None:
+async def test_a_handler_sets_when_to_try_again(empty_database: Path) -> None:
     clock = StandingClock()
     with Store.open(empty_database, clock) as store:
         put(store, "submit:titanic:1")

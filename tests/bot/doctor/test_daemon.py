@@ -49,14 +49,14 @@ def age(file: Path, **span: float) -> None:
 
 def test_a_folder_that_is_not_there_yet_will_be_made(tmp_path: Path) -> None:
     found = check_daemon(settings(tmp_path / "a" / "b"), ROOMY)
-    assert (found.status, "is made when `bot run` starts" in found.found) == ("ok", True)
+    assert (found.status, "is created when `bot run` starts" in found.found) == ("ok", True)
     assert (
         check_daemon_database(tmp_path / "a").status == check_backups(tmp_path / "a", datetime.now(UTC)).status == "ok"
     )
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_is_said_whether_a_daemon_runs(folder: Path) -> None:
+def test_the_answer_notes_whether_a_daemon_runs(folder: Path) -> None:
     assert check_daemon(settings(folder), ROOMY).found.startswith("no daemon runs in ")
     lock = take(folder / "daemon.lock")
     assert lock is not None
@@ -158,13 +158,13 @@ def service(state: str, restarts: int = 0, *problems: str) -> ServiceStatus:
     )
 
 
-def test_without_systemd_or_a_unit_nothing_is_said() -> None:
+def test_without_systemd_or_a_unit_nothing_is_reported() -> None:
     assert check_service(None) is None
     assert check_service(replace(service("inactive (dead)"), installed=False)) is None
 
 
 @pytest.mark.parametrize(
-    ("found", "status", "mend"),
+    ("found", "status", "fix"),
     [
         (service("active (running)"), "ok", None),
         (service("active (running)", 3), "warning", "journalctl"),
@@ -172,7 +172,7 @@ def test_without_systemd_or_a_unit_nothing_is_said() -> None:
         (service("failed (failed)", 0, "the configuration is wrong"), "fails", "the configuration is wrong"),
     ],
 )
-def test_each_state_of_the_unit_says_what_to_do(found: ServiceStatus, status: str, fix: str | None) -> None:
+def test_each_state_of_the_unit_names_what_to_do(found: ServiceStatus, status: str, fix: str | None) -> None:
     check = check_service(found)
     assert check is not None
     assert (check.status, found.state in check.found) == (status, True)

@@ -109,7 +109,7 @@ async def test_a_grader_is_waited_for_then_scores_and_another_one_begins_another
 
 
 @pytest.mark.integration
-async def test_a_grader_that_scores_no_view_is_told_once_and_nothing_is_made_up(
+async def test_a_grader_that_scores_no_view_is_a_notice_once_and_nothing_is_made_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grader = tmp_path / "grade.py"
@@ -158,7 +158,7 @@ async def test_what_the_owner_stops_ends_with_its_result_and_what_was_not_sent_i
         assert (again.state, run_of(here, run_id).status) == ("stopped", "finished")
 
 
-async def test_what_keeps_it_from_its_work_is_told_at_once_but_for_what_may_pass(
+async def test_what_keeps_it_from_its_work_is_a_notice_at_once_except_for_what_may_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = CompetitionSettings(model="openai:none")

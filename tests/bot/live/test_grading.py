@@ -29,7 +29,7 @@ def page_of(run: LiveRun) -> Page:
 
 
 @pytest.mark.integration
-async def test_a_run_that_sent_nothing_says_so_and_leaves_its_best_script(run: LiveRun) -> None:
+async def test_a_run_that_sent_nothing_reports_it_and_leaves_its_best_script(run: LiveRun) -> None:
     result = await run.finish()
     best = min(run.scores, key=lambda node: run.scores[node])
     assert (result.chosen_node, result.handed_in, result.baseline_handed_in) == (best, None, False)
@@ -43,7 +43,7 @@ async def test_a_run_that_sent_nothing_says_so_and_leaves_its_best_script(run: L
     assert "★" not in shown.prose.replace("★ the one that counts", "")
 
 
-async def test_who_scored_is_said_where_the_owner_gave_a_grader(run: LiveRun, tmp_path: Path) -> None:
+async def test_the_result_names_the_owners_grader(run: LiveRun, tmp_path: Path) -> None:
     assert (await run.finish()).grader == "registry"
     grader = tmp_path / "grade.py"
     grader.write_text("def grade(submission, answers):\n    return 1.0\n")

@@ -92,7 +92,7 @@ async def test_a_grader_of_the_owners_scores_what_the_run_makes(tmp_path: Path) 
             assert "return 1.0" in kept.read_text()
 
 
-async def test_a_model_that_is_not_ours_needs_a_sandbox_or_the_owners_word(tmp_path: Path) -> None:
+async def test_a_model_that_is_not_ours_needs_a_sandbox_or_the_owners_consent(tmp_path: Path) -> None:
     with served(tiny(tmp_path)) as site:
         task = Task(site.competition.card, site.competition.snapshot.data)
         (tmp_path / "recording").mkdir()

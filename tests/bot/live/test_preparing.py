@@ -37,7 +37,7 @@ async def test_a_competition_that_is_entered_and_certain_can_be_worked_on(tmp_pa
             assert notices(here.store) == []
 
 
-async def test_rules_that_nobody_accepted_are_told_once_and_are_over_when_somebody_did(tmp_path: Path) -> None:
+async def test_rules_that_nobody_accepted_are_a_problem_until_somebody_did(tmp_path: Path) -> None:
     with served(tiny(tmp_path), SiteSettings(entered=False)) as site:
         async with shared(site, tmp_path / "state") as here:
             for _ in range(2):
@@ -81,7 +81,7 @@ async def test_the_bundled_demo_is_certain_without_a_word_of_the_owner(tmp_path:
             assert notices(here.store) == []
 
 
-async def test_the_deadline_is_the_owners_word_else_what_was_polled_last(tmp_path: Path) -> None:
+async def test_the_deadline_is_the_owners_else_what_was_polled_last(tmp_path: Path) -> None:
     with served(tiny(tmp_path)) as site:
         async with shared(site, tmp_path / "state") as here:
             card = site.competition.card
@@ -92,7 +92,7 @@ async def test_the_deadline_is_the_owners_word_else_what_was_polled_last(tmp_pat
             assert deadline_of(here, card, CompetitionSettings(deadline=later)) == later
 
 
-async def test_a_grader_that_cannot_be_used_is_told_until_it_is_mended(tmp_path: Path) -> None:
+async def test_a_grader_that_cannot_be_used_is_a_problem_until_it_is_fixed(tmp_path: Path) -> None:
     grader = tmp_path / "graders" / "grade.py"
     own = CompetitionSettings(model="builtin", metric=str(grader), direction="minimize")
     wrong = {

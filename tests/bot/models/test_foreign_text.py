@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from bot.coder.lab.prompts import LabTask
 from bot.coder.prompts import ReviewRun
 from bot.community.prompts import ComponentNote, WriteReport
 from bot.community.reading import AnalyzePost
 from bot.execution.monitor import MonitorRun
 from tests.bot.agents.builtin.parts import (
+    MACHINE,
     RESULT,
     TASK,
     analysis,
@@ -48,6 +50,7 @@ OURS = {
     "packages",
     "left",
     "board",
+    "start",
 }
 """What the engine or the model itself has written, or the owner."""
 FENCE = re.compile(r'<(\w+) [^<>]*quote="([0-9a-f]{12})">\n.*?\n</\1 \2>', re.DOTALL)
@@ -64,6 +67,26 @@ PROMPTS = [
     plan_drafts((idea(1, "Use LDA."),), (report(1, 0.5, "m", "n"),), 2),
     write_script("improve", attempts=[BROKEN], codebase="y = 2", earlier="node 1"),
     ReviewRun(TASK, BROKEN, (RESULT,)),
+    LabTask(
+        task=TASK,
+        preview="a table",
+        machine=MACHINE,
+        title="a draft",
+        draft="Use trees.",
+        codebase=None,
+        board=("node 1",),
+        cards=("lab 2: a title",),
+        failures=("no module",),
+        notes=("lab 2: a leak",),
+        kernels=("kernels/1.py · a title",),
+        topics=("topics/1.md · a title",),
+        posts=2,
+        folds=True,
+        seconds=900.0,
+        turns=60,
+        looks=6,
+        score_seconds=90.0,
+    ),
     WriteReport(TASK, "A draft", "Use LDA.", (BROKEN,), (idea(1, "Use LDA."),)),
     MonitorRun(TASK, "a plan", "holdout", 1.0, 2.0, "nothing", "an epoch"),
 ]

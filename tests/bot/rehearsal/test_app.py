@@ -47,7 +47,7 @@ def test_every_answer_carries_the_sites_own_time_and_the_version(here: Served) -
     assert here.client.http.get(f"{here.client.url}/nowhere").headers["date"] == "Fri, 10 Jan 2020 12:00:00 GMT"
 
 
-def test_the_clock_is_told_to_anybody_and_is_no_request(snapshot: Snapshot) -> None:
+def test_the_clock_is_shown_to_anybody_and_is_no_request(snapshot: Snapshot) -> None:
     clock = FastClock(START, 1234.5)
     site = Site(snapshot, clock, faults=Faults([Fault(kind="unavailable", count=0)]))
     with serving(site) as url, httpx2.Client(trust_env=False, verify=False) as http:
@@ -58,7 +58,7 @@ def test_the_clock_is_told_to_anybody_and_is_no_request(snapshot: Snapshot) -> N
     assert (site.requests, site.faults.injected) == ({}, [])
 
 
-def test_a_clock_without_a_speed_is_not_told(here: Served) -> None:
+def test_a_clock_without_a_speed_is_not_shown(here: Served) -> None:
     assert here.client.http.get(f"{here.client.url}/clock").status_code == 404
 
 

@@ -18,7 +18,7 @@ def slugs(it: Served, **body: Any) -> list[str]:
     return [one["ref"].rsplit("/", 1)[1] for one in found]
 
 
-def test_the_users_own_competitions_are_told_from_the_others(here: Served) -> None:
+def test_the_users_own_competitions_differ_from_the_others(here: Served) -> None:
     assert slugs(here, group="COMPETITION_LIST_TAB_ENTERED") == ["tiny-table"]
     everything = slugs(here, group="COMPETITION_LIST_TAB_EVERYTHING", page=1)
     assert "tiny-table" in everything

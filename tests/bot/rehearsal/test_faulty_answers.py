@@ -63,7 +63,7 @@ def test_a_fault_waits_for_its_time(snapshot: Snapshot) -> None:
 
 
 @pytest.mark.parametrize("acts", [False, True])
-def test_a_cut_connection_does_not_tell_whether_a_submission_was_made(snapshot: Snapshot, acts: bool) -> None:
+def test_a_cut_connection_does_not_show_whether_a_submission_was_made(snapshot: Snapshot, acts: bool) -> None:
     with served(snapshot, faults=script({"kind": "cut", "method": "CreateSubmission", "acts": acts})) as it:
         token = it.client.upload(it.sample)
         with pytest.raises(httpx2.TransportError):
@@ -174,7 +174,7 @@ def test_a_kernel_may_fail_to_be_saved_under_200(snapshot: Snapshot) -> None:
         assert it.client.ask(f"{KERNELS}/SaveKernel", **kernel)["versionNumber"] == 1
 
 
-def test_a_seed_makes_the_same_trouble_again(snapshot: Snapshot) -> None:
+def test_a_seed_makes_the_same_faults_again(snapshot: Snapshot) -> None:
     def trouble(seed: int) -> list[str]:
         faults = Faults(mix=FaultMix(seed=seed))
         for _ in range(100):

@@ -74,7 +74,7 @@ def test_an_edited_message_is_shown_from_its_edit_on_and_keeps_its_date(tmp_path
         assert messages(it, 1)[0]["postDate"].startswith("2020-01-03T00:00:00")
 
 
-def test_a_deleted_message_says_neither_what_nor_who(tmp_path: Path) -> None:
+def test_a_deleted_message_shows_neither_text_nor_author(tmp_path: Path) -> None:
     rows = [message(11, 1, "2020-01-02T00:00:00Z"), message(12, 1, "2020-01-03T00:00:00Z", deleted=True)]
     with served(forum(tmp_path, [topic(1)], rows)) as it:
         gone = messages(it, 1)[1]

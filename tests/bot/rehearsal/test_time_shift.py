@@ -69,7 +69,7 @@ def test_there_and_back_is_where_it_was_and_one_alone_stays(tmp_path: Path) -> N
         (timedelta(minutes=30), "0.5 hours later than it was"),
     ],
 )
-def test_a_shift_is_told_in_words(shift: timedelta, words: str) -> None:
+def test_a_shift_is_written_in_words(shift: timedelta, words: str) -> None:
     assert shift_in_words(shift) == words
 
 

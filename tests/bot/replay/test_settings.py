@@ -30,7 +30,7 @@ def test_a_cutoff_before_the_start_is_refused_with_the_times_that_will_do(card: 
         parse_cutoff("2019-12-31T23:59:59Z", card)
 
 
-def test_a_cutoff_after_the_deadline_is_taken_and_said_to_spoil_the_comparison(card: TaskCard) -> None:
+def test_a_cutoff_after_the_deadline_is_accepted_with_a_caution(card: TaskCard) -> None:
     later = parse_cutoff("2020-03-05", card)
     assert later > card.deadline
     assert "after the deadline 2020-03-01 00:00 UTC" in (cutoff_note(later, card.deadline) or "")

@@ -116,7 +116,7 @@ def test_ids_are_unique_and_links_on_the_page_lead_somewhere(usual: Page):
     assert len(targets) > 50
 
 
-def test_every_figure_says_what_it_shows(usual: Page):
+def test_every_figure_names_what_it_shows(usual: Page):
     figures = [a for tag, a in usual.tags if tag == "svg"]
     assert len(figures) == 4
     assert all(a.get("role") == "img" and a.get("aria-label") for a in figures)

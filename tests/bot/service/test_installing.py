@@ -112,7 +112,7 @@ def test_a_credential_of_another_name_is_loaded_too_and_no_longer_when_it_is_gon
     assert not drop_in(layout, "credentials").parent.exists()
 
 
-def test_what_is_not_said_stays_as_it_is_installed(layout: Layout) -> None:
+def test_what_is_not_given_stays_as_installed(layout: Layout) -> None:
     changed(layout, InstallOptions(PROGRAM, docker=True))
     assert install_options(layout, PROGRAM).docker
     assert not install_options(layout, PROGRAM).gpu

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from bot.agents.builtin import BuiltinModel
-from bot.coder import CoderBudget
+from bot.coder.brief import CoderBudget
 from bot.coder.prompts import WriteScript
 from bot.community.prompts import IdeaText, PlanDrafts, ProposeIdeas, ReportText
 from bot.community.reading import AnalysisText

@@ -153,7 +153,7 @@ def test_a_grader_whose_best_score_is_not_that_of_the_answers_takes_the_boards_d
     result = search_result(looked, looked.run(), board_lower_is_better=True)
     assert (result["name"], result["direction"]) == ("grade.py", "minimize")
     assert any("do not get grade.py's best score" in note for note in result["notes"])
-    with pytest.raises(SnapshotError, match="does not say whether smaller is better"):
+    with pytest.raises(SnapshotError, match="does not show whether smaller is better"):
         search_result(looked, [], board_lower_is_better=None)
 
 
