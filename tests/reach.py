@@ -30,8 +30,6 @@ ELSEWHERE = ("bot/evaluation/graders/inside/", "scrapers/snapshots/demo_data/")
 """Folders whose files are run by their paths: by Alembic, and by graders and scripts in processes of their own."""
 UNUSED = {
     "pids": "tests and benchmarks watch the cleaners' processes by it",
-    "open_lab": "what a coder works in, which the coder that does is still to be written for",
-    "end_jobs": "the same",
     "UNKNOWN": "what Kaggle may answer",
     "convert_*": "markdownify calls them",
     "find_parent": "markdownify calls it",

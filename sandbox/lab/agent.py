@@ -296,11 +296,13 @@ class Agent:
             members = [one for one in _processes() if self._command.shell in (one.session, one.pid)]
             if not members:
                 break
-            for group in {one.group for one in members}:  # the kernel kills a group at once, none of it forks on
-                if group != os.getpgrp():
-                    _signal(os.killpg, group)
-            for one in members:
-                _signal(os.kill, one.pid)
+            groups = {one.group for one in members} - {os.getpgrp()}
+            # All are stopped first: a shell whose child is killed would go on to its next line.
+            for sign in (signal.SIGSTOP, signal.SIGKILL):
+                for group in groups:  # the kernel reaches a group at once, none of it forks on
+                    _signal(os.killpg, group, sign)
+                for one in members:
+                    _signal(os.kill, one.pid, sign)
             time.sleep(_PAUSE)
 
     def _end_all(self, cleaning: list[list[str]]) -> None:
@@ -308,7 +310,7 @@ class Agent:
         for _ in range(_ROUNDS):
             if not _processes():
                 break
-            _signal(os.kill, -1)  # at once, so that none forks on; not us, nor the first process
+            _signal(os.kill, -1, signal.SIGKILL)  # at once, so that none forks on; not us, nor the first process
             time.sleep(_PAUSE)
             self._reap()
         self._reap()
@@ -352,9 +354,9 @@ def _scan() -> Iterator[_Process]:
             yield _Process(int(name), int(fields[2]), int(fields[3]))
 
 
-def _signal(send: Callable[[int, int], None], target: int) -> None:
+def _signal(send: Callable[[int, int], None], target: int, sign: signal.Signals) -> None:
     with contextlib.suppress(OSError):
-        send(target, signal.SIGKILL)
+        send(target, sign)
 
 
 def main() -> None:
