@@ -85,19 +85,12 @@ class Rehearsal:
 
 @contextmanager
 def rehearsal(
-    folder: Path,
-    snapshots: Sequence[Path],
-    *,
-    speed: float,
-    start: datetime | None = None,
-    faults_seed: int | None = None,
-    more: str = "",
+    folder: Path, snapshots: Sequence[Path], *, speed: float, faults_seed: int | None = None, more: str = ""
 ) -> Iterator[Rehearsal]:
     """Have a site and its receivers while this lasts; all processes are gone afterwards."""
     with MailServer() as mail, HookSite() as hook:
         command = [sys.executable, "-m", "bot", "rehearse", *map(str, snapshots), "--json", "--port", "0"]
         command += ["--speed", str(speed), "--token", TOKEN]
-        command += [] if start is None else ["--start", start.isoformat()]
         command += [] if faults_seed is None else ["--faults-seed", str(faults_seed)]
         with (folder / "site.log").open("w") as log:
             site = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder)
