@@ -22,8 +22,11 @@ setup: $(VENV)/.project ## virtual environment in .venv, with what the bot needs
 demo: setup $(DEMO)/.snapshot ## replay the bundled competition with the built-in model: no key, Docker or root; 3 minutes
 	$(BIN)/bot replay $(DEMO)/snapshot --model builtin --time 2m --out $(DEMO)/runs
 
-test: lint ## all quick checks: lint, types, import arrows, tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# Type checking takes one core alone: the tests go on beside it.
+test: $(VENV)/.dev ## all quick checks: lint, types, import arrows, tests
+	@mkdir -p .cache; failed=0; $(MAKE) lint >.cache/lint.log 2>&1 & beside=$$!; \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal || failed=1; \
+	wait $$beside || failed=1; cat .cache/lint.log; exit $$failed
 
 lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product uses
 	$(BIN)/ruff check .

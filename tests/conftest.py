@@ -17,6 +17,21 @@ if os.environ.get("BOT_REQUIRE_ALL"):
     settings.load_profile("repeatable")
 
 
+LONGEST = (
+    "tests/bot/replay/",
+    "tests/chaos/",
+    "tests/scrapers/kaggle/polling/",
+    "tests/bot/cli/",
+    "tests/bot/submission/",
+)
+"""Folders whose tests are whole runs, or wait for a clock."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest, so that in the end no worker is kept waiting by one of them."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
 @pytest.fixture(autouse=True, scope="session")
 def own_leases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Leases of this test process alone: tests beside it, and a bot of this machine, do not keep it waiting."""

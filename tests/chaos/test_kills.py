@@ -10,7 +10,7 @@ from tests.chaos.invariants import Memory, check, tree
 from tests.chaos.world import SteadyAnswers, World, wait_until
 from tests.scripted_endpoint import ScriptedEndpoint
 
-OPTIONS = ("--steps", "4", "--no-community")
+OPTIONS = ("--steps", "3", "--no-community")
 DOOMS = (("before", "node.ended", "2"), ("after", "run.ended", "1"))
 
 
@@ -50,7 +50,7 @@ def test_sigterm_hands_in_within_20_seconds_and_resume_goes_on_with_the_same_tre
         assert stopped["handed_in"] == "holdout"
         assert world.live(), world.log()
         check(world, slots=2)
-        assert json.loads((run / "result.json").read_text())["nodes"] == 4
+        assert json.loads((run / "result.json").read_text())["nodes"] == 3
 
 
 def _until_scripts(endpoint: ScriptedEndpoint, count: int) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from tests import needs
 from tests.bot.replay.conftest import Bot, Finished, results
+from tests.bot.replay.prompt_rules import check_prompts
 from tests.bot.replay.stream_parts import MIDDLE_WORDS, STEPS, STOOD_AT, StreamAnswers, exported, moves_of
 from tests.bot.replay.test_replay import tree_of
 from tests.chaos.invariants import events
@@ -140,6 +141,9 @@ def test_on_a_real_competition_the_report_shows_a_post_of_mid_run_and_the_node_t
     options = ("--model", "builtin", "--steps", 4, "--time", "5m", *OPTIONS)
     (result,) = results(bot("replay", snapshot, *options))
     stream, run = result["stream"], Path(result["run"])
+    assert result["valid_submission"]
+    assert {"analyst", "proposer", "coordinator", "coder", "reporter"} <= check_prompts(run)
+    assert "CANARY-" not in (run / "prompts.jsonl").read_text()
     first = datetime.fromisoformat(stream["moves"][1]["as_of"])
     used = [p for p in stream["posts"] if p["nodes"] and datetime.fromisoformat(p["posted"]) > first]
     assert used, "a post that appeared after the first look, and led to a node"
