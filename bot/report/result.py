@@ -103,7 +103,7 @@ class RunResult(LiveGrade):
     guards: tuple[NodeFinding, ...] = ()
     """What guards found in the data, in the chosen node, and in others as far as it has not passed."""
     final_score: float | None = None
-    final_note: str | None = None
+    """The chosen node's on rows that its search never went by; None where none were withheld, or the run may go on."""
     code_length: int | None = None
     """Of the chosen script, in characters, as the papers count it."""
 

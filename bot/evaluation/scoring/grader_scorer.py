@@ -91,14 +91,14 @@ class _GraderTruth:
                 f"The grader does not come to an end with {predicted.name}, though it does with {self.sample.name}: {error}"
             ) from error
 
-    def fault(self) -> str | None:
+    def fault(self, rows: Rows | None = None) -> str | None:
         with closing(self.perfect(self.path)) as right:
             try:
-                return None if self.score(right) is not None else "even right predictions have none"
+                return None if self.score(right, rows) is not None else "even right predictions have none"
             except InvalidSubmission as error:
                 return f"it refuses even right predictions: {str(error).rstrip('.')}"
 
-    def why_not(self, predicted: Predicted) -> str:
+    def why_not(self, predicted: Predicted, rows: Rows | None = None) -> str:
         return "it is not defined on these predictions"
 
     def _control(self, rows: Rows | None) -> None:

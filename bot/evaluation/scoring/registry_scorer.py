@@ -74,20 +74,20 @@ class _Values:
         score = self.metric.score(truth, values, self.card.metric.params) if len(truth) else np.nan
         return float(score) if np.isfinite(score) else None
 
-    def fault(self) -> str | None:
+    def fault(self, rows: Rows | None = None) -> str | None:
         """Return why not even right predictions have a score, with the columns; UsageError: a parameter is wrong."""
-        metric, truth, params = self.metric, self.values, self.card.metric.params
+        metric, params = self.metric, self.card.metric.params
+        truth = self.values if rows is None else self.values[rows]
         if np.isfinite(metric.score(truth, truth, params)):
             return None
         faulty = [at for at in range(truth.shape[1]) if not _scores_alone(metric, truth[:, [at]], params)]
         columns = self.card.prediction_columns
         return _constants("truth", truth, faulty, columns) or "even right predictions have none"
 
-    def why_not(self, predicted: Predicted) -> str:
+    def why_not(self, predicted: Predicted, rows: Rows | None = None) -> str:
         assert predicted.values is not None  # noqa: S101 - read by this class
-        found = _constants(
-            "prediction", predicted.values, range(predicted.values.shape[1]), self.card.prediction_columns
-        )
+        values = predicted.values if rows is None else predicted.values[rows]
+        found = _constants("prediction", values, range(values.shape[1]), self.card.prediction_columns)
         return found or "it is not defined on these predictions"
 
 

@@ -60,6 +60,20 @@ def test_comind_runs_over_http_and_its_files_tell_the_whole_story(
         compared = dict(database.execute("SELECT kind, count(*) FROM likeness GROUP BY kind"))
     assert compared == {"message": 4, "kernel": 1}, "what repeats what was looked into"
     assert bot("audit", folder).exit_code == 0
+    check_final_scores_are_told_at_the_end_alone(folder, result, done.stderr)
+
+
+def check_final_scores_are_told_at_the_end_alone(folder: Path, result: dict[str, Any], said: str) -> None:
+    with closing(sqlite3.connect(folder / "state.db")) as database:
+        kept = database.execute("SELECT node, result FROM step WHERE name = 'execute:holdout'").fetchall()
+        rows = [line for line in database.iterdump() if not line.startswith('INSERT INTO "step"')]
+    final = {node: json.loads(found)["score"]["final"] for node, found in kept if json.loads(found)["score"]}
+    assert len(final) == 4 and result["final_score"] == final[result["chosen_node"]]
+    shown = [said, *rows, *((folder / name).read_text() for name in ("events.jsonl", "prompts.jsonl"))]
+    for score in final.values():
+        # With so many digits it is this number and no other.
+        assert not [text for text in shown if f"{score:.6g}" in text]
+        assert score == result["final_score"] or f"{score:.6g}" not in json.dumps(result)
 
 
 @pytest.mark.integration
