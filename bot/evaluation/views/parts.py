@@ -1,4 +1,4 @@
-"""Which of the rows that a view asks for are of the part `final`: kept beside their labels, as nothing in the view may show it."""
+"""Which of the rows that a view asks for are of the part `final`: kept beside their labels, as no view may show it."""
 
 import json
 from collections.abc import Iterable
